@@ -1,0 +1,177 @@
+/** The only file that knows what time it is. Everything else is handed a Clock, so that tests can drive it. */
+import { createHeap } from "./heap.ts";
+
+export interface Clock {
+  /** Wall-clock time in milliseconds since the epoch. It can jump; never measure a duration with it. */
+  now(): number;
+  /** A reading in milliseconds that only grows, for durations and deadlines. */
+  monotonicMs(): number;
+  /** Calls `fire` once after `delayMs`. */
+  timer(delayMs: number, fire: () => void): Timer;
+  /** Lets the event loop breathe: resolves after the I/O that is already waiting was served. */
+  yield(): Promise<void>;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** Node fires a longer timer at once instead; no caller means that. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export const realClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  timer(delayMs, fire) {
+    const handle = setTimeout(fire, Math.min(delayMs, longestTimerMs));
+    return { cancel: () => clearTimeout(handle) };
+  },
+  yield: () => new Promise((resolve) => setImmediate(resolve)),
+};
+
+/** Resolves after `delayMs`, or rejects with the signal's reason as soon as that is aborted. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = clock.timer(delayMs, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** What `work` yields, or `late()` when it has not settled within `limitMs`. The work itself goes on. */
+export async function withDeadline<T, L>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<T>,
+  late: () => L,
+): Promise<T | L> {
+  let timer: Timer | undefined;
+  const deadline = new Promise<L>((resolve, reject) => {
+    timer = clock.timer(limitMs, () => {
+      try {
+        resolve(late());
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+  try {
+    return await Promise.race([work, deadline]);
+  } finally {
+    timer?.cancel();
+  }
+}
+
+/** "2026-11-15T08:55:00.000Z", the one way a time is written for people and files. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export interface VirtualClock extends Clock {
+  /** Moves time forward, firing every timer that comes due, in order, each at its own time. */
+  advance(ms: number): Promise<void>;
+  /** Advances to the next timer until `condition` holds; throws when nothing is left to wait for. */
+  advanceUntil(condition: () => boolean, limitMs?: number): Promise<void>;
+  /** Lets everything that is ready now run to its next wait, without moving time. */
+  settle(): Promise<void>;
+  /** Shifts the wall clock only, as an administrator or NTP would. */
+  jump(ms: number): void;
+  readonly pendingTimers: number;
+}
+
+interface VirtualTimer {
+  atMs: number;
+  order: number;
+  fire: (() => void) | undefined;
+}
+
+/** Turns of the event loop that `settle` takes without news before it believes that nothing more will come. */
+const quietTurns = 3;
+
+export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock {
+  let monotonicMs = 0;
+  let offsetMs = startMs;
+  let orders = 0;
+  let live = 0;
+  let activity = 0;
+  const timers = createHeap<VirtualTimer>((a, b) => a.atMs - b.atMs || a.order - b.order);
+
+  function schedule(delayMs: number, fire: () => void): Timer {
+    const entry: VirtualTimer = { atMs: monotonicMs + Math.max(0, delayMs), order: orders++, fire };
+    timers.push(entry);
+    live += 1;
+    activity += 1;
+    return {
+      cancel() {
+        if (entry.fire) live -= 1;
+        entry.fire = undefined;
+      },
+    };
+  }
+
+  function fireNext(limitMs: number): boolean {
+    for (;;) {
+      const next = timers.peek();
+      if (!next || next.atMs > limitMs) return false;
+      timers.pop();
+      if (!next.fire) continue;
+      const { fire } = next;
+      next.fire = undefined;
+      live -= 1;
+      monotonicMs = Math.max(monotonicMs, next.atMs);
+      fire();
+      return true;
+    }
+  }
+
+  async function settle(): Promise<void> {
+    for (let quiet = 0; quiet < quietTurns; ) {
+      const before = activity;
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = activity === before ? quiet + 1 : 0;
+    }
+  }
+
+  return {
+    now: () => offsetMs + monotonicMs,
+    monotonicMs: () => monotonicMs,
+    timer: schedule,
+    yield() {
+      activity += 1;
+      return new Promise((resolve) =>
+        setImmediate(() => {
+          activity += 1;
+          resolve();
+        }),
+      );
+    },
+    async advance(ms) {
+      const targetMs = monotonicMs + ms;
+      await settle();
+      while (fireNext(targetMs)) await settle();
+      monotonicMs = targetMs;
+    },
+    async advanceUntil(condition, limitMs = 24 * 3_600_000) {
+      const deadlineMs = monotonicMs + limitMs;
+      await settle();
+      while (!condition()) {
+        if (!fireNext(deadlineMs)) throw new Error(`nothing more happens within ${limitMs} ms of virtual time`);
+        await settle();
+      }
+    },
+    settle,
+    jump(ms) {
+      offsetMs += ms;
+    },
+    get pendingTimers() {
+      return live;
+    },
+  };
+}

@@ -1,0 +1,17 @@
+/**
+ * What must be true, whatever happens outside. These checks stay on in production: a program that has lost its
+ * footing must stop before it spends money or deletes a workload.
+ */
+export class InvariantError extends Error {
+  override readonly name = "InvariantError";
+  readonly details: Record<string, unknown>;
+
+  constructor(message: string, details: Record<string, unknown> = {}) {
+    super(message);
+    this.details = details;
+  }
+}
+
+export function invariant(condition: unknown, message: string, details?: Record<string, unknown>): asserts condition {
+  if (!condition) throw new InvariantError(message, details);
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importedModules, judgeImport } from "./imports.ts";
+
+test("imports point downward only", () => {
+  assert.equal(judgeImport("cli/main.ts", "provider/provider.ts"), undefined);
+  assert.equal(judgeImport("bidengine/loop.ts", "chain/chain.ts"), undefined);
+  assert.equal(judgeImport("journal/journal.ts", "runtime/clock.ts"), undefined);
+  assert.ok(judgeImport("runtime/clock.ts", "journal/journal.ts"));
+  assert.ok(judgeImport("journal/journal.ts", "bus/bus.ts"));
+});
+
+test("a service does not import another one", () => {
+  assert.ok(judgeImport("bidengine/loop.ts", "cluster/reserve.ts"));
+});
+
+test("the market knows nothing of ours but errors", () => {
+  assert.equal(judgeImport("market/coin.ts", "runtime/errors.ts"), undefined);
+  assert.ok(judgeImport("market/coin.ts", "runtime/clock.ts"));
+});
+
+test("a folder that the map does not know is refused", () => {
+  assert.ok(judgeImport("helpers/x.ts", "runtime/clock.ts"));
+});
+
+test("every form of import is seen", () => {
+  const source = [
+    'import { a } from "./a.ts";',
+    'import type { b } from "./b.ts";',
+    'import {\n  c,\n} from "./c.ts";',
+    'export { d } from "./d.ts";',
+    'import "./e.ts";',
+    'const f = await import("./f.ts");',
+  ].join("\n");
+  assert.deepEqual(importedModules(source).sort(), ["./a.ts", "./b.ts", "./c.ts", "./d.ts", "./e.ts", "./f.ts"]);
+});

@@ -1,0 +1,66 @@
+/** Holds the import direction of docs/map.md: a folder may import only what its row allows. */
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, relative, sep } from "node:path";
+
+const services = ["bidengine", "cluster", "manifest", "balance", "gateway", "operators", "console"];
+const outside = ["chain", "kube", "bus"];
+
+/** From the top of the house to the ground. A service never imports another one: they meet in provider/. */
+const mayImport: Record<string, readonly string[]> = {
+  cli: ["config", "provider", ...services, ...outside, "journal", "market", "runtime"],
+  provider: ["config", ...services, ...outside, "journal", "market", "runtime"],
+  ...Object.fromEntries(services.map((name) => [name, [...outside, "journal", "market", "runtime"]])),
+  ...Object.fromEntries(outside.map((name) => [name, ["journal", "market", "runtime"]])),
+  journal: ["market", "runtime"],
+  config: ["market", "runtime"],
+  market: ["runtime/errors"],
+  runtime: [],
+};
+
+export interface ImportFault {
+  readonly file: string;
+  readonly imports: string;
+  readonly allowed: string;
+}
+
+/** The fault in one import of one file below src/, if there is one. */
+export function judgeImport(file: string, target: string): ImportFault | undefined {
+  const [from = ""] = file.split("/");
+  const [to = ""] = target.split("/");
+  if (from === to) return undefined;
+  const allowed = mayImport[from];
+  if (!allowed) return { file, imports: target, allowed: `nothing: ${from}/ is not a folder of docs/map.md` };
+  if (allowed.some((entry) => target === `${entry}.ts` || target.startsWith(`${entry}/`))) return undefined;
+  return { file, imports: target, allowed: allowed.length > 0 ? allowed.join(", ") : "nothing of ours" };
+}
+
+/** The modules a source text imports, type-only imports included: a direction is a direction. */
+export function importedModules(source: string): string[] {
+  const pattern = /(?:^|\n)\s*(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(?\s*"([^"]+)"/g;
+  return [...source.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? "");
+}
+
+function main(): number {
+  const root = join(import.meta.dirname, "..", "src");
+  const faults: ImportFault[] = [];
+  for (const path of globSync("**/*.ts", { cwd: root })) {
+    // Tests may reach across; what ships may not.
+    if (path.endsWith(".test.ts")) continue;
+    for (const module of importedModules(readFileSync(join(root, path), "utf8"))) {
+      if (!module.startsWith(".")) continue;
+      const target = relative(root, normalize(join(root, dirname(path), module)))
+        .split(sep)
+        .join("/");
+      const fault = target.startsWith("..")
+        ? { file: path, imports: target, allowed: "only files below src/" }
+        : judgeImport(path, target);
+      if (fault) faults.push(fault);
+    }
+  }
+  for (const fault of faults) {
+    console.error(`src/${fault.file} imports ${fault.imports}; it may import ${fault.allowed}`);
+  }
+  return faults.length === 0 ? 0 : 1;
+}
+
+if (import.meta.main) process.exitCode = main();

@@ -1,0 +1,41 @@
+/**
+ * Runs the tests: `npm test` the quick ones, `npm run test:long` the same files with the large counts. Words after it
+ * choose files by part of their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
+ */
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+
+const root = join(import.meta.dirname, "..");
+const words = process.argv.slice(2).filter((word) => word !== "--long");
+if (process.argv.includes("--long")) process.env["TEST_LONG"] = "1";
+
+const files = globSync("{src,test,tools,bench}/**/*.test.ts", { cwd: root })
+  .filter((path) => !path.startsWith("test/lab/"))
+  .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
+  .sort()
+  .map((path) => join(root, path));
+if (files.length === 0) {
+  console.error(`no test file has ${words.join(" or ")} in its path`);
+  process.exit(1);
+}
+
+const skipped: string[] = [];
+const stream = run({ files, concurrency: true });
+stream.on("test:pass", ({ name, skip }) => {
+  if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
+});
+stream.on("test:fail", () => {
+  process.exitCode = 1;
+});
+const report = stream.compose(spec);
+report.pipe(process.stdout);
+report.on("end", () => {
+  if (skipped.length === 0) return;
+  console.log(`\nNot run:\n${skipped.map((name) => `  - ${name}`).join("\n")}`);
+  if (process.env["CI"]) {
+    console.log("In CI everything runs: a skipped test is a failure.");
+    process.exitCode = 1;
+  }
+});
