@@ -1,0 +1,222 @@
+/**
+ * Starts the services in order, watches over them, and stops them in the opposite order. A service that ends by itself
+ * takes the others down with it, in order: half a provider would bid for what it cannot run.
+ */
+import { type Clock, withDeadline } from "./clock.ts";
+import { ProviderError, reasonOf } from "./errors.ts";
+import { invariant } from "./invariant.ts";
+import { limits } from "./limits.ts";
+import type { Log } from "./log.ts";
+
+export type ServiceState = "init" | "running" | "shutdown" | "done";
+
+export interface Service {
+  readonly name: string;
+  /** Resolves when the service is ready. What it leaves running it hands to the scope. */
+  start(scope: Scope): Promise<void> | void;
+}
+
+export interface Scope {
+  /** Aborted when the service is asked to stop. */
+  readonly signal: AbortSignal;
+  /** Background work. It goes on until the signal is aborted; ending earlier or throwing is the service's death. */
+  task(name: string, work: (signal: AbortSignal) => Promise<void>): void;
+  /** Cleaning up, once the tasks have ended; what was registered last runs first. */
+  onStop(cleanup: () => Promise<void> | void): void;
+}
+
+export interface ServiceStatus {
+  readonly name: string;
+  readonly state: ServiceState;
+  readonly sinceMs: number;
+  readonly error?: ProviderError;
+}
+
+export interface LifecycleOptions {
+  readonly services: readonly Service[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly startMs?: number;
+  readonly shutdownMs?: number;
+}
+
+export interface Lifecycle {
+  /** Runs until the signal is aborted (resolves) or a service fails (rejects); either way all of them are done then. */
+  run(signal: AbortSignal): Promise<void>;
+  readonly services: readonly ServiceStatus[];
+  onChange(listener: (status: ServiceStatus) => void): void;
+}
+
+export function createLifecycle(options: LifecycleOptions): Lifecycle {
+  const { clock, log, startMs = limits.serviceStartMs, shutdownMs = limits.shutdownMs } = options;
+  const listeners: ((status: ServiceStatus) => void)[] = [];
+  const housings = options.services.map((service) =>
+    createHousing(service, clock, (status) => {
+      log.info(`${status.name}: ${status.state}`, status.error ? { error: status.error } : {});
+      for (const listener of listeners) listener(status);
+    }),
+  );
+  let ran = false;
+
+  async function run(signal: AbortSignal): Promise<void> {
+    invariant(!ran, "a lifecycle runs once");
+    ran = true;
+    const stopRequested = untilAborted(signal);
+    const started: Housing[] = [];
+    let failure: unknown;
+    try {
+      for (const housing of housings) {
+        if (signal.aborted) break;
+        started.push(housing);
+        await Promise.race([startOne(housing), housing.died, stopRequested]);
+      }
+      if (!signal.aborted) await Promise.race([stopRequested, ...housings.map((housing) => housing.died)]);
+    } catch (thrown) {
+      failure = thrown;
+      log.error("stopping because a service failed", { error: thrown });
+    }
+    const late = await stopAll(started.reverse());
+    failure ??= started.find((housing) => housing.status.error)?.status.error;
+    if (failure !== undefined) throw ProviderError.from(failure);
+    if (late.length > 0)
+      throw new ProviderError("AKP_SHUTDOWN_LATE", { limitMs: shutdownMs, services: late.join(", ") });
+  }
+
+  async function startOne(housing: Housing): Promise<void> {
+    const { name } = housing.status;
+    await withDeadline(clock, startMs, housing.start(), () => {
+      const reason = `not ready within ${startMs} ms`;
+      throw new ProviderError("AKP_SERVICE_START_FAILED", { service: name, reason });
+    });
+  }
+
+  /**
+   * Stops one after the other within one deadline. One that hangs gets half of what is left, so that those below it
+   * (the journal last) still have time to end properly.
+   */
+  async function stopAll(inOrder: Housing[]): Promise<string[]> {
+    const deadlineMs = clock.monotonicMs() + shutdownMs;
+    const late: string[] = [];
+    for (const [index, housing] of inOrder.entries()) {
+      const leftMs = deadlineMs - clock.monotonicMs();
+      const patienceMs = index === inOrder.length - 1 ? leftMs : leftMs / 2;
+      const ended = await withDeadline(
+        clock,
+        patienceMs,
+        housing.stop().then(() => true),
+        () => false,
+      );
+      if (!ended) late.push(housing.status.name);
+    }
+    return late;
+  }
+
+  return {
+    run,
+    get services() {
+      return housings.map((housing) => housing.status);
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
+}
+
+/** What the lifecycle keeps around one service. */
+interface Housing {
+  readonly status: ServiceStatus;
+  /** Rejects when a task of the service ends before it was asked to; never resolves. */
+  readonly died: Promise<never>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+function createHousing(service: Service, clock: Clock, changed: (status: ServiceStatus) => void): Housing {
+  const { name } = service;
+  const abort = new AbortController();
+  const tasks: Promise<void>[] = [];
+  const cleanups: (() => Promise<void> | void)[] = [];
+  let status: ServiceStatus = { name, state: "init", sinceMs: clock.now() };
+  let starting: Promise<void> = Promise.resolve();
+  let reportDeath: (error: ProviderError) => void;
+  const died = new Promise<never>((_, reject) => {
+    reportDeath = reject;
+  });
+  // Whoever watches gets the rejection; a death during shutdown has no watcher and is in the status already.
+  died.catch(() => undefined);
+
+  function become(state: ServiceState, error = status.error): void {
+    status = { name, state, sinceMs: clock.now(), ...(error ? { error } : {}) };
+    changed(status);
+  }
+
+  function die(thrown: unknown): void {
+    const error =
+      thrown instanceof ProviderError
+        ? thrown
+        : new ProviderError("AKP_SERVICE_DIED", { service: name, reason: reasonOf(thrown) }, { cause: thrown });
+    status = { ...status, error };
+    reportDeath(error);
+  }
+
+  const scope: Scope = {
+    signal: abort.signal,
+    task(taskName, work) {
+      const running = work(abort.signal).then(
+        () => {
+          if (!abort.signal.aborted) die(new Error(`its task ${taskName} ended`));
+        },
+        (thrown) => {
+          if (!abort.signal.aborted || thrown !== abort.signal.reason) die(thrown);
+        },
+      );
+      tasks.push(running);
+    },
+    onStop: (cleanup) => void cleanups.push(cleanup),
+  };
+
+  async function begin(): Promise<void> {
+    try {
+      await service.start(scope);
+    } catch (thrown) {
+      if (thrown instanceof ProviderError) throw thrown;
+      const details = { service: name, reason: reasonOf(thrown) };
+      throw new ProviderError("AKP_SERVICE_START_FAILED", details, { cause: thrown });
+    }
+    if (!abort.signal.aborted) become("running");
+  }
+
+  async function stop(): Promise<void> {
+    become("shutdown");
+    abort.abort();
+    // A start that is still under way may yet register tasks and cleanups; its failure is the caller's to report.
+    await starting.catch(() => undefined);
+    for (let index = 0; index < tasks.length; index++) await tasks[index];
+    for (const cleanup of cleanups.reverse()) {
+      try {
+        await cleanup();
+      } catch (thrown) {
+        die(thrown);
+      }
+    }
+    become("done");
+  }
+
+  return {
+    get status() {
+      return status;
+    },
+    died,
+    start() {
+      starting = begin();
+      return starting;
+    },
+    stop,
+  };
+}
+
+/** Resolves as soon as the signal is aborted, at once when it already is. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
