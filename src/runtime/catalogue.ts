@@ -67,8 +67,8 @@ export const catalogue = {
     exit: settings,
   },
   AKP_SETTINGS_FILE_UNREADABLE: {
-    message: "{path} cannot be read: {reason}",
-    advice: "Check the path given with --provider-config and that this user may read the file.",
+    message: "{where}: {path} cannot be read: {reason}",
+    advice: "Check the path, and that this user may read the file.",
     http: 500,
     grpc: "FAILED_PRECONDITION",
     exit: settings,
@@ -120,6 +120,21 @@ export const catalogue = {
     grpc: "DATA_LOSS",
     exit: storage,
   },
+  AKP_JOURNAL_CORRUPT: {
+    message: "the journal {path} can no longer be read as it was written: {reason}",
+    advice: "The program stops. The next start sets the file aside and builds a new one from chain and cluster.",
+    http: 500,
+    grpc: "DATA_LOSS",
+    exit: failure,
+  },
+  AKP_JOURNAL_BUSY: {
+    message: "the journal {path} took no more work just now: {reason}",
+    advice:
+      "Nothing to do: the work is tried again. If this lasts, look for another program that has {path} open, or for a slow disk.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_JOURNAL_CLOSED: {
     message: "the journal is closed: {reason}",
     advice: "The program is stopping; the same work is taken up again at the next start.",
@@ -129,13 +144,6 @@ export const catalogue = {
   },
 
   // Runtime
-  AKP_QUEUE_FULL: {
-    message: "the {queue} queue holds {limit} keys already and refused {key}",
-    advice: "Nothing to do: the key is taken up at the next resync. If this lasts, look at akash_provider_queue_depth.",
-    http: 503,
-    grpc: "RESOURCE_EXHAUSTED",
-    exit: failure,
-  },
   AKP_SERVICE_DIED: {
     message: "the service {service} ended by itself: {reason}",
     advice:
@@ -159,6 +167,14 @@ export const catalogue = {
     exit: failure,
   },
 
+  AKP_LISTEN_FAILED: {
+    message: "{what} cannot listen on {address}: {reason}",
+    advice: "Stop what uses that address, or choose another one with {setting}.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+
   // Bus
   AKP_BUS_UNREACHABLE: {
     message: "the Redis bus at {address} cannot be reached: {reason}",
@@ -166,6 +182,13 @@ export const catalogue = {
       "Nothing is lost, messages are only hints. Start Redis or correct --redis-url; the connection is made as soon as it answers.",
     http: 503,
     grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_BUS_MESSAGE_TOO_LARGE: {
+    message: "a message of {bytes} bytes on {topic} was refused: the bus takes {limit}",
+    advice: "Publish a summary instead, or only what changed.",
+    http: 413,
+    grpc: "RESOURCE_EXHAUSTED",
     exit: failure,
   },
   AKP_BUS_MESSAGE_MALFORMED: {
@@ -178,7 +201,7 @@ export const catalogue = {
 
   // Market
   AKP_VALUE_MALFORMED: {
-    message: "{value} is not {expected}",
+    message: "{value} is not {expected}: {reason}",
     advice: "Write it like {example}.",
     http: 400,
     grpc: "INVALID_ARGUMENT",
@@ -190,6 +213,20 @@ export const catalogue = {
     http: 400,
     grpc: "INVALID_ARGUMENT",
     exit: settings,
+  },
+  AKP_COIN_DENOMS_DIFFER: {
+    message: "{left} and {right} are different tokens and cannot be added or subtracted",
+    advice: "Use the same denom for both: a price, its limit and its deposit are each settled in one token.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_AMOUNT_INSUFFICIENT: {
+    message: "{what}: {wanted} is wanted, {available} is there",
+    advice: "Ask for less, or come back when more is free.",
+    http: 409,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
   },
 } as const satisfies Record<`AKP_${string}`, ErrorEntry>;
 

@@ -5,6 +5,16 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 export const limits = {
+  // Settings
+  /** A provider.yaml is a page or two of text; what is longer than a thousand attributes is another file. */
+  settingsFileChars: 100_000,
+  /** An attribute is four nodes, and nobody publishes a thousand: more means that aliases multiply. */
+  settingsFileNodes: 10_000,
+  /** The deepest thing in it is a text in an attribute in a list; aliases may add a few. */
+  settingsFileDepth: 16,
+  /** Faults of syntax that are told: one misplaced bracket makes hundreds, and the first ones say it all. */
+  settingsFileFaults: 5,
+
   // Queue
   /** Keys one queue holds at once, waiting ones included: ten times the open orders ever seen on the network. */
   queueKeys: 200_000,
@@ -28,40 +38,143 @@ export const limits = {
   journalRelaxedFlushMs: 50,
   /** Writes in one commit: more would hold the event loop longer than its 50 ms bar. */
   journalGroupWrites: 2_000,
+  /** Units that wait for their commit; more means that the disk no longer keeps up, and loops had better back off. */
+  journalWaitingUnits: 50_000,
+  /** Another program (a backup, an operator's shell) may hold the file for an instant; waiting blocks the event loop. */
+  journalBusyMs: 250,
+  /** A predecessor that is just exiting is waited for; after that a person had better hear of it. */
+  journalLockWaitMs: 500,
+  /** SQLite folds its log back every 4 MB; a burst that made it longer is given back to the disk beyond this. */
+  journalWalBytes: 64 * 1024 * 1024,
   /** How often old rows are looked for. */
   journalRetentionEveryMs: 10 * minute,
   /** Rows deleted in one go, for the same reason as journalGroupWrites. */
   journalRetentionRows: 2_000,
   /** Settled intents are kept long enough to answer a dispute about last month's bill. */
   journalIntentsKeepMs: 45 * day,
+  /** Rows bound the file where age alone would not: fifteen intents a minute for 45 days, about 1 GB. */
+  journalIntentsKeepRows: 1_000_000,
   /** Decisions answer "why did you not bid?", which is asked within days. */
   journalDecisionsKeepMs: 14 * day,
   journalDecisionsKeepRows: 500_000,
   /** Manifests of closed leases hold tenants' secrets; do not keep them longer than a dispute takes. */
   journalManifestsKeepMs: 7 * day,
+  /** A manifest may be 1 MB; 10,000 leases closed within a week would be a busy provider indeed. */
+  journalManifestsKeepRows: 10_000,
   journalHistoryKeepMs: 90 * day,
   journalHistoryKeepRows: 200_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
   journalLedgerKeepMs: 550 * day,
+  /** 2,000 leases with one withdrawal a day for that time. */
+  journalLedgerKeepRows: 1_100_000,
   /** Journals that were set aside: enough to look into a series of faults, not enough to fill the disk. */
   journalSetAsideKept: 3,
 
   // Bus
   /** Messages that may wait for one slow subscriber; then the oldest is dropped and counted by topic. */
   busSubscriberMessages: 1_000,
+  /** The same in bytes, since a thousand cluster snapshots would be a gigabyte. */
+  busSubscriberBytes: 64 * 1024 * 1024,
   /** Messages that wait while Redis is away; then the oldest is dropped and counted by topic. */
   busOutgoingMessages: 10_000,
+  /** The same in bytes, for the same reason as busSubscriberBytes. */
+  busOutgoingBytes: 64 * 1024 * 1024,
   /** Entries that Redis keeps per topic for subscribers that were away. */
   busStreamEntries: 10_000,
+  /** Entries of a topic that carries whole snapshots: they are large, and only the last one matters. */
+  busStreamSnapshots: 16,
   /** One message: a cluster snapshot of 1,000 nodes is about 1 MB. */
   busMessageBytes: 8 * 1024 * 1024,
+  /** Topics of one process, with those of a family: each costs counters, a retained value and a metric. */
+  busTopics: 1_000,
+  /** Messages handed to one subscriber between two breaths of the event loop, so that a flood cannot starve I/O. */
+  busSliceMessages: 256,
+  /** Messages in one write: Redis serves nobody else during it, about 2 ms. */
+  busBatchMessages: 256,
+  /** The same in bytes; a single larger message travels alone. */
+  busBatchBytes: 1024 * 1024,
+  /** Entries per topic in one read: what Redis stores in one node of a stream. */
+  busReadEntries: 100,
+  /** Ids of read entries that are remembered per topic, to find the common past again after a failover. */
+  busRememberedIds: 1_000,
   /** A Redis that hangs is as dead as one that is gone; it answers a PING in this time or is left. */
   busHeartbeatMs: 2 * second,
   busReconnectFirstMs: 100,
   busReconnectMostMs: 5 * second,
 
+  // Rehearsal
+  /** Stories that the live view shows; a terminal has room for about this many. */
+  rehearsalStories: 6,
+
+  // Embedded chain
+  /** What the network's consensus parameters say; also part of every block's hash. */
+  chainBlockBytes: 22_020_096,
+  /** No limit, as on the network. */
+  chainBlockGas: -1,
+  /** Blocks in memory: over five hours of 1 s blocks, about 1 KB each while nothing happens. */
+  chainBlocksKept: 20_000,
+  /** Recorded blocks replayed between two breaths of the event loop at start. */
+  chainReplaySliceBlocks: 256,
+  /** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */
+  chainMempoolTxs: 5_000,
+  chainMempoolBytes: 3 * 22_020_096,
+  chainTxBytes: 1024 * 1024,
+  chainSeenTxs: 10_000,
+  /** CometBFT's own bounds on requests and clients; a client that fits a real node fits this one. */
+  chainRequestBytes: 1_000_000,
+  chainBatchRequests: 10,
+  chainConnections: 900,
+  chainQueryChars: 512,
+  chainSubscribers: 100,
+  chainSubscriptionsPerClient: 5,
+  /** Events that may wait for one slow client; then its subscription ends. */
+  chainSubscriberMessages: 200,
+  /** The same in bytes, since a busy block is a megabyte of events. */
+  chainSubscriberBytes: 64 * 1024 * 1024,
+  /** A client that takes nothing for this long is gone. */
+  chainWriteMs: 10 * second,
+  /** A client that does not answer a ping before the next one is gone. */
+  chainPingMs: 27 * second,
+  /** broadcast_tx_commit waits this long for the block. */
+  chainCommitWaitMs: 10 * second,
+  /** An idle HTTP connection is closed; clients are told so in advance. */
+  chainIdleMs: 10 * second,
+  /** The largest request that the SDK's gRPC server takes. */
+  chainGrpcRequestBytes: 10 * 1024 * 1024,
+  /** Calls at once on one gRPC connection; clients queue the rest. */
+  chainGrpcStreams: 100,
+
+  // Embedded chain
+  /** Signatures known to hold: a full block's worth several times over, at 170 bytes each. */
+  embeddedVerifiedSignatures: 10_000,
+
   // Logs
   /** A log line is for people: longer strings are cut. */
   logStringChars: 4_096,
+  /** A field name longer than this is data in the wrong place. */
+  logNameChars: 256,
+  /** Deep enough for a Kubernetes pod's container environment, the deepest thing anybody reads in a log. */
   logDepth: 8,
+  /** Entries shown of one list or object; the rest is counted. */
+  logEntries: 100,
+  /** One whole line, roughly: container runtimes cut lines at 16 KiB, collectors at 64. */
+  logLineChars: 65_536,
+  /** Read beyond a cut, so that a secret that crosses it is still seen whole: the largest RSA key is 3 KiB. */
+  logSlackChars: 8_192,
+  /** Lines that wait for a slow reader; then lines are dropped and counted. */
+  logBufferedBytes: 8 * 1024 * 1024,
+  /** Secrets known by value: keys, passwords and tokens of one provider are a few dozen. */
+  redactorSecrets: 1_000,
+  /** Shorter secrets would mask ordinary words and so give themselves away. */
+  redactorSecretLeastChars: 6,
+  /** The longest secret is an RSA key in PEM. */
+  redactorSecretMostChars: 8_192,
+  /** Field names whose judgement is remembered: the program's own are a few hundred. */
+  redactorNames: 2_048,
+
+  // Metrics
+  /** Series of one metric; every label here is a short list of ours, so more means somebody put an id into a label. */
+  metricSeries: 200,
+  /** A longer label value is not a name of ours, and keys, tokens and phrases are longer. */
+  metricLabelChars: 48,
 } as const;

@@ -1,0 +1,117 @@
+/** Exact decimals with 18 digits after the point, rounded as the chain rounds its LegacyDec. No float goes in or out. */
+import { malformed, outOfRange } from "./refusal.ts";
+
+/** An object rather than a bare bigint, so that a whole number can never pass for a number of 10⁻¹⁸ths. */
+export interface Decimal {
+  readonly atto: bigint;
+}
+
+/**
+ * What happens to digits that do not fit: "nearest" with halves to the even neighbour (the chain's Mul, Quo, RoundInt),
+ * "truncate" towards zero (MulTruncate, QuoTruncate, TruncateInt), "up" towards infinity (MulRoundUp, QuoRoundUp, Ceil).
+ */
+export type Rounding = "nearest" | "truncate" | "up";
+
+const fractionDigits = 18;
+const one = 10n ** BigInt(fractionDigits);
+/** The chain's limit: the whole part fits into 256 bits. */
+const mostAtto = 2n ** 256n * one - 1n;
+/** Sign, the 78 digits of 2²⁵⁶, point and fraction make 98; the rest is room for leading zeros. */
+const longestText = 128;
+
+export const zero: Decimal = { atto: 0n };
+
+export function parseDecimal(text: string): Decimal {
+  const refuse = (reason: string) => malformed(text, "a decimal number", reason, "0.025");
+  if (text.length > longestText) throw refuse(`it is longer than ${longestText} characters`);
+  const parts = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text);
+  if (!parts) throw refuse("it must be digits, at most one point between them, and perhaps a minus sign in front");
+  const [, sign = "", whole = "", fraction = ""] = parts;
+  if (fraction.length > fractionDigits) {
+    throw refuse(`it has ${fraction.length} digits after the point, and the chain keeps ${fractionDigits}`);
+  }
+  const magnitude = BigInt(whole + fraction.padEnd(fractionDigits, "0"));
+  return decimalFromAtto(sign ? -magnitude : magnitude);
+}
+
+/** From the chain's wire form: a whole number of 10⁻¹⁸ths. */
+export function decimalFromAtto(atto: bigint): Decimal {
+  if (atto <= mostAtto && atto >= -mostAtto) return { atto };
+  throw outOfRange(writeAtto(atto), "a decimal number of the chain", { least: "-2^256", most: "2^256" });
+}
+
+export function decimalOf(whole: bigint): Decimal {
+  return decimalFromAtto(whole * one);
+}
+
+export function decimalOfRatio(numerator: bigint, denominator: bigint, rounding: Rounding = "nearest"): Decimal {
+  return quoDecimals(decimalOf(numerator), decimalOf(denominator), rounding);
+}
+
+/** With all 18 digits, as the chain writes it: "0.025000000000000000". */
+export function formatDecimal(value: Decimal): string {
+  return writeAtto(value.atto);
+}
+
+/** Without the zeros that say nothing, for people: "0.025". */
+export function showDecimal(value: Decimal): string {
+  return formatDecimal(value).replace(/\.?0+$/, "");
+}
+
+export function addDecimals(left: Decimal, right: Decimal): Decimal {
+  return decimalFromAtto(left.atto + right.atto);
+}
+
+export function subDecimals(left: Decimal, right: Decimal): Decimal {
+  return decimalFromAtto(left.atto - right.atto);
+}
+
+export function mulDecimals(left: Decimal, right: Decimal, rounding: Rounding = "nearest"): Decimal {
+  return decimalFromAtto(divide(left.atto * right.atto, one, rounding));
+}
+
+/**
+ * A zero divisor is a fault of the caller and throws the RangeError that bigint throws. Rounding a negative quotient up
+ * is exact here; the chain's QuoRoundUp then goes one 10⁻¹⁸th too far, which no price or balance ever meets.
+ */
+export function quoDecimals(left: Decimal, right: Decimal, rounding: Rounding = "nearest"): Decimal {
+  if (rounding !== "nearest") return decimalFromAtto(divide(left.atto * one, right.atto, rounding));
+  // The chain cuts the quotient to 36 digits before it rounds to 18; rounding once would differ by an atto at times.
+  const cut = divide(left.atto * one * one, right.atto, "truncate");
+  return decimalFromAtto(divide(cut, one, rounding));
+}
+
+/** Below, equal or above zero, as sort() wants it. */
+export function compareDecimals(left: Decimal, right: Decimal): number {
+  if (left.atto === right.atto) return 0;
+  return left.atto < right.atto ? -1 : 1;
+}
+
+export function toInteger(value: Decimal, rounding: Rounding): bigint {
+  const whole = divide(value.atto, one, rounding);
+  // Rounding can step out of the chain's range; then it is refused here as it is there.
+  decimalOf(whole);
+  return whole;
+}
+
+function divide(numerator: bigint, denominator: bigint, rounding: Rounding): bigint {
+  const quotient = numerator / denominator;
+  const remainder = numerator % denominator;
+  if (remainder === 0n || rounding === "truncate") return quotient;
+  const positive = remainder > 0n === denominator > 0n;
+  if (rounding === "up") return positive ? quotient + 1n : quotient;
+  const toHalf = 2n * magnitudeOf(remainder) - magnitudeOf(denominator);
+  if (toHalf < 0n || (toHalf === 0n && quotient % 2n === 0n)) return quotient;
+  return positive ? quotient + 1n : quotient - 1n;
+}
+
+function writeAtto(atto: bigint): string {
+  const digits = magnitudeOf(atto)
+    .toString()
+    .padStart(fractionDigits + 1, "0");
+  return `${atto < 0n ? "-" : ""}${digits.slice(0, -fractionDigits)}.${digits.slice(-fractionDigits)}`;
+}
+
+function magnitudeOf(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}

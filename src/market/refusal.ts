@@ -1,0 +1,27 @@
+/** How a value that makes no sense is refused: what it was, what it should have been, why it is not, and an example. */
+import { ProviderError } from "../runtime/errors.ts";
+
+/** A lease id has about 120 characters; what is longer than this is not a value but a paste or an attack. */
+const longestShown = 160;
+
+export function malformed(value: string, expected: string, reason: string, example: string): ProviderError {
+  return new ProviderError("AKP_VALUE_MALFORMED", { value: quote(value), expected, reason, example });
+}
+
+export function outOfRange(
+  value: string | bigint,
+  expected: string,
+  bounds: { least: string | bigint; most: string | bigint },
+): ProviderError {
+  const shown = typeof value === "string" ? quote(value) : shorten(String(value));
+  return new ProviderError("AKP_VALUE_OUT_OF_RANGE", { value: shown, expected, ...bounds });
+}
+
+/** Quotes make an empty text and stray spaces visible. */
+function quote(text: string): string {
+  return JSON.stringify(shorten(text));
+}
+
+function shorten(text: string): string {
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+}
