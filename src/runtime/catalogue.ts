@@ -199,6 +199,214 @@ export const catalogue = {
     exit: failure,
   },
 
+  // Keys
+  AKP_KEY_FILE_UNREADABLE: {
+    message: "{path}, which should hold a secret, cannot be read: {reason}",
+    advice: "Check the path, and that this user may read the file.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEY_FILE_MALFORMED: {
+    message: "{path} holds no key: {reason}",
+    advice:
+      "Put into it a mnemonic, a private key of 64 hex digits, or what `provider-services keys export NAME` printed, and nothing else.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_MNEMONIC_WRONG: {
+    message: "the mnemonic in {where} is wrong: {reason}",
+    advice: "{hint}",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_KEY_PASSPHRASE_MISSING: {
+    message: "{what} is encrypted, and there is no pass-phrase for it",
+    advice: "Put the pass-phrase into a file and name it with --key-passphrase-file, or into AP_KEY_PASSPHRASE.",
+    http: 400,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEY_PASSPHRASE_WRONG: {
+    message: "the pass-phrase from {from} does not open {what}",
+    advice: "Use the pass-phrase that was typed when the key was exported or its keyring was made.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_KEY_UNUSABLE: {
+    message: "the key in {path} cannot sign here: {reason}",
+    advice: "Name another key with --from or --key-file: one of the type secp256k1 whose private half is there.",
+    http: 400,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEY_ADDRESS_DIFFERS: {
+    message: "the key in {path} is that of {found}, not of {wanted}",
+    advice:
+      "Correct --from, or name the right key. A mnemonic has many accounts: --key-account, --key-index and --key-coin-type choose among them.",
+    http: 400,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEYRING_BACKEND_UNSUPPORTED: {
+    message: "a key in the keyring {backend} is out of reach for a provider, which runs without a desktop",
+    advice:
+      "Export it with `provider-services keys export NAME --keyring-backend {backend}` and name that file with --key-file, or import it into a keyring with --keyring-backend file or test.",
+    http: 400,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEYRING_MISSING: {
+    message: "the keyring {folder} cannot be read: {reason}",
+    advice:
+      "Set --keyring-dir to the folder that holds it, and --keyring-backend to the kind it is; or name a file with --key-file.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KEYRING_ENTRY_DAMAGED: {
+    message: "{path} is no sound entry of a keyring: {reason}",
+    advice: "Restore it from a backup, or make the keyring again from the mnemonic.",
+    http: 500,
+    grpc: "DATA_LOSS",
+    exit: settings,
+  },
+  AKP_KEY_UNKNOWN: {
+    message: "the keyring {folder} has no key {key}; it has: {names}",
+    advice: "Choose one of these with --from, or set --keyring-dir and --keyring-backend to the keyring you mean.",
+    http: 400,
+    grpc: "NOT_FOUND",
+    exit: settings,
+  },
+  AKP_KEY_NOT_CHOSEN: {
+    message: "which key of the keyring {folder} is the provider's was not said; it has: {names}",
+    advice: "Choose one with --from.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+
+  // Chain over RPC
+  AKP_CHAIN_UNREACHABLE: {
+    message: "the node {endpoint} cannot be reached: {reason}",
+    advice: "Check that it runs and that --node is right. Name several nodes, and one takes over when another fails.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_CHAIN_NO_ENDPOINT: {
+    message: "no node can answer {what}: {reasons}",
+    advice: "Nothing is lost, it is tried again. Check the nodes of --node, or add another one.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_CHAIN_WRONG_ID: {
+    message: "the node {endpoint} belongs to the chain {found}, not to {wanted}",
+    advice: "Correct --node or --chain-id. This node is not used.",
+    http: 503,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_CHAIN_ANSWER_MALFORMED: {
+    message: "the node {endpoint} answered {method} with something else: {reason}",
+    advice:
+      "A proxy in between may be answering instead of the node. Ask it with `curl`, and name another node in --node.",
+    http: 502,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_CHAIN_CALL_REFUSED: {
+    message: "the node {endpoint} refused {method}: {reason}",
+    advice: "The node may keep less history than is asked for, or be of another version. Name another one in --node.",
+    http: 502,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_CHAIN_QUERY_REFUSED: {
+    message: "the chain refused the query {path} ({codespace} {code}): {reason}",
+    advice: "If this version of the chain is new, this program may be too old for it.",
+    http: 502,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_CHAIN_LIST_ENDLESS: {
+    message: "the list {path} of the node {endpoint} does not end: {reason}",
+    advice: "The node has a fault; name another one in --node.",
+    http: 502,
+    grpc: "RESOURCE_EXHAUSTED",
+    exit: failure,
+  },
+  AKP_CHAIN_UNTRUSTED: {
+    message: "the certificate of the node {endpoint} was not accepted: {reason}",
+    advice: "Give the bundle of the authority that signed it as the node's CA file. It is never accepted unchecked.",
+    http: 502,
+    grpc: "UNAUTHENTICATED",
+    exit: settings,
+  },
+  AKP_CHAIN_TLS_FILE_UNREADABLE: {
+    message: "{path}, needed to reach the node {endpoint}, cannot be used: {reason}",
+    advice: "Check the path, that this user may read it, and that certificate and key belong together.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_CHAIN_EVENT_MALFORMED: {
+    message: "an event {type} of block {height} cannot be read: {reason}",
+    advice: "The state is read from the chain instead. This program may be too old for this chain.",
+    http: 502,
+    grpc: "DATA_LOSS",
+    exit: failure,
+  },
+  AKP_CHAIN_GAP: {
+    message: "no node has the blocks {from} to {to} any more",
+    advice:
+      "The state is read from the chain's lists instead. To keep every event, name a node that keeps more history.",
+    http: 502,
+    grpc: "DATA_LOSS",
+    exit: failure,
+  },
+
+  // Embedded chain
+  AKP_CHAIN_LISTEN_FAILED: {
+    message: "the embedded node cannot listen on {address}: {reason}",
+    advice: "Stop what uses that port, or choose another one; 0 takes any that is free.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_CHAIN_FILE_UNUSABLE: {
+    message: "the embedded chain cannot be kept in {path}: {reason}",
+    advice: "Check that the folder exists and that this user may write there.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: storage,
+  },
+  AKP_CHAIN_FILE_DAMAGED: {
+    message: "{path} is not the file of an embedded chain any more: {reason}",
+    advice: "Bring it back from a copy, or move it away to begin a new chain.",
+    http: 500,
+    grpc: "DATA_LOSS",
+    exit: storage,
+  },
+  AKP_CHAIN_FILE_OTHER: {
+    message: "{path} holds a chain that began otherwise: {difference} is {found} there and {wanted} here",
+    advice: "Name another file, or move this one away to begin a new chain.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_CHAIN_REPLAY_DIVERGED: {
+    message: "block {height} of {path} does not lead where it led when it was made: {reason}",
+    advice: "Run the version of this program that wrote the file, or move the file away to begin a new chain.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: storage,
+  },
+
   // Market
   AKP_VALUE_MALFORMED: {
     message: "{value} is not {expected}: {reason}",

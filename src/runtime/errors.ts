@@ -46,7 +46,13 @@ export class ProviderError<Code extends ErrorCode = ErrorCode> extends Error {
 /** The short reason inside anything thrown, for messages. */
 export function reasonOf(thrown: unknown): string {
   if (thrown instanceof AggregateError && !thrown.message) return thrown.errors.map(reasonOf).join("; ");
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (thrown instanceof Error) return thrown.message || thrown.name;
+  try {
+    return String(thrown);
+  } catch {
+    // An object that cannot be made a text, as one without a prototype.
+    return Object.prototype.toString.call(thrown);
+  }
 }
 
 /** The code of an error of the operating system ("ENOSPC"), if it is one. */

@@ -73,7 +73,8 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       if (!signal.aborted) await Promise.race([stopRequested, ...housings.map((housing) => housing.died)]);
     } catch (thrown) {
       failure = thrown;
-      log.error("stopping because a service failed", { error: thrown });
+      // Whoever runs the lifecycle is given the error itself and tells it in full.
+      log.error("stopping because a service failed", { code: ProviderError.from(thrown).code });
     }
     const late = await stopAll(started.reverse());
     failure ??= started.find((housing) => housing.status.error)?.status.error;

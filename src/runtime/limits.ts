@@ -15,6 +15,14 @@ export const limits = {
   /** Faults of syntax that are told: one misplaced bracket makes hundreds, and the first ones say it all. */
   settingsFileFaults: 5,
 
+  // Keys
+  /** The longest file with a secret is an entry of a keyring: under 2 KiB. Not more than redactorSecretMostChars. */
+  keyFileBytes: 8_192,
+  /** Rounds of PBKDF2 that an entry of a keyring may ask for: what the network's tools accept, about a second. */
+  keyringIterations: 1_300_000,
+  /** Names of keys in one message: nobody reads more. */
+  keyringNamesTold: 20,
+
   // Queue
   /** Keys one queue holds at once, waiting ones included: ten times the open orders ever seen on the network. */
   queueKeys: 200_000,
@@ -106,13 +114,79 @@ export const limits = {
   /** Stories that the live view shows; a terminal has room for about this many. */
   rehearsalStories: 6,
 
+  // Chain over RPC
+  /** One call to a node: the slowest sound answers, long lists, take a few seconds. */
+  rpcCallMs: 10 * second,
+  /** A call on the way to the next block is given up after a block time, but never sooner than this. */
+  rpcCallLeastMs: second,
+  /** The largest sound answer is the result of a full block of 22 MB. */
+  rpcAnswerBytes: 64 * 1024 * 1024,
+  /** Connections to one node: more would not make it quicker, and public ones count them. */
+  rpcSockets: 32,
+  /** An idle connection is let go before the node, which does so after 10 s or more, can cut a call short. */
+  rpcIdleMs: 8 * second,
+  /** How often certificate files are looked at for a change. */
+  rpcTlsRecheckMs: 10 * second,
+  /** A node this far behind the best one is not used: within two blocks nodes differ all the time. */
+  rpcLagBlocks: 3n,
+  /** How often every node is asked how it is: about once a block. */
+  rpcProbeMs: 5 * second,
+  /** A height that a node told us is believed this long where it matters that the node has not fallen back. */
+  rpcReadingMs: 2 * second,
+  /** Failures in a row after which a node is left alone for a while; one or two are just a restart. */
+  rpcBreakerFailures: 3,
+  rpcBreakerFirstMs: second,
+  /** A node that came back is noticed within two blocks. */
+  rpcBreakerMostMs: 10 * second,
+  /** Blocks that are fetched at once to catch up: hides the way to a far node, and holds a few megabytes. */
+  rpcReadAheadBlocks: 16,
+  /** Bounds of the measured time between blocks, so that one odd header cannot put the watchdog to sleep. */
+  rpcBlockTimeLeastMs: 50,
+  rpcBlockTimeMostMs: 30 * second,
+  /** Until two blocks were seen: that of the network. */
+  rpcBlockTimeFirstMs: 6 * second,
+  /** Block times without a new height after which another node is asked. */
+  rpcStandStillBlocks: 3,
+  /** Bounds of the pause between two looks at the head, which is a third of a block time. */
+  rpcPollLeastMs: 20,
+  rpcPollMostMs: 2 * second,
+  /** Pauses before the same height is tried again after every node failed. */
+  rpcRetryFirstMs: 250,
+  rpcRetryMostMs: 5 * second,
+  /** A height that all nodes refuse although they should have it is called lost after this: restarts are over then. */
+  rpcGapPatienceMs: minute,
+  /** Units of consumers that wait to be written together with the cursor. */
+  rpcCursorUnits: 1_000,
+  /** A subscription that is silent this long is asked whether it still lives. */
+  rpcWakePingMs: 10 * second,
+  rpcWakeReconnectFirstMs: 500,
+  rpcWakeReconnectMostMs: 30 * second,
+  /** A header is under 2 KB. */
+  rpcWakeMessageBytes: 1024 * 1024,
+  /** Entries of a page: what the network's own provider asks for. */
+  rpcPageEntries: 1_000,
+  /** Pages of a list: a million entries is a hundred times of what the network holds. */
+  rpcPages: 1_000,
+  /** Queries at once while the mirror is built or brought up to date. */
+  rpcMirrorQueries: 8,
+  /** Records of one kind that are read one by one; for more, the list is read instead. */
+  rpcMirrorSingles: 32,
+  /** Blocks behind the head from which on the mirror is built anew instead of being led through every one. */
+  rpcMirrorLagBlocks: 50n,
+  /** How often the mirror is compared with the chain's lists. */
+  rpcMirrorRelistMs: 10 * minute,
+  /** Ended leases and bids that are kept in view until the next comparison. */
+  rpcMirrorEnded: 10_000,
+
   // Embedded chain
   /** What the network's consensus parameters say; also part of every block's hash. */
   chainBlockBytes: 22_020_096,
   /** No limit, as on the network. */
   chainBlockGas: -1,
-  /** Blocks in memory: over five hours of 1 s blocks, about 1 KB each while nothing happens. */
+  /** Blocks in memory: over five hours of 1 s blocks, under 2 KB each while nothing happens. */
   chainBlocksKept: 20_000,
+  /** The same in bytes, for busy blocks: about 10,000 transactions with their events. */
+  chainBlocksBytes: 64 * 1024 * 1024,
   /** Recorded blocks replayed between two breaths of the event loop at start. */
   chainReplaySliceBlocks: 256,
   /** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */
@@ -131,7 +205,7 @@ export const limits = {
   chainSubscriberMessages: 200,
   /** The same in bytes, since a busy block is a megabyte of events. */
   chainSubscriberBytes: 64 * 1024 * 1024,
-  /** A client that takes nothing for this long is gone. */
+  /** A client that takes nothing for this long is gone, and so is one whose request takes longer to arrive. */
   chainWriteMs: 10 * second,
   /** A client that does not answer a ping before the next one is gone. */
   chainPingMs: 27 * second,
@@ -143,10 +217,8 @@ export const limits = {
   chainGrpcRequestBytes: 10 * 1024 * 1024,
   /** Calls at once on one gRPC connection; clients queue the rest. */
   chainGrpcStreams: 100,
-
-  // Embedded chain
-  /** Signatures known to hold: a full block's worth several times over, at 170 bytes each. */
-  embeddedVerifiedSignatures: 10_000,
+  /** Signatures known to hold: as many as may wait in the pool and a few blocks more, at 200 bytes each. */
+  chainVerifiedSignatures: 10_000,
 
   // Logs
   /** A log line is for people: longer strings are cut. */

@@ -1,4 +1,12 @@
 /** What the program says while it works. Message first, then fields; secrets never get past it. */
+import { types } from "node:util";
+import { pino } from "pino";
+import { type Clock, formatTime, realClock } from "./clock.ts";
+import { type LogDestination, streamDestination } from "./log-destination.ts";
+import { formatLine } from "./log-line.ts";
+import { type PlainObject, plainText, plainValue } from "./plain-value.ts";
+import { createRedactor, type Redactor } from "./redact.ts";
+
 export type Fields = Record<string, unknown>;
 
 export interface Log {
@@ -16,3 +24,155 @@ export const silentLog: Log = {
   error: () => undefined,
   with: () => silentLog,
 };
+
+const levels = { debug: 20, info: 30, error: 50 } as const;
+export type LogLevel = keyof typeof levels;
+
+/** Levels that the network's settings know and we do not. Who asks for warnings wants to be spared the everyday. */
+const levelNames = new Map<string, LogLevel>([
+  ...(Object.keys(levels) as LogLevel[]).map((level) => [level, level] as const),
+  ...([
+    ["trace", "debug"],
+    ["warn", "error"],
+    ["fatal", "error"],
+    ["panic", "error"],
+  ] as const),
+]);
+
+export function logLevelNamed(name: string): LogLevel | undefined {
+  return levelNames.get(name);
+}
+
+export type LogTimestamp = "" | "rfc3339" | "rfc3339nano" | "kitchen";
+
+export interface LogOptions {
+  readonly level?: LogLevel;
+  readonly format?: "plain" | "json";
+  /** Only the plain format has colours. */
+  readonly color?: boolean;
+  /** Without one, plain lines carry no time (whoever collects them stamps them), and JSON lines carry rfc3339nano. */
+  readonly timestamp?: LogTimestamp;
+  readonly destination?: LogDestination;
+  readonly clock?: Pick<Clock, "now">;
+  readonly redactor?: Redactor;
+}
+
+export interface RootLog extends Log {
+  /** Lines that never got out, because nobody reads them any more or because they could not be written down. */
+  readonly lost: number;
+}
+
+type Write = (level: LogLevel, message: string, fields: PlainObject) => void;
+
+export function createLog(options: LogOptions = {}): RootLog {
+  const { level = "info", format = "plain", redactor = createRedactor() } = options;
+  const destination = options.destination ?? streamDestination(process.stderr);
+  const write = format === "json" ? jsonWriter(options, destination) : plainWriter(options, destination);
+  let failures = 0;
+
+  /** A log call is never the reason why something fails. */
+  function enter(entryLevel: LogLevel, message: string, base: PlainObject, fields: Fields | undefined): void {
+    try {
+      const own = fields === undefined ? undefined : plainFields(fields, redactor);
+      // By type it is a text; anything else is treated like a field, since it may hold anything.
+      const text =
+        typeof message === "string" ? plainText(message, redactor) : JSON.stringify(plainValue(message, redactor));
+      write(entryLevel, text, own ? { ...base, ...own } : base);
+    } catch {
+      failures += 1;
+    }
+  }
+
+  function logWith(fields: PlainObject): Log {
+    let base = fields;
+    let seen = redactor.version;
+    /** A secret that was registered since may stand in the fields that were made plain before. */
+    const baseNow = () => {
+      if (seen !== redactor.version) base = plainFields(base, redactor);
+      seen = redactor.version;
+      return base;
+    };
+    const at = (entryLevel: LogLevel) =>
+      levels[entryLevel] < levels[level]
+        ? () => undefined
+        : (message: string, own?: Fields) => enter(entryLevel, message, baseNow(), own);
+    return {
+      debug: at("debug"),
+      info: at("info"),
+      error: at("error"),
+      with: (own) => logWith({ ...baseNow(), ...plainFields(own, redactor) }),
+    };
+  }
+
+  const root = logWith({});
+  return {
+    ...root,
+    get lost() {
+      return failures + destination.lost;
+    },
+  };
+}
+
+/** Fields are an object by type, but a log must also survive what the compiler did not see. */
+function plainFields(fields: unknown, redactor: Redactor): PlainObject {
+  const plain = plainValue(types.isNativeError(fields) ? { error: fields } : fields, redactor);
+  return typeof plain === "object" && plain !== null && !Array.isArray(plain) ? plain : { value: plain };
+}
+
+function plainWriter(options: LogOptions, destination: LogDestination): Write {
+  const { color = false, timestamp = "" } = options;
+  const stamp = createStamp(options, timestamp);
+  return (level, message, fields) => {
+    destination.write(formatLine({ time: stamp(), level, message, fields }, color));
+  };
+}
+
+function jsonWriter(options: LogOptions, destination: LogDestination): Write {
+  const stamp = createStamp(options, options.timestamp || "rfc3339nano");
+  const logger = pino(
+    {
+      level: "debug",
+      base: null,
+      timestamp: () => `,"time":"${stamp()}"`,
+      formatters: {
+        level: (label) => ({ level: label }),
+        // Inside a wrapper, fields called method, headers and socket are not taken for an HTTP request.
+        log: ({ fields }) => fields as Record<string, unknown>,
+      },
+    },
+    destination,
+  );
+  return (level, message, fields) => logger[level]({ fields: withoutReserved(fields) }, message);
+}
+
+/** Pino writes these itself, and a name that stands twice in one object means something else to every reader. */
+const reserved = ["level", "time", "msg"];
+
+function withoutReserved(fields: PlainObject): PlainObject {
+  if (!reserved.some((name) => Object.hasOwn(fields, name))) return fields;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [reserved.includes(name) ? `${name}_` : name, value]),
+  );
+}
+
+/** In UTC, in the notations that Go gives these names. A day has many lines per second, so a second is written once. */
+function createStamp({ clock = realClock }: LogOptions, timestamp: LogTimestamp): () => string {
+  let second = Number.NaN;
+  let written = "";
+  return () => {
+    const ms = clock.now();
+    if (Math.floor(ms / 1e3) !== second) {
+      second = Math.floor(ms / 1e3);
+      written = formatTime(second * 1e3).slice(0, 19);
+    }
+    if (timestamp === "rfc3339") return `${written}Z`;
+    if (timestamp === "rfc3339nano") return `${written}.${String(Math.floor(ms) % 1e3).padStart(3, "0")}Z`;
+    return timestamp === "kitchen" ? kitchenTime(written) : "";
+  };
+}
+
+/** "3:04PM" */
+function kitchenTime(iso: string): string {
+  const hour = Number(iso.slice(11, 13));
+  return `${hour % 12 || 12}:${iso.slice(14, 16)}${hour < 12 ? "AM" : "PM"}`;
+}

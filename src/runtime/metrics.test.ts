@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { register } from "prom-client";
+import { limits } from "./limits.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+function metricsFor(t: TestContext): Metrics {
+  const metrics = createMetrics();
+  t.after(() => metrics.stop());
+  return metrics;
+}
+
+/** The lines of one metric, without its help. */
+async function linesOf(metrics: Metrics, name: string): Promise<string[]> {
+  const lines = (await metrics.text()).split("\n");
+  return lines.filter((line) => line.startsWith(`# TYPE ${name} `) || new RegExp(`^${name}[ {]`).test(line));
+}
+
+test("a plain count is read each time it is asked for, as a counter or a gauge", async (t) => {
+  const metrics = metricsFor(t);
+  let count = 0;
+  metrics.read({ name: "akash_provider_things_total", help: "Things", kind: "counter" }, () => count);
+  metrics.read({ name: "akash_provider_depth", help: "Depth", kind: "gauge" }, () => -count);
+  for (count of [0, 5, 7, 3]) {
+    assert.deepEqual(await linesOf(metrics, "akash_provider_things_total"), [
+      "# TYPE akash_provider_things_total counter",
+      `akash_provider_things_total ${count}`,
+    ]);
+    assert.deepEqual(await linesOf(metrics, "akash_provider_depth"), [
+      "# TYPE akash_provider_depth gauge",
+      `akash_provider_depth ${count === 0 ? 0 : -count}`,
+    ]);
+  }
+  assert.match(await metrics.text(), /^# HELP akash_provider_depth Depth$/m);
+  assert.match(metrics.contentType, /^text\/plain; version=0\.0\.4/);
+});
+
+test("series with labels come and go with what is read", async (t) => {
+  const metrics = metricsFor(t);
+  let outcomes: [{ queue: string; outcome: string }, number][] = [[{ queue: "orders", outcome: "done" }, 2]];
+  metrics.read(
+    { name: "akash_provider_outcomes_total", help: "Outcomes", kind: "counter", labels: ["queue", "outcome"] },
+    () => outcomes,
+  );
+  const values = async () => (await linesOf(metrics, "akash_provider_outcomes_total")).slice(1);
+  assert.deepEqual(await values(), ['akash_provider_outcomes_total{queue="orders",outcome="done"} 2']);
+  outcomes = [[{ queue: 'le"ases\n', outcome: "failed" }, 1]];
+  assert.deepEqual(await values(), ['akash_provider_outcomes_total{queue="le\\"ases\\n",outcome="failed"} 1']);
+  outcomes = [];
+  assert.deepEqual(await values(), []);
+});
+
+test("a reading that fails is left out and counted, the others are there", async (t) => {
+  const metrics = metricsFor(t);
+  const bad: (() => number)[] = [
+    () => {
+      throw new Error("no");
+    },
+    () => Number.NaN,
+    () => -1,
+  ];
+  for (const [index, read] of bad.entries()) {
+    metrics.read({ name: `akash_provider_bad${index}_total`, help: "Bad", kind: "counter" }, read);
+  }
+  const half = { name: "akash_provider_half", help: "Half", kind: "gauge", labels: ["a"] } as const;
+  metrics.read(half, () => [
+    [{ a: "x" }, 1],
+    [{} as { a: string }, 2],
+  ]);
+  metrics.read({ name: "akash_provider_good", help: "Good", kind: "gauge" }, () => 1);
+  await metrics.text();
+  assert.deepEqual(await linesOf(metrics, "akash_provider_good"), [
+    "# TYPE akash_provider_good gauge",
+    "akash_provider_good 1",
+  ]);
+  for (const name of [
+    "akash_provider_bad0_total",
+    "akash_provider_bad1_total",
+    "akash_provider_bad2_total",
+    half.name,
+  ]) {
+    assert.equal((await linesOf(metrics, name)).length, 1, "only its type");
+    const failures = await linesOf(metrics, "akash_provider_metric_read_failures_total");
+    assert.ok(
+      failures.some((line) => line.includes(`{metric="${name}"}`)),
+      failures.join("\n"),
+    );
+  }
+});
+
+test("series beyond the bound and labels that are no names of ours are dropped and counted", async (t) => {
+  const metrics = metricsFor(t);
+  const many = Array.from({ length: limits.metricSeries + 5 }, (_, index) => [{ id: `n${index}` }, 1] as const);
+  metrics.read({ name: "akash_provider_many", help: "Many", kind: "gauge", labels: ["id"] }, () => many);
+  const long = "x".repeat(limits.metricLabelChars + 1);
+  metrics.read({ name: "akash_provider_long", help: "Long", kind: "gauge", labels: ["id"] }, () => [[{ id: long }, 1]]);
+  await metrics.text();
+  const text = await metrics.text();
+  assert.equal(text.match(/^akash_provider_many\{/gm)?.length, limits.metricSeries);
+  assert.equal(text.includes(long), false);
+  assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_many"\} 5$/m);
+  assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_long"\} 1$/m);
+});
+
+test("a name that is not ours, misleads or is taken is refused", (t) => {
+  const metrics = metricsFor(t);
+  const read = (name: string, kind: "counter" | "gauge" = "gauge", labels: string[] = []) =>
+    metrics.read({ name, help: "x", kind, labels }, () => (labels.length > 0 ? [] : 1));
+  read("akash_provider_taken");
+  assert.throws(() => read("akash_provider_taken"), /already been registered/);
+  assert.throws(() => read("depth"), /not a metric name of ours/);
+  assert.throws(() => read("akash_provider_Depth"), /not a metric name of ours/);
+  assert.throws(() => read("akash_provider_x_"), /not a metric name of ours/);
+  assert.throws(() => read("akash_provider_x", "counter"), /end with _total/);
+  assert.throws(() => read("akash_provider_x_total", "gauge"), /end with _total/);
+  assert.throws(() => read("akash_provider_x", "gauge", ["a-b"]), /not a label name/);
+});
+
+test("the delay of the event loop is that since the last time it was asked for", async (t) => {
+  const metrics = metricsFor(t);
+  const delays = async () => {
+    const lines = (await linesOf(metrics, "akash_provider_event_loop_delay_seconds")).slice(1);
+    return Object.fromEntries(lines.map((line) => [/"(.*)"/.exec(line)?.[1], Number(line.split(" ")[1])]));
+  };
+  // Node looks every 10 ms, and must have looked before and after the long turn to see it.
+  const letNodeLook = () => new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(await delays(), { "0.5": 0, "0.99": 0, "1": 0 }, "nothing was seen yet");
+  await letNodeLook();
+  const until = performance.now() + 300;
+  while (performance.now() < until);
+  await letNodeLook();
+  const busy = await delays();
+  assert.ok((busy["1"] ?? 0) >= 0.25 && (busy["1"] ?? 0) < 5, JSON.stringify(busy));
+  assert.ok((busy["0.5"] ?? 1) <= (busy["0.99"] ?? 0) && (busy["0.99"] ?? 1) <= (busy["1"] ?? 0));
+  assert.ok(((await delays())["1"] ?? 1) < 0.25, "the long one was told already");
+});
+
+test("the usual metrics of a process are there, and nothing gets into the global registry", async (t) => {
+  const text = await metricsFor(t).text();
+  for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes", "nodejs_heap_size_used_bytes"]) {
+    assert.match(text, new RegExp(`^${name} [\\d.]+$`, "m"));
+  }
+  const started = Number(/^process_start_time_seconds (.*)$/m.exec(text)?.[1]);
+  assert.ok(Math.abs(started - (Date.now() / 1e3 - process.uptime())) < 5);
+  assert.deepEqual(register.getMetricsAsArray(), []);
+});
+
+test("metrics keep no process alive, stopped or not", async () => {
+  const program = `
+    import { createMetrics } from ${JSON.stringify(join(import.meta.dirname, "metrics.ts"))};
+    const metrics = createMetrics();
+    await metrics.text();
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: "inherit" });
+  const [code] = await once(child, "exit");
+  assert.equal(code, 0);
+});

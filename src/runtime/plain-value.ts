@@ -1,0 +1,263 @@
+/**
+ * Any value as plain JSON: bounded in depth and length, without secrets, and whatever it is, without throwing. Both log
+ * formats print nothing but what comes out of here.
+ */
+import { types } from "node:util";
+import { formatTime } from "./clock.ts";
+import { ProviderError } from "./errors.ts";
+import { hideEnvironment } from "./hidden-environment.ts";
+import { limits } from "./limits.ts";
+import { type Redactor, redacted } from "./redact.ts";
+import { kindOfName } from "./secret-names.ts";
+
+export type Plain = null | boolean | number | string | Plain[] | PlainObject;
+export interface PlainObject {
+  [name: string]: Plain;
+}
+
+interface Walk {
+  readonly redactor: Redactor;
+  /** The objects we are inside of: their number is the depth, and to meet one again is a cycle. */
+  readonly inside: object[];
+  charsLeft: number;
+  /** Something was hidden, or cut, and so not looked at. */
+  altered: boolean;
+}
+
+type Entries = readonly (readonly [name: string, value: unknown])[];
+
+export function plainValue(value: unknown, redactor: Redactor): Plain {
+  return walk(value, startWalk(redactor)) ?? null;
+}
+
+export function plainText(text: string, redactor: Redactor): string {
+  return showText(text, startWalk(redactor));
+}
+
+function startWalk(redactor: Redactor, inside: object[] = []): Walk {
+  return { redactor, inside, charsLeft: limits.logLineChars, altered: false };
+}
+
+/** `undefined` means: leave it out, as JSON does. */
+function walk(value: unknown, state: Walk): Plain | undefined {
+  switch (typeof value) {
+    case "string":
+      return showText(value, state);
+    case "number":
+      return showNumber(value, state);
+    case "boolean":
+      return value;
+    case "undefined":
+      return undefined;
+    case "object":
+      return value === null ? null : walkObject(value, state);
+    case "function":
+      return `[function ${showText(String(value.name), state)}]`;
+    default:
+      return showText(String(value), state);
+  }
+}
+
+function walkObject(object: object, state: Walk): Plain | undefined {
+  if (state.inside.includes(object)) return "[circular]";
+  if (state.inside.length >= limits.logDepth) return cutOff("[deeper]", state);
+  if (state.charsLeft <= 0) return cutOff("[more]", state);
+  state.inside.push(object);
+  try {
+    return walkInto(object, state);
+  } catch (error) {
+    // A getter, a proxy or a toJSON of somebody else's threw. What it threw may be anything; its kind is enough.
+    return `[unreadable: ${types.isNativeError(error) ? "error" : typeof error}]`;
+  } finally {
+    state.inside.pop();
+  }
+}
+
+function cutOff(mark: string, state: Walk): string {
+  state.altered = true;
+  return mark;
+}
+
+function walkInto(object: object, state: Walk): Plain | undefined {
+  if (Array.isArray(object)) return walkList(object, object.length, state);
+  if (object instanceof Error) return walkEntries(errorEntries(object), 0, state);
+  // Bytes may be a key, and nobody reads bytes in a log.
+  if (ArrayBuffer.isView(object) || types.isAnyArrayBuffer(object)) return `[${object.byteLength} bytes]`;
+  if (types.isDate(object)) return Number.isNaN(object.getTime()) ? "[invalid time]" : formatTime(object.getTime());
+  if (types.isSet(object)) return walkList(firstOf(object), object.size, state);
+  if (types.isMap(object)) return walkEntries(mapEntries(object, state), object.size, state);
+  if (object instanceof Headers) return walkEntries([...object], 0, state);
+  if (types.isRegExp(object) || types.isBoxedPrimitive(object) || object instanceof URLSearchParams) {
+    return showText(String(object), state);
+  }
+  if ("toJSON" in object && typeof object.toJSON === "function") return walk(object.toJSON(), state);
+  const names = Object.keys(object);
+  return walkEntries(readEntries(object, names.slice(0, limits.logEntries)), names.length, state);
+}
+
+/** Each field is read by itself, so that one getter that throws costs one field. */
+function readEntries(object: object, names: readonly string[]): Entries {
+  return names.map((name) => {
+    try {
+      return [name, Reflect.get(object, name)];
+    } catch (error) {
+      return [name, `[unreadable: ${typeof error}]`];
+    }
+  });
+}
+
+function errorEntries(error: Error): Entries {
+  if (error instanceof ProviderError) return readEntries(error, ["code", "message", "advice", "details", "cause"]);
+  const own = Object.keys(error).filter((name) => name !== "name" && name !== "message" && name !== "stack");
+  const errors = error instanceof AggregateError ? ["errors"] : [];
+  return readEntries(error, ["name", "message", ...own, ...errors, "stack", "cause"]);
+}
+
+function mapEntries(map: Map<unknown, unknown>, state: Walk): Entries {
+  return firstOf(map).map(([key, value]) => [
+    typeof key === "string" ? key : JSON.stringify(walk(key, state) ?? null),
+    value,
+  ]);
+}
+
+/** A set or map may be huge; no more of it is copied than is shown. */
+function firstOf<T>(items: Iterable<T>): T[] {
+  const taken: T[] = [];
+  for (const item of items) {
+    if (taken.push(item) === limits.logEntries) break;
+  }
+  return taken;
+}
+
+function walkEntries(entries: Entries, total: number, state: Walk): Plain {
+  const out: PlainObject = {};
+  const hidden = secretSibling(entries);
+  for (const [name, value] of entries) {
+    const shown = name.toLowerCase() === hidden ? hide(value, state) : walkNamed(name, value, state);
+    if (shown !== undefined) put(out, showName(name, state), shown);
+  }
+  if (total > entries.length) put(out, "…", cutOff(`${total - entries.length} more`, state));
+  return out;
+}
+
+/** Some objects tell by one of their fields that another one, whose lower-case name is returned, is secret. */
+function secretSibling(entries: Entries): string | undefined {
+  for (const [name, value] of entries) {
+    if (typeof value !== "string") continue;
+    if (name === "kind" && value === "Secret") return "data";
+    if (name === "kind" && value === "SecretList") return "items";
+    if (name === "type" && value === "Buffer") return "data";
+    if (/^(?:name|key)$/i.test(name) && announcesSecret(value)) return "value";
+  }
+  return undefined;
+}
+
+/** The name of a variable in upper case is a tenant's or the program's environment. */
+function announcesSecret(name: string): boolean {
+  return kindOfName(name) === "secret" || /^[A-Z][A-Z0-9_]+$/.test(name);
+}
+
+function walkNamed(name: string, value: unknown, state: Walk): Plain | undefined {
+  switch (kindOfName(name)) {
+    case "secret":
+      return hide(value, state);
+    case "environment":
+      state.altered = true;
+      return value === undefined ? undefined : hideEnvironment(value, (variable) => showName(variable, state));
+    case "headers":
+      return isFlatList(value) ? walkEntries(pairsOf(value), 0, state) : walk(value, state);
+    case "open":
+      return walk(value, state);
+  }
+}
+
+/** Whether a secret is set at all may be seen. */
+function hide(value: unknown, state: Walk): Plain | undefined {
+  if (value === undefined || value === null || value === "" || typeof value === "boolean") return value;
+  state.altered = true;
+  return redacted;
+}
+
+/** Node gives headers also as [name, value, name, value …]. */
+function isFlatList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length % 2 === 0 && value.every((item) => typeof item === "string");
+}
+
+function pairsOf(flat: readonly string[]): Entries {
+  return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1]] as const] : []));
+}
+
+function walkList(items: readonly unknown[], total: number, state: Walk): Plain {
+  // A copy by Array.from has no holes.
+  const taken = Array.from(items.slice(0, limits.logEntries));
+  if (isSecretTogether(taken, state)) return hide(taken, state) ?? null;
+  const [first, second] = taken;
+  if (taken.length === 2 && typeof first === "string" && kindOfName(first) !== "open") {
+    return [showText(first, state), walkNamed(first, second, state) ?? null];
+  }
+  const shown = taken.map((item, index) => {
+    const before = taken[index - 1];
+    const isFlagged = typeof before === "string" && before.startsWith("-") && kindOfName(before) === "secret";
+    return (isFlagged ? hide(item, state) : walk(item, state)) ?? null;
+  });
+  return total > taken.length ? [...shown, cutOff(`… ${total - taken.length} more`, state)] : shown;
+}
+
+/** A recovery phrase as a list of words and a key as a list of lines are secrets, though no item of the list is. */
+function isSecretTogether(items: readonly unknown[], { redactor }: Walk): boolean {
+  const texts = items.filter((item) => typeof item === "string").map((item) => item.slice(0, limits.logStringChars));
+  if (texts.length < 2) return false;
+  return redactor.text(texts.join("\n")) !== texts.map((text) => redactor.text(text)).join("\n");
+}
+
+function put(out: PlainObject, name: string, value: Plain): void {
+  let free = name;
+  for (let number = 2; Object.hasOwn(out, free); number += 1) free = `${name} (${number})`;
+  if (free !== "__proto__") out[free] = value;
+  // An assignment would set the prototype instead of a field.
+  else Object.defineProperty(out, free, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function showName(name: string, state: Walk): string {
+  return clean(name, limits.logNameChars, state);
+}
+
+function showNumber(value: number, { redactor }: Walk): Plain {
+  const text = String(value);
+  if (!Number.isFinite(value)) return text;
+  const shown = redactor.longestChars > 0 ? redactor.text(text) : text;
+  return shown === text ? value : shown;
+}
+
+function showText(text: string, state: Walk): string {
+  return clean(text, Math.max(0, Math.min(limits.logStringChars, state.charsLeft)), state);
+}
+
+/** Secrets are looked for beyond the cut, so that half of one is not left before it. */
+function clean(text: string, most: number, state: Walk): string {
+  const { redactor } = state;
+  const slack = Math.max(limits.logSlackChars, redactor.longestChars);
+  const shown = redactor.text(withoutSecretsInJson(text, state).slice(0, most + slack));
+  if (shown !== text) state.altered = true;
+  state.charsLeft -= Math.min(shown.length, most);
+  return shown.length <= most ? shown : `${shown.slice(0, most)}… (${text.length} characters)`;
+}
+
+/** A body or a manifest in JSON has names too. It is written anew only when something was hidden or cut. */
+function withoutSecretsInJson(text: string, state: Walk): string {
+  const start = text.search(/\{\s*\\?"|\[\s*(?:\\?"|[{[])/);
+  if (start < 0 || text.length > limits.logLineChars) return text;
+  const end = Math.max(text.lastIndexOf("}"), text.lastIndexOf("]")) + 1;
+  const json = text.slice(start, end);
+  // Inside quotes of its own, as in: the answer was "{\"password\":\"x\"}".
+  const isQuoted = /^[{[]\s*\\/.test(json);
+  const inner = startWalk(state.redactor, [...state.inside]);
+  try {
+    const shown = JSON.stringify(walk(JSON.parse(isQuoted ? JSON.parse(`"${json}"`) : json), inner));
+    if (!inner.altered) return text;
+    return text.slice(0, start) + (isQuoted ? JSON.stringify(shown).slice(1, -1) : shown) + text.slice(end);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
