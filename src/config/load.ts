@@ -1,0 +1,77 @@
+/** Puts the settings together: flag before environment before provider.yaml before default. */
+import { type Environment, readEnvironment } from "./environment.ts";
+import { judgeInert } from "./inert.ts";
+import {
+  type Findings,
+  type Given,
+  givenAt,
+  invalidSetting,
+  type ReadFile,
+  readFileAt,
+  refuse,
+  unknownSetting,
+} from "./problem.ts";
+import { readProviderFile } from "./providerfile.ts";
+import { expandHome, type Resolved, resolve } from "./resolve.ts";
+import type { LiveSetting } from "./setting.ts";
+import { settingsByFlag, variableOf } from "./table.ts";
+
+/** What the command line gave, by flag: a text, several texts, or true for a flag without a value. */
+export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export interface Inputs {
+  readonly flags: Flags;
+  readonly env: Environment;
+  readonly readFile: ReadFile;
+}
+
+export interface LoadedConfig extends Resolved {
+  /** What a person should know although nothing is wrong, each in a sentence. */
+  readonly warnings: readonly string[];
+}
+
+/** Throws everything that is wrong at once. */
+export function loadConfig({ flags, env, readFile }: Inputs): LoadedConfig {
+  const findings: Findings = { problems: [], warnings: [] };
+  const byFlag = new Map([...readEnvironment(env, readFile, findings), ...readFlags(flags, findings)]);
+  const userHome = env["HOME"] ?? "";
+  const byKey = readFileOf(byFlag.get("provider-config"), userHome, readFile, findings);
+  judgeInert(byFlag, findings);
+  const givenFor = ({ flag = "", key = "" }: LiveSetting<unknown>) => byFlag.get(flag) ?? byKey.get(key);
+  const resolved = resolve(givenFor, userHome, findings);
+  refuse(findings.problems);
+  return { ...resolved, warnings: findings.warnings };
+}
+
+function readFlags(flags: Flags, { problems }: Findings): Map<string, Given> {
+  const given = new Map<string, Given>();
+  for (const [flag, value] of Object.entries(flags)) {
+    if (value === undefined) continue;
+    const setting = settingsByFlag.get(flag);
+    if (!setting) {
+      const right = [...settingsByFlag.keys()].map((name) => `--${name}`);
+      problems.push(unknownSetting("command line", `--${flag}`, right));
+    } else if (setting.type === "live" && setting.kind.isSecret) {
+      const reason = "every user of this machine can read a command line";
+      const variable = `AP_${variableOf(flag)}`;
+      const hint = `Set ${variable}, or ${variable}_FILE to the path of a file that holds it.`;
+      problems.push(invalidSetting(`flag --${flag}`, { name: flag, value: "given as a flag", reason, hint }));
+    } else {
+      given.set(flag, givenAt(`flag --${flag}`, flag, Array.isArray(value) ? value.join(",") : String(value)));
+    }
+  }
+  return given;
+}
+
+function readFileOf(
+  given: Given | undefined,
+  userHome: string,
+  readFile: ReadFile,
+  findings: Findings,
+): ReadonlyMap<string, Given> {
+  // An empty flag says that no file is to be read, whatever the environment says.
+  if (!given?.raw) return new Map();
+  const path = expandHome(String(given.raw), userHome);
+  const text = readFileAt(given.source, path, readFile, findings);
+  return text === undefined ? new Map() : readProviderFile(path, text, findings);
+}

@@ -1,0 +1,95 @@
+/** Kinds of money: prices, coins, and the list of prices per storage class. */
+import {
+  type Coin,
+  type DecCoin,
+  formatCoin,
+  formatCoins,
+  parseCoin,
+  parseCoins,
+  parseDecCoins,
+  showDecCoin,
+} from "../market/coin.ts";
+import { type Decimal, parseDecimal, showDecimal } from "../market/decimal.ts";
+import { Fault, readAsMarket, type TextKind, textKind } from "./kind.ts";
+import { quote } from "./quote.ts";
+
+export const price: TextKind<Decimal> = textKind({
+  expects: "a number like 0.004",
+  placeholder: "<price>",
+  show: showDecimal,
+  read: readPrice,
+});
+
+function readPrice(given: string): Decimal | Fault {
+  const value = readAsMarket(() => parseDecimal(given));
+  return !(value instanceof Fault) && value.atto < 0n ? new Fault("it cannot be negative") : value;
+}
+
+/** A factor of at least one: gas that is estimated too low fails, so nobody lowers the estimate. */
+export const gasAdjustment: TextKind<Decimal> = textKind({
+  expects: "a number of at least 1, like 1.5",
+  placeholder: "<factor>",
+  show: showDecimal,
+  read(given) {
+    const value = readPrice(given);
+    return !(value instanceof Fault) && value.atto < 10n ** 18n ? new Fault("it must be at least 1") : value;
+  },
+});
+
+export const gas: TextKind<"auto" | bigint> = textKind({
+  expects: "auto or a whole number like 200000",
+  placeholder: "<auto|units>",
+  read(given) {
+    if (given === "auto") return given;
+    return /^[1-9]\d{0,17}$/.test(given) ? BigInt(given) : new Fault("it is neither auto nor a number of gas units");
+  },
+});
+
+export const coin: TextKind<Coin> = textKind({
+  expects: "an amount with its denom, like 500000uakt",
+  placeholder: "<coin>",
+  show: formatCoin,
+  read: (given) => readAsMarket(() => parseCoin(given)),
+});
+
+export const coins = textKind<readonly Coin[]>({
+  expects: "amounts with their denoms, like 5000uakt",
+  placeholder: "<coins>",
+  empty: [],
+  show: formatCoins,
+  read: (given) => readAsMarket(() => parseCoins(given)),
+});
+
+export const gasPrices = textKind<readonly DecCoin[]>({
+  expects: "prices with their denoms, like 0.025uakt",
+  placeholder: "<prices>",
+  empty: [],
+  show: (prices) => prices.map(showDecCoin).join(","),
+  read: (given) => readAsMarket(() => parseDecCoins(given)),
+});
+
+/** Storage that is lost with the pod; a price without a class is meant for it. */
+const ephemeral = "ephemeral";
+
+/** "0.1,beta2=0.3,ram=0.2": a price per storage class. */
+export const storagePrices: TextKind<ReadonlyMap<string, Decimal>> = textKind({
+  expects: "a price, or prices by class like 0.1,beta2=0.3,ram=0.2",
+  placeholder: "<prices>",
+  isList: true,
+  show: (prices) =>
+    [...prices]
+      .map(([name, each]) => (name === ephemeral ? showDecimal(each) : `${name}=${showDecimal(each)}`))
+      .join(","),
+  read(given) {
+    const prices = new Map<string, Decimal>();
+    for (const entry of given.split(",").map((each) => each.trim())) {
+      const [, name = ephemeral, number] = /^(?:([a-z0-9][a-z0-9.-]*)\s*=)?\s*([^=]*)$/i.exec(entry) ?? [];
+      if (number === undefined) return new Fault(`${quote(entry)} is not a class and its price`);
+      const each = readPrice(number);
+      if (each instanceof Fault) return new Fault(`the price of ${name} storage is wrong: ${each.reason}`, each.hint);
+      if (prices.has(name)) return new Fault(`it has two prices for ${name} storage`);
+      prices.set(name, each);
+    }
+    return prices;
+  },
+});

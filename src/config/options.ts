@@ -1,0 +1,69 @@
+/** The table of settings as options of a commander command, and back to what was given. */
+import { type Command, type CommanderError, Option } from "commander";
+import { exitCodes } from "../runtime/catalogue.ts";
+import type { Flags } from "./load.ts";
+import type { LiveSetting, Program, Setting } from "./setting.ts";
+import { groups, variableOf } from "./table.ts";
+
+/** The options that stand for settings, among all that a command has. */
+const settingOptions = new WeakSet<Option>();
+
+/** Adds the settings of a program, or of all, to a command. An option that the command already has stays its own. */
+export function addSettingOptions(command: Command, program: Program | "all"): Command {
+  for (const { title, settings } of groups) {
+    for (const setting of Object.values(settings)) {
+      const isOurs = program === "all" || setting.usedBy.includes(program);
+      if (!isOurs || setting.flag === undefined || isTaken(command, setting.flag)) continue;
+      const option = optionOf(setting, setting.flag, command).helpGroup(`${title}:`);
+      settingOptions.add(option);
+      command.addOption(option);
+    }
+  }
+  return command;
+}
+
+/** What the command line gave of the settings, for loadConfig. */
+export function givenFlags(command: Command): Flags {
+  const given = command.options.filter(
+    (option) => settingOptions.has(option) && command.getOptionValueSource(option.attributeName()) === "cli",
+  );
+  return Object.fromEntries(
+    given.map((option) => [option.long?.slice(2) ?? "", command.getOptionValue(option.attributeName())]),
+  );
+}
+
+/** What to end with when commander threw: it has said what is wrong, or it was asked for help. */
+export function exitCodeOfUsage({ exitCode }: CommanderError): number {
+  return exitCode === 0 ? 0 : exitCodes.settings;
+}
+
+/** Makes the whole tree of commands throw CommanderError instead of ending the process by itself. */
+export function throwOnWrongUsage(command: Command): Command {
+  command.exitOverride();
+  for (const below of command.commands) throwOnWrongUsage(below);
+  return command;
+}
+
+function optionOf(setting: Setting, flag: string, command: Command): Option {
+  const short =
+    setting.short && !command.options.some(({ short }) => short === `-${setting.short}`) ? `-${setting.short}, ` : "";
+  const name = `${short}--${flag}`;
+  // Dead settings and secrets are taken so that they can be answered, not so that anybody finds them.
+  if (setting.type !== "live") return new Option(`${name} [value]`).hideHelp();
+  if (setting.kind.isSecret) return new Option(`${name} <value>`).hideHelp();
+  const option = new Option(`${name} ${setting.kind.placeholder}`, describe(setting, flag));
+  return setting.kind.isList ? option.argParser(collect) : option;
+}
+
+function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string): string {
+  const value = typeof fallback === "object" ? fallback.says.replaceAll("`", "") : fallback;
+  return `${doc} (AP_${variableOf(flag)}${value ? `, default ${value}` : ""})`;
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function isTaken(command: Command, flag: string): boolean {
+  return command.options.some(({ long }) => long === `--${flag}`);
+}

@@ -1,0 +1,121 @@
+/** Kinds of plain values: texts, choices, switches, numbers, times, paths. */
+import { z } from "zod";
+import { invariant } from "../runtime/invariant.ts";
+import { formatDuration, parseDuration } from "./duration.ts";
+import { Fault, type Kind, type TextKind, textKind } from "./kind.ts";
+import { nearest } from "./nearest.ts";
+
+/** Free text; with a pattern, text of that shape. */
+export function text(expects: string, pattern?: RegExp, placeholder = "<text>"): TextKind<string> {
+  return textKind({
+    expects,
+    placeholder,
+    read: (given) => (pattern && !pattern.test(given) ? new Fault("it has another shape") : given),
+  });
+}
+
+/** Kept to the last space, and never shown. */
+export const secret: Kind<string> = {
+  schema: z.string({ error: "one value is expected here" }).min(1, "it is empty"),
+  expects: "a text",
+  placeholder: "<secret>",
+  isSecret: true,
+  show: () => "(set, hidden)",
+};
+
+export const path: TextKind<string> = textKind({
+  expects: "a path",
+  placeholder: "<path>",
+  isPath: true,
+  read: (given) => given,
+});
+
+/** One of a few words. A synonym is another word that existing environments use for one of them. */
+export function choice<const Word extends string>(
+  words: readonly Word[],
+  synonyms: Readonly<Record<string, Word>> = {},
+): TextKind<Word> {
+  const known = new Map<string, Word>([...words.map((word) => [word, word] as const), ...Object.entries(synonyms)]);
+  const expects = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  return textKind({
+    expects,
+    placeholder: `<${words.join("|")}>`,
+    read(given) {
+      const word = known.get(given);
+      if (word !== undefined) return word;
+      const meant = nearest(given, words);
+      return new Fault(`it must be ${expects}`, meant && `Did you mean ${meant}?`);
+    },
+  });
+}
+
+/** The words of Go's ParseBool. */
+const onWords = ["1", "t", "T", "TRUE", "true", "True"];
+const offWords = ["0", "f", "F", "FALSE", "false", "False"];
+
+export const onOff: TextKind<boolean> = textKind({
+  expects: "true or false",
+  placeholder: "[true|false]",
+  read(given) {
+    if (onWords.includes(given)) return true;
+    return offWords.includes(given) ? false : new Fault("it is neither true nor false");
+  },
+});
+
+export function whole(
+  least: number,
+  most: number,
+  expects = "a whole number",
+  placeholder = "<number>",
+): TextKind<number> {
+  const range = `${expects} from ${least} to ${most}`;
+  return textKind({
+    expects: range,
+    placeholder,
+    read(given) {
+      if (!/^[+-]?\d+$/.test(given)) return new Fault("it is not a whole number", `Write ${range}.`);
+      const value = Number(given);
+      return value < least || value > most ? new Fault(`it must be from ${least} to ${most}`) : value;
+    },
+  });
+}
+
+/** A count without a bound of its own still has to be a number that is exact. */
+export const count = whole(0, Number.MAX_SAFE_INTEGER);
+
+/** A hundredfold is more than anybody overcommits; beyond it somebody wrote something else than percent. */
+export const percent = whole(0, 10_000, "a whole number of percent", "<percent>");
+
+export interface DurationBounds {
+  readonly least?: string;
+  readonly most?: string;
+  /** What zero means; without it zero is as good as any other time. */
+  readonly zero?: "refused" | "turns it off";
+}
+
+/** A time in milliseconds. */
+export function duration({ least, most, zero }: DurationBounds = {}): TextKind<number> {
+  const leastMs = boundMs(least) ?? 0;
+  const mostMs = boundMs(most) ?? Number.POSITIVE_INFINITY;
+  const bounds = [least && `at least ${least}`, most && `at most ${most}`].filter(Boolean).join(" and ");
+  const off = zero === "turns it off" ? ", or 0 to turn it off" : "";
+  return textKind({
+    expects: `a time like 5m or 1h30m${bounds && `, ${bounds}`}${off}`,
+    placeholder: "<time>",
+    show: formatDuration,
+    read(given) {
+      const ms = parseDuration(given);
+      if (ms instanceof Fault) return ms;
+      if (ms === 0 && zero === "turns it off") return ms;
+      if (ms === 0 && zero === "refused") return new Fault("it must be more than zero");
+      return ms < leastMs || ms > mostMs ? new Fault(`it must be ${bounds}`) : ms;
+    },
+  });
+}
+
+function boundMs(bound: string | undefined): number | undefined {
+  if (bound === undefined) return undefined;
+  const ms = parseDuration(bound);
+  invariant(typeof ms === "number", "a bound of a time is a time", { bound });
+  return ms;
+}

@@ -1,0 +1,69 @@
+/** What is wrong with the settings is collected and told at once, so that a person corrects it in one go. */
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
+import { nearest } from "./nearest.ts";
+
+/** A setting that somebody gave a value: what it is, and where that was. */
+export interface Given {
+  readonly raw: unknown;
+  /** "flag --bid-timeout", "environment AKASH_BID_TIMEOUT", "provider.yaml:12". */
+  readonly source: string;
+  /** As it is called there. */
+  readonly name: string;
+  /** Where a part of it stands, as exactly as is known: "provider.yaml:12:5". */
+  locate(path: readonly PropertyKey[]): string;
+}
+
+/** Something given in one place, as flags and variables are. */
+export function givenAt(source: string, name: string, raw: unknown): Given {
+  return { raw, source, name, locate: () => source };
+}
+
+/** What was found while reading, in the order a person would look. */
+export interface Findings {
+  readonly problems: ProviderError[];
+  readonly warnings: string[];
+}
+
+export type ReadFile = (path: string) => string;
+
+/** The text of a file that a setting names; if it cannot be read, that is a problem and there is no text. */
+export function readFileAt(
+  where: string,
+  path: string,
+  readFile: ReadFile,
+  { problems }: Findings,
+): string | undefined {
+  try {
+    return readFile(path);
+  } catch (thrown) {
+    const details = { where, path, reason: reasonOf(thrown) };
+    problems.push(new ProviderError("AKP_SETTINGS_FILE_UNREADABLE", details, { cause: thrown }));
+    return undefined;
+  }
+}
+
+export function unknownSetting(where: string, name: string, candidates: Iterable<string>): ProviderError {
+  const meant = nearest(name, candidates);
+  const hint = meant ? `Did you mean ${meant}?` : "docs/configuration.md lists every setting.";
+  return new ProviderError("AKP_SETTING_UNKNOWN", { where, name, hint });
+}
+
+/** `value` is shown as it is: quote it, or hide it. */
+export function invalidSetting(
+  where: string,
+  { name, value, reason, hint }: { name: string; value: string; reason: string; hint: string },
+): ProviderError {
+  return new ProviderError("AKP_SETTING_INVALID", { where, name, value, reason, hint });
+}
+
+/** Throws what there is to throw. */
+export function refuse(problems: readonly ProviderError[]): void {
+  const [first, ...others] = problems;
+  if (!first) return;
+  if (others.length === 0) throw first;
+  throw new ProviderError("AKP_SETTINGS_REFUSED", {
+    count: problems.length,
+    list: problems.map(({ message, advice }) => `  - ${message}. ${advice}`).join("\n"),
+    problems: problems.map(({ code, details }) => ({ code, ...details })),
+  });
+}

@@ -1,0 +1,121 @@
+/** From what was given to values: each setting read by its own schema, then held against the rules between them. */
+import type { z } from "zod";
+import type { ProviderError } from "../runtime/errors.ts";
+import { invariant } from "../runtime/invariant.ts";
+import { type Findings, type Given, invalidSetting, unknownSetting } from "./problem.ts";
+import { quote } from "./quote.ts";
+import { type Rule, remarks, rules, somePriceIsSet } from "./rules.ts";
+import type { LiveSetting, Surroundings } from "./setting.ts";
+import { type Config, liveSettings, type SettingName, settingOf } from "./table.ts";
+
+export interface Resolved {
+  readonly values: Config;
+  /** Where each value came from: "flag --bid-timeout", "environment AKASH_BID_TIMEOUT", "provider.yaml:12", "default". */
+  readonly sources: Readonly<Record<SettingName, string>>;
+}
+
+type GivenFor = (setting: LiveSetting<unknown>) => Given | undefined;
+
+export function resolve(givenFor: GivenFor, userHome: string, findings: Findings): Resolved {
+  const values = new Map<SettingName, unknown>();
+  const sources = new Map<SettingName, string>();
+  const wrong = new Set<SettingName>();
+  const surroundings: Surroundings = {
+    userHome,
+    // --home is the first setting of the table, so it is there when another one's default asks for it.
+    get home() {
+      return String(values.get("home"));
+    },
+    isGiven: (flag) =>
+      liveSettings.some(([, setting]) => setting.flag === flag && (givenFor(setting)?.raw ?? "") !== ""),
+  };
+  for (const [name, setting] of liveSettings) {
+    const given = givenFor(setting);
+    const { value, problems } = given ? readGiven(setting, given, userHome) : readDefault(setting, surroundings);
+    values.set(name, value);
+    sources.set(name, given?.source ?? "default");
+    if (problems.length > 0) wrong.add(name);
+    findings.problems.push(...problems);
+  }
+  // Every name of the table now has what its own schema made of it; only the compiler cannot see that.
+  const resolved = { values: Object.fromEntries(values), sources: Object.fromEntries(sources) } as unknown as Resolved;
+  applyRules(resolved, wrong, findings);
+  return resolved;
+}
+
+interface Reading {
+  readonly value: unknown;
+  readonly problems: readonly ProviderError[];
+}
+
+function readDefault(
+  { default: fallback, flag, key, kind }: LiveSetting<unknown>,
+  surroundings: Surroundings,
+): Reading {
+  if (fallback === undefined) return { value: undefined, problems: [] };
+  const raw = typeof fallback === "string" ? fallback : fallback.of(surroundings);
+  const { success, data } = kind.schema.safeParse(raw);
+  invariant(success, "the default of a setting is a value of its kind", { setting: flag ?? key, raw });
+  return { value: data, problems: [] };
+}
+
+function readGiven(setting: LiveSetting<unknown>, given: Given, userHome: string): Reading {
+  const { kind } = setting;
+  // An empty flag takes back what environment or file say; an empty file for a secret is a mistake.
+  if (given.raw === "" && setting.default === undefined && !kind.isSecret) return { value: undefined, problems: [] };
+  const raw = kind.isPath && typeof given.raw === "string" ? expandHome(given.raw, userHome) : given.raw;
+  const { success, data, error } = kind.schema.safeParse(raw);
+  if (success) return { value: data, problems: [] };
+  return { value: undefined, problems: error.issues.flatMap((issue) => problemsOf(issue, setting, given)) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, { kind }: LiveSetting<unknown>, given: Given): ProviderError[] {
+  const { path, message } = issue;
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => unknownSetting(given.locate([...path, key, ""]), key, kind.fields ?? []));
+  }
+  const hint: unknown = issue.code === "custom" ? issue.params?.["hint"] : undefined;
+  const inside = path.filter((part) => typeof part === "string");
+  return [
+    invalidSetting(given.locate(path), {
+      name: [...inside.reverse(), given.name].join(" of "),
+      value: kind.isSecret ? "that (hidden)" : quote(partOf(given.raw, path)),
+      reason: message,
+      hint: typeof hint === "string" ? hint : `Write ${kind.expects}.`,
+    }),
+  ];
+}
+
+function partOf(raw: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((part, name) => (part instanceof Object ? Reflect.get(part, name) : undefined), raw);
+}
+
+function applyRules(resolved: Resolved, wrong: ReadonlySet<SettingName>, findings: Findings): void {
+  for (const rule of rules) {
+    // A rule that looks at a setting which is itself wrong would only add to the confusion.
+    if ([rule.blames, ...rule.reads].some((name) => wrong.has(name))) continue;
+    const problem = problemOfRule(rule, resolved);
+    if (problem) findings.problems.push(problem);
+  }
+  if (wrong.size > 0) return;
+  findings.warnings.push(...remarks.map((remark) => remark(resolved.values)).filter((text) => text !== false));
+}
+
+function problemOfRule({ blames, broken }: Rule, { values, sources }: Resolved): ProviderError | undefined {
+  const violation = broken(values, (name) => sources[name] !== "default");
+  if (!violation) return undefined;
+  const { flag, key, kind } = settingOf(blames);
+  const value = quote(kind.show(values[blames] ?? ""));
+  return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value, ...violation });
+}
+
+/** Throws if the provider would bid nothing for everything. Whoever is about to bid asks this. */
+export function checkPricing(resolved: Resolved): void {
+  const problem = problemOfRule(somePriceIsSet, resolved);
+  if (problem) throw problem;
+}
+
+/** In paths, "~" and $HOME stand for the user's home directory, also where no shell has replaced them. */
+export function expandHome(path: string, userHome: string): string {
+  return path.replace(/^~(?=\/|$)/, () => userHome).replace(/\$(?:HOME\b|\{HOME\})/g, () => userHome);
+}

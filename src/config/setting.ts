@@ -1,0 +1,99 @@
+/** What one row of the table of settings says. Everything else is derived from the rows. */
+import type { Kind } from "./kind.ts";
+
+/** The programs that this binary can be; each takes the settings that name it. */
+export const programs = ["run", "inventory", "hostname", "ip", "discovery"] as const;
+export type Program = (typeof programs)[number];
+
+export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
+
+/** What a default may depend on. */
+export interface Surroundings {
+  /** The user's home directory. */
+  readonly userHome: string;
+  /** The resolved --home. */
+  readonly home: string;
+  /** Whether somebody set this flag to something, in any way. */
+  isGiven(flag: string): boolean;
+}
+
+/** Text that is read like any other; or, where a fixed text does not do, how to get at it and what the docs say. */
+export type Default = string | { readonly says: string; readonly of: (surroundings: Surroundings) => unknown };
+
+interface Named {
+  readonly flag: string;
+  readonly short?: string;
+  readonly usedBy: readonly Program[];
+}
+
+/** A setting that does something. */
+export interface LiveSetting<T> extends Omit<Named, "flag"> {
+  readonly type: "live";
+  /** Without one it can stand in provider.yaml only. */
+  readonly flag?: string;
+  /** Its key in provider.yaml. */
+  readonly key?: string;
+  /** A variable that other tools use for it, after the ones with our prefixes. */
+  readonly alsoVariable?: string;
+  readonly kind: Kind<T & {}>;
+  readonly default: Default | undefined;
+  readonly doc: string;
+}
+
+/** A setting of the Go provider that does nothing, there or here: taken with a warning. */
+export interface DeadSetting extends Named {
+  readonly type: "dead";
+  /** Completes "it has no effect: …". */
+  readonly why: string;
+  /** With this value it asks for what happens anyway, so there is nothing to warn about. */
+  readonly harmless?: string;
+}
+
+/** A setting of the Go provider of which only one value makes sense here: any other is refused. */
+export interface FixedSetting extends Named {
+  readonly type: "fixed";
+  readonly only: string;
+  /** Completes "it cannot be …: …". */
+  readonly why: string;
+}
+
+export type Setting = LiveSetting<unknown> | DeadSetting | FixedSetting;
+
+type LiveSpec<T> = Omit<LiveSetting<T>, "type" | "usedBy" | "default"> & { readonly usedBy?: readonly Program[] };
+
+/** A setting that always has a value. */
+export function setting<T extends {}>(spec: LiveSpec<T> & { readonly default: Default }): LiveSetting<T> {
+  return { type: "live", usedBy: ["run"], ...spec };
+}
+
+/** A setting that may be left out. */
+export function optional<T extends {}>(spec: LiveSpec<T>): LiveSetting<T | undefined> {
+  return { type: "live", usedBy: ["run"], default: undefined, ...spec } as LiveSetting<T | undefined>;
+}
+
+type DeadSpec = Omit<DeadSetting, "type" | "usedBy"> & { readonly usedBy?: readonly Program[] };
+
+export function dead(spec: DeadSpec): DeadSetting {
+  return { type: "dead", usedBy: ["run"], ...spec };
+}
+
+export function fixed(spec: Omit<FixedSetting, "type" | "usedBy">): FixedSetting {
+  return { type: "fixed", usedBy: ["run"], ...spec };
+}
+
+/** A path below --home. */
+export function belowHome(name: string): Default {
+  return { says: `<home>/${name}`, of: ({ home }) => `${home}/${name}` };
+}
+
+/** A path below the user's home directory. */
+export function belowUserHome(name: string): Default {
+  return { says: `$HOME/${name}`, of: ({ userHome }) => `${userHome}/${name}` };
+}
+
+export interface Group {
+  readonly title: string;
+  /** What the settings of this group have in common, in a sentence. */
+  readonly about: string;
+  readonly settings: Readonly<Record<string, Setting>>;
+}

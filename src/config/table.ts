@@ -1,0 +1,72 @@
+/** Every setting there is. The type of the configuration, the flags, the variables and the docs come from here. */
+import { invariant } from "../runtime/invariant.ts";
+import type { DeadSetting, FixedSetting, Group, LiveSetting, Setting } from "./setting.ts";
+import { chainGroup } from "./settings/chain.ts";
+import { clusterGroup } from "./settings/cluster.ts";
+import { gatewayGroup } from "./settings/gateway.ts";
+import { ingressGroup } from "./settings/ingress.ts";
+import { operatorsGroup } from "./settings/operators.ts";
+import { pricingGroup } from "./settings/pricing.ts";
+import { busGroup, processGroup } from "./settings/process.ts";
+import { publishedGroup } from "./settings/published.ts";
+
+export const groups: readonly Group[] = [
+  processGroup,
+  busGroup,
+  chainGroup,
+  pricingGroup,
+  publishedGroup,
+  clusterGroup,
+  ingressGroup,
+  gatewayGroup,
+  operatorsGroup,
+];
+
+type Table = typeof processGroup.settings &
+  typeof busGroup.settings &
+  typeof chainGroup.settings &
+  typeof pricingGroup.settings &
+  typeof publishedGroup.settings &
+  typeof clusterGroup.settings &
+  typeof ingressGroup.settings &
+  typeof gatewayGroup.settings &
+  typeof operatorsGroup.settings;
+
+/** The settings that do something, resolved. Times are in milliseconds, money is exact. */
+export type Config = {
+  readonly [Name in keyof Table as Table[Name] extends DeadSetting | FixedSetting
+    ? never
+    : Name]: Table[Name] extends LiveSetting<infer T> ? T : never;
+};
+export type SettingName = keyof Config;
+
+const all: readonly (readonly [string, Setting])[] = groups.flatMap((group) => Object.entries(group.settings));
+
+export const liveSettings: readonly (readonly [SettingName, LiveSetting<unknown>])[] = all.flatMap(([name, setting]) =>
+  setting.type === "live" ? [[name as SettingName, setting] as const] : [],
+);
+
+const byName: ReadonlyMap<string, LiveSetting<unknown>> = new Map(liveSettings);
+
+export function settingOf(name: SettingName): LiveSetting<unknown> {
+  const setting = byName.get(name);
+  invariant(setting, "every name of the configuration is one of the table", { name });
+  return setting;
+}
+
+/** Every setting that has a flag, dead ones too, by that flag. */
+export const settingsByFlag: ReadonlyMap<string, Setting & { readonly flag: string }> = new Map(
+  all.flatMap(([, setting]) =>
+    setting.flag === undefined ? [] : [[setting.flag, { ...setting, flag: setting.flag }]],
+  ),
+);
+
+/** The settings that can stand in provider.yaml, by their key there. */
+export const settingsByKey: ReadonlyMap<string, LiveSetting<unknown>> = new Map(
+  liveSettings.flatMap(([, setting]) => (setting.key === undefined ? [] : [[setting.key, setting]])),
+);
+
+/** "bid-timeout" is AP_BID_TIMEOUT and AKASH_BID_TIMEOUT; this is the part after the prefix. */
+export function variableOf(flag: string): string {
+  return flag.toUpperCase().replace(/[-.]/g, "_");
+}
