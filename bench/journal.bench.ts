@@ -1,0 +1,123 @@
+/**
+ * Durable intents per second through the journal, against bare prepared inserts of the same rows into the same table
+ * with the same settings and the same number per commit. The two alternate within one run, so that a disk which slows
+ * down slows both; the ratio is the median over the rounds.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pragmas } from "../src/journal/connection.ts";
+import type { NewIntent } from "../src/journal/intents.ts";
+import { migrations } from "../src/journal/migrations.ts";
+import { openJournal } from "../src/journal/open.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { type Row, report, round } from "./report.ts";
+
+/** A block of the network rarely holds more orders than this; each makes one intent. */
+const perCommit = 100;
+const commitsPerRound = 50;
+const rounds = 41;
+
+export async function bench(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
+  try {
+    const { rows, ratio, intentsPerS } = await compare(dir);
+    report(`journal: ${perCommit} durable intents per commit`, rows, { bench: "journal", ratio, intentsPerS });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function compare(dir: string): Promise<{ rows: Row[]; ratio: number; intentsPerS: number }> {
+  const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
+  const bare = openBare(join(dir, "bare.db"));
+  const commits = Array.from({ length: commitsPerRound }, (_, commit) =>
+    Array.from({ length: perCommit }, (_, index) => bidIntent(commit * perCommit + index)),
+  );
+  const throughJournal = async () => {
+    for (const intents of commits) {
+      await Promise.all(intents.map((intent) => journal.durable("bid", (tables) => tables.intents.file(intent))));
+    }
+  };
+  const throughBare = async () => {
+    for (const intents of commits) bare.commit(intents);
+  };
+
+  const results: { ours: number; bare: number }[] = [];
+  // One round of each to warm up, not counted.
+  for (let index = 0; index <= rounds; index++) {
+    const first = index % 2 === 0;
+    const ahead = await perSecond(first ? throughJournal : throughBare);
+    const behind = await perSecond(first ? throughBare : throughJournal);
+    if (index > 0) results.push(first ? { ours: ahead, bare: behind } : { ours: behind, bare: ahead });
+  }
+  bare.close();
+  await journal.close();
+
+  const ours = median(results.map((result) => result.ours));
+  const theirs = median(results.map((result) => result.bare));
+  return {
+    rows: [
+      { way: "journal", intentsPerS: round(ours, 0), bytes: JSON.stringify(bidIntent(0)).length },
+      { way: "bare SQLite", intentsPerS: round(theirs, 0), bytes: JSON.stringify(bidIntent(0)).length },
+    ],
+    ratio: round(median(results.map((result) => result.ours / result.bare))),
+    intentsPerS: round(ours, 0),
+  };
+}
+
+/** What a loop does by hand at best: one statement, one transaction per group, text that is ready to be stored. */
+function openBare(path: string): { commit(intents: NewIntent[]): void; close(): void } {
+  const database = new DatabaseSync(path);
+  for (const pragma of pragmas) database.exec(`PRAGMA ${pragma}`);
+  for (const migration of migrations) database.exec(migration);
+  const insert = database.prepare(
+    "INSERT INTO intents (what, subject, why, body, priority, state, filed_at, expires_at) VALUES (?, ?, ?, ?, ?, 'filed', ?, ?)",
+  );
+  const bodies = new Map<NewIntent, string>();
+  return {
+    commit(intents) {
+      database.exec("BEGIN IMMEDIATE");
+      for (const intent of intents) {
+        const { what, subject, why, priority, expiresAtMs } = intent;
+        const body = bodies.get(intent) ?? JSON.stringify(intent.body);
+        bodies.set(intent, body);
+        insert.run(what, subject, why, body, priority, realClock.now(), expiresAtMs ?? null);
+      }
+      database.exec("COMMIT");
+    },
+    close: () => database.close(),
+  };
+}
+
+/** As the bid engine files it: some 400 bytes. */
+function bidIntent(sequence: number): NewIntent {
+  const owner = "akash1qg5ega6dykkxc307y25pecuufrjkxkaggkkxh7";
+  const provider = "akash1u5cdg7k3gl43mukca4aeultuz8x2j68mgwn28e";
+  return {
+    what: "createBid",
+    subject: `${owner}/${18_000_000 + sequence}/1/1`,
+    why: "all checks passed",
+    body: {
+      order: { owner, dseq: String(18_000_000 + sequence), gseq: 1, oseq: 1 },
+      provider,
+      price: { denom: "uakt", amount: "12.480000000000000000" },
+      deposit: { denom: "uakt", amount: "500000" },
+      offers: [{ resources: { cpu: "500", memory: "536870912", storage: ["1073741824"], gpu: "0" }, count: 1 }],
+    },
+    priority: 1,
+    expiresAtMs: 1_800_000_000_000 + sequence,
+  };
+}
+
+async function perSecond(work: () => Promise<void>): Promise<number> {
+  const startedMs = performance.now();
+  await work();
+  return (commitsPerRound * perCommit * 1_000) / (performance.now() - startedMs);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,148 @@
+/** What must happen exactly once on chain, written down before it leaves the process. */
+import type { Clock } from "../runtime/clock.ts";
+import type { Sql } from "./connection.ts";
+
+/** Filed: waits for a transaction. Sent: in one, whose fate is not known yet. The others are settled for good. */
+export type IntentState = "filed" | "sent" | SettledState;
+export type SettledState = "done" | "failed" | "expired";
+
+export interface NewIntent {
+  /** "createBid", "closeLease" … */
+  readonly what: string;
+  /** The order or lease that it is about. */
+  readonly subject: string;
+  readonly why: string;
+  /** What the message is made from; plain JSON. */
+  readonly body: unknown;
+  /** Smaller goes first. */
+  readonly priority: number;
+  /** After this it is worthless and must not be sent. */
+  readonly expiresAtMs?: number;
+}
+
+export interface Intent extends NewIntent {
+  readonly id: number;
+  readonly state: IntentState;
+  readonly filedAtMs: number;
+  readonly txHash?: string;
+  /** The time-out stamp of its transaction; the chain accepts one stamp once. */
+  readonly timeoutNs?: bigint;
+  /** How often its transaction failed in a block for a reason that named no message. */
+  readonly failures?: number;
+  /** What its share of the gas must be at least, learned from a transaction that ran out. */
+  readonly gasFloor?: bigint;
+  readonly settledAtMs?: number;
+  readonly result?: unknown;
+}
+
+export interface IntentReads {
+  get(id: number): Intent | undefined;
+  /** Those still owed, the most urgent first, then the oldest. */
+  unsettled(limit: number): Intent[];
+  /** Those that wait for a transaction, the most urgent first, then the oldest. */
+  waiting(limit: number): Intent[];
+  /** How many are not settled. */
+  owed(): number;
+  /** In the order of their messages: a transaction holds them by age. */
+  byTxHash(txHash: string): Intent[];
+  /** Those about one order or lease, the newest first. */
+  about(subject: string): Intent[];
+}
+
+export interface Intents extends IntentReads {
+  file(intent: NewIntent): number;
+  /** Notes the transaction before it is broadcast. False when the intent is not waiting for one. */
+  send(id: number, tx: { txHash: string; timeoutNs?: bigint }): boolean;
+  /**
+   * The transaction is provably dead: wait for another one, with a new stamp. False when it was not sent. A failure
+   * that this message may have caused is counted; one for lack of gas says what to ask for next time.
+   */
+  refile(id: number, failure?: { gasFloor?: bigint }): boolean;
+  /** False when it was settled already: the first verdict stands. */
+  settle(id: number, state: SettledState, result?: unknown): boolean;
+}
+
+interface Row {
+  id: bigint;
+  what: string;
+  subject: string;
+  why: string;
+  body: string;
+  priority: bigint;
+  state: IntentState;
+  filed_at: bigint;
+  expires_at: bigint | null;
+  tx_hash: string | null;
+  timeout_ns: bigint | null;
+  failures: bigint;
+  gas_floor: bigint;
+  settled_at: bigint | null;
+  result: string | null;
+}
+
+export function createIntents(sql: Sql, clock: Clock): Intents {
+  const bigints = { bigints: true };
+  const get = sql.one<Row>("SELECT * FROM intents WHERE id = ?", bigints);
+  const unsettled = sql.all<Row>(
+    "SELECT * FROM intents WHERE settled_at IS NULL ORDER BY priority, id LIMIT ?",
+    bigints,
+  );
+  const waiting = sql.all<Row>(
+    "SELECT * FROM intents WHERE state = 'filed' AND settled_at IS NULL ORDER BY priority, id LIMIT ?",
+    bigints,
+  );
+  const owed = sql.one<{ count: number }>("SELECT count(*) AS count FROM intents WHERE settled_at IS NULL");
+  const byTxHash = sql.all<Row>("SELECT * FROM intents WHERE tx_hash = ? ORDER BY id", bigints);
+  const about = sql.all<Row>("SELECT * FROM intents WHERE subject = ? ORDER BY id DESC", bigints);
+  const file = sql.run(
+    "INSERT INTO intents (what, subject, why, body, priority, state, filed_at, expires_at) VALUES (?, ?, ?, ?, ?, 'filed', ?, ?)",
+  );
+  const send = sql.run(
+    "UPDATE intents SET state = 'sent', tx_hash = ?, timeout_ns = ? WHERE id = ? AND state = 'filed'",
+  );
+  const refile = sql.run(
+    "UPDATE intents SET state = 'filed', tx_hash = NULL, timeout_ns = NULL, failures = failures + ?, gas_floor = max(gas_floor, ?) WHERE id = ? AND state = 'sent'",
+  );
+  const settle = sql.run(
+    "UPDATE intents SET state = ?, settled_at = ?, result = ? WHERE id = ? AND settled_at IS NULL",
+  );
+
+  return {
+    get(id) {
+      const row = get(id);
+      return row && fromRow(row);
+    },
+    unsettled: (limit) => unsettled(limit).map(fromRow),
+    waiting: (limit) => waiting(limit).map(fromRow),
+    owed: () => owed()?.count ?? 0,
+    byTxHash: (txHash) => byTxHash(txHash).map(fromRow),
+    about: (subject) => about(subject).map(fromRow),
+    file({ what, subject, why, body, priority, expiresAtMs }) {
+      const text = JSON.stringify(body);
+      return Number(file(what, subject, why, text, priority, clock.now(), expiresAtMs ?? null).lastInsertRowid);
+    },
+    send: (id, { txHash, timeoutNs = null }) => send(txHash, timeoutNs, id).changes === 1,
+    refile: (id, failure) => refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, id).changes === 1,
+    settle: (id, state, result = null) => settle(state, clock.now(), JSON.stringify(result), id).changes === 1,
+  };
+}
+
+function fromRow(row: Row): Intent {
+  return {
+    id: Number(row.id),
+    what: row.what,
+    subject: row.subject,
+    why: row.why,
+    body: JSON.parse(row.body),
+    priority: Number(row.priority),
+    state: row.state,
+    filedAtMs: Number(row.filed_at),
+    ...(row.expires_at !== null && { expiresAtMs: Number(row.expires_at) }),
+    ...(row.tx_hash !== null && { txHash: row.tx_hash }),
+    ...(row.timeout_ns !== null && { timeoutNs: row.timeout_ns }),
+    ...(row.failures > 0n && { failures: Number(row.failures) }),
+    ...(row.gas_floor > 0n && { gasFloor: row.gas_floor }),
+    ...(row.settled_at !== null && { settledAtMs: Number(row.settled_at) }),
+    ...(row.result !== null && { result: JSON.parse(row.result) }),
+  };
+}

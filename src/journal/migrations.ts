@@ -1,0 +1,133 @@
+/** The schema, as the steps that lead to it. A step that was released is never edited: add the next one. */
+import type { Boundary } from "../runtime/boundary.ts";
+import type { Connection } from "./connection.ts";
+
+/** "AkPv": tells our file from any other SQLite database. */
+export const applicationId = 0x416b5076;
+
+/** The schema's version is the number of steps taken, kept in the file as user_version. */
+export const migrations: readonly string[] = [
+  `
+  PRAGMA application_id = ${applicationId};
+
+  CREATE TABLE cursor (
+    chain_id TEXT PRIMARY KEY,
+    height INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE intents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    what TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    why TEXT NOT NULL,
+    body TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('filed', 'sent', 'done', 'failed', 'expired')),
+    filed_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    tx_hash TEXT,
+    timeout_ns INTEGER,
+    failures INTEGER NOT NULL DEFAULT 0,
+    gas_floor INTEGER NOT NULL DEFAULT 0,
+    settled_at INTEGER,
+    result TEXT,
+    CHECK ((settled_at IS NULL) = (state IN ('filed', 'sent')))
+  ) STRICT;
+  CREATE INDEX intents_unsettled ON intents (priority, id) WHERE settled_at IS NULL;
+  CREATE INDEX intents_settled ON intents (settled_at) WHERE settled_at IS NOT NULL;
+  CREATE INDEX intents_subject ON intents (subject, id);
+  CREATE INDEX intents_tx ON intents (tx_hash) WHERE tx_hash IS NOT NULL;
+
+  CREATE TABLE transactions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash TEXT NOT NULL UNIQUE,
+    chain_id TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    bytes BLOB NOT NULL,
+    stamp_ns INTEGER,
+    sequence INTEGER,
+    timeout_height INTEGER
+  ) STRICT;
+
+  CREATE TABLE stamps (
+    chain_id TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    last_ns INTEGER NOT NULL,
+    PRIMARY KEY (chain_id, sender)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE decisions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    order_id TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    checks TEXT NOT NULL,
+    inputs TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX decisions_order ON decisions (order_id, id);
+  CREATE INDEX decisions_at ON decisions (at);
+
+  CREATE TABLE manifests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    lease_id TEXT NOT NULL UNIQUE,
+    version TEXT NOT NULL,
+    body TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    closed_at INTEGER
+  ) STRICT;
+  CREATE INDEX manifests_closed ON manifests (closed_at) WHERE closed_at IS NOT NULL;
+
+  CREATE TABLE deadlines (
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    due_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, subject)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX deadlines_due ON deadlines (due_at);
+
+  CREATE TABLE reservations (
+    order_id TEXT PRIMARY KEY,
+    body TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    lease_id TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    denom TEXT NOT NULL,
+    height INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX ledger_lease ON ledger (lease_id, id);
+  CREATE INDEX ledger_at ON ledger (at);
+
+  CREATE TABLE history (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    line TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX history_subject ON history (subject, id);
+  CREATE INDEX history_at ON history (at);
+  `,
+];
+
+/** Takes the steps that are missing, each whole or not at all. */
+export function migrate(connection: Connection, from: number, boundary: Boundary, steps = migrations): void {
+  for (const [index, step] of [...steps.entries()].slice(from)) {
+    const version = index + 1;
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      connection.exec(`${step}; PRAGMA user_version = ${version}`);
+      boundary.cross("journal", `migration ${version} commit:before`);
+      connection.exec("COMMIT");
+    } catch (error) {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+      throw error;
+    }
+    boundary.cross("journal", `migration ${version} commit:after`);
+  }
+}

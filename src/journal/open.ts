@@ -1,0 +1,142 @@
+/** Opening the journal: one writer, a file that is sound and current, and a word about what was found. */
+import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { type Boundary, openBoundary } from "../runtime/boundary.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Log } from "../runtime/log.ts";
+import { listSetAside, setAside } from "./aside.ts";
+import { type Connection, connect } from "./connection.ts";
+import { examine } from "./examine.ts";
+import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
+import { prepareFolder, syncFolder } from "./folder.ts";
+import { createJournal, type Journal } from "./journal.ts";
+import { takeLock } from "./lock.ts";
+import { migrate, migrations } from "./migrations.ts";
+import { createRetention } from "./retention.ts";
+import { createTables, type Tables } from "./tables.ts";
+import { createWriter, type Writer } from "./writer.ts";
+
+export interface JournalDeps {
+  /** The data directory; made when it is missing. */
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly boundary?: Boundary;
+}
+
+export interface OpeningReport {
+  /** There was no journal, or none that could be used. */
+  readonly created: boolean;
+  /** The older schema that was brought up to date. */
+  readonly migratedFrom?: number;
+  /** A damaged journal was moved away, and where to. What it held is built again from chain and cluster. */
+  readonly setAside?: Loss;
+}
+
+export interface Loss {
+  readonly reason: string;
+  readonly kept: string;
+}
+
+export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal; report: OpeningReport }> {
+  const { dir, clock, log, boundary = openBoundary } = deps;
+  const path = join(dir, "journal.db");
+  prepareFolder(dir, boundary);
+  const lock = takeLock(dir, clock);
+  let connection: Connection | undefined;
+  try {
+    const { tables, ...opened } = openSound(path, clock, boundary);
+    connection = opened.connection;
+    const writer = createWriter({ connection, tables, path, clock, boundary });
+    const retention = createRetention({ sql: connection, writer, clock, log });
+    const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
+    await retention.sweep();
+    retention.start();
+    const journal = createJournal({ path, connection, tables, writer, retention, lock, boundary });
+    return { journal, report: { ...opened.found, ...(setAside && { setAside }) } };
+  } catch (error) {
+    connection?.close();
+    lock.release();
+    throw storageError(path, error) ?? error;
+  }
+}
+
+interface OpenedFile {
+  readonly connection: Connection;
+  readonly tables: Tables;
+  readonly found: Pick<OpeningReport, "created" | "migratedFrom">;
+  readonly loss?: Loss;
+}
+
+/** Opens the file that is there or, when that one is damaged, a new one in its place. */
+function openSound(path: string, clock: Clock, boundary: Boundary): OpenedFile {
+  try {
+    return openFile(path, clock, boundary);
+  } catch (error) {
+    if (!ProviderError.is(error, "AKP_JOURNAL_CORRUPT")) throw error;
+    const loss = { reason: String(error.details["reason"]), kept: setAside(path, clock, boundary) };
+    return { ...openFile(path, clock, boundary), loss };
+  }
+}
+
+function openFile(path: string, clock: Clock, boundary: Boundary): OpenedFile {
+  const version = examine(path, migrations.length);
+  if (!existsSync(path)) createFile(path, boundary);
+  // Also those of a file that was restored from a backup: they hold tenants' secrets.
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
+  const connection = connect(path);
+  try {
+    migrate(connection, version, boundary);
+    const tables = createTables(connection, clock);
+    const created = version === 0;
+    const migrated = !created && version < migrations.length;
+    return { connection, tables, found: { created, ...(migrated && { migratedFrom: version }) } };
+  } catch (error) {
+    connection.close();
+    throw schemaFault(path, error) ?? error;
+  }
+}
+
+/** Made by us and not by SQLite, which would let others read it; its log takes over the mode. */
+function createFile(path: string, boundary: Boundary): void {
+  boundary.cross("journal", "create:before");
+  closeSync(openSync(path, "wx", 0o600));
+  syncFolder(join(path, ".."));
+  boundary.cross("journal", "create:after");
+}
+
+const sqliteError = 1;
+
+/** A sound database of ours without our tables was tampered with: of no more use than a damaged one. */
+function schemaFault(path: string, error: unknown): ProviderError | undefined {
+  if (sqliteCodeOf(error) !== sqliteError) return undefined;
+  return corrupt(path, `its tables are not ours: ${(error as Error).message}`, error);
+}
+
+interface Losing {
+  readonly dir: string;
+  readonly log: Log;
+  readonly tables: Tables;
+  readonly writer: Writer;
+}
+
+/**
+ * Tells of every journal set aside that this one's history does not know: the one of this start, and one of a start
+ * that ended before it could say so.
+ */
+async function tellLoss({ dir, log, tables, writer }: Losing, loss: Loss | undefined): Promise<Loss | undefined> {
+  const untold = listSetAside(dir).filter((kept) => tables.history.about(kept, 1).length === 0);
+  const latest = untold.at(-1);
+  if (latest === undefined) return undefined;
+  const told = loss ?? { reason: "found by a start that did not finish", kept: latest };
+  const error = new ProviderError("AKP_JOURNAL_DAMAGED", { path: join(dir, "journal.db"), ...told });
+  log.error(error.message, { code: error.code, advice: error.advice });
+  await writer.durable("tell loss", ({ history }) => {
+    for (const kept of untold) {
+      const line = kept === told.kept ? error.message : `an older journal lies set aside as ${kept}`;
+      history.add({ kind: "journal", subject: kept, line });
+    }
+  });
+  return told;
+}

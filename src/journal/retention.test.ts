@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import fc from "fast-check";
+import { temporaryFolder } from "../../test/folder.ts";
+import { runs } from "../../test/runs.ts";
+import { openBoundary } from "../runtime/boundary.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import { silentLog } from "../runtime/log.ts";
+import { connect } from "./connection.ts";
+import { migrate } from "./migrations.ts";
+import { openJournal } from "./open.ts";
+import { createRetention, policies, type RetentionPolicy } from "./retention.ts";
+import { createTables } from "./tables.ts";
+import { createWriter } from "./writer.ts";
+
+/** What happens before the sweep. `index` picks one of the rows there are. */
+type Step =
+  | { kind: "file" | "decide" | "receive" | "book" | "note" | "set deadline" | "reserve" }
+  | { kind: "settle" | "close"; index: number }
+  | { kind: "wait"; ms: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom("file", "decide", "receive", "book", "note", "set deadline", "reserve"),
+  }),
+  fc.record({ kind: fc.constantFrom("settle", "close"), index: fc.nat(20) }),
+  fc.record({ kind: fc.constant("wait"), ms: fc.nat(30) }),
+);
+
+interface ModelRow {
+  id: number;
+  endedAtMs: number | undefined;
+}
+
+test("a sweep removes exactly what is over and too old or too much, in slices", async (t) => {
+  const property = fc.asyncProperty(
+    fc.array(step, { maxLength: 80, size: "max" }),
+    // Sometimes so long that only the number of rows counts.
+    fc.oneof(fc.nat(300), fc.constant(10_000)),
+    fc.integer({ min: 1, max: 10 }),
+    fc.integer({ min: 1, max: 5 }),
+    async (steps, keepMs, keepRows, sliceRows) => {
+      const { clock, writer, rowIds, connection, apply, model } = await setUp(t);
+      await apply(steps);
+      const before = writer.counts.units;
+      const strict = policies.map((policy) => ({ ...policy, keepMs, keepRows }));
+      const retention = createRetention({
+        sql: connection,
+        writer,
+        clock,
+        log: silentLog,
+        policies: strict,
+        sliceRows,
+      });
+      const expected = Object.fromEntries(
+        strict.map((policy) => [policy.table, survivors(model[policy.table] ?? [], policy, clock.now())]),
+      );
+      const removed = await retention.sweep();
+
+      for (const { table } of strict) assert.deepEqual(rowIds(table), expected[table], table);
+      assert.equal(rowIds("deadlines").length, steps.filter((one) => one.kind === "set deadline").length);
+      assert.equal(rowIds("reservations").length, steps.filter((one) => one.kind === "reserve").length);
+      assert.equal(writer.counts.units - before, Math.floor(removed / sliceRows) + 1, "one unit per slice");
+      assert.equal(await retention.sweep(), 0, "a second sweep finds nothing");
+      connection.close();
+    },
+  );
+  await fc.assert(property, { numRuns: runs(60, 1_000) });
+});
+
+test("an open journal sweeps by itself, at start and from time to time", async (t) => {
+  const dir = temporaryFolder(t);
+  const clock = createVirtualClock();
+  const line = { kind: "test", subject: "s", line: "l" };
+  const { journal } = await openJournal({ dir, clock, log: silentLog });
+  await journal.durable("note", ({ history }) => history.add(line));
+  clock.jump(limits.journalHistoryKeepMs - limits.journalRetentionEveryMs);
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.equal(journal.rows().history, 1, "kept as long as it says");
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.equal(journal.rows().history, 0);
+  await journal.durable("note", ({ history }) => history.add(line));
+  await journal.close();
+  assert.equal(clock.pendingTimers, 0, "nothing ticks on after the close");
+
+  clock.jump(limits.journalHistoryKeepMs + 1);
+  const { journal: next } = await openJournal({ dir, clock, log: silentLog });
+  assert.equal(next.rows().history, 0);
+  await next.close();
+});
+
+function survivors(rows: ModelRow[], { keepMs, keepRows }: RetentionPolicy, nowMs: number): number[] {
+  const young = rows.filter((row) => row.endedAtMs === undefined || row.endedAtMs >= nowMs - keepMs);
+  const newest = Math.max(...young.map((row) => row.id));
+  return young.filter((row) => row.endedAtMs === undefined || row.id > newest - keepRows).map((row) => row.id);
+}
+
+async function setUp(t: TestContext) {
+  const path = join(temporaryFolder(t), "journal.db");
+  const clock = createVirtualClock();
+  const connection = connect(path);
+  migrate(connection, 0, openBoundary);
+  const tables = createTables(connection, clock);
+  const writer = createWriter({ connection, tables, path, clock, boundary: openBoundary });
+  const model: Record<string, ModelRow[]> = { intents: [], decisions: [], manifests: [], ledger: [], history: [] };
+  const rowIds = (table: string) =>
+    connection
+      .all<{ id: number }>(`SELECT ${/deadlines|reservations/.test(table) ? "1 AS id" : "id"} FROM ${table}`)()
+      .map((row) => row.id)
+      .toSorted((a, b) => a - b);
+
+  function add(table: string, endedAtMs: number | undefined): string {
+    const rows = model[table] ?? [];
+    rows.push({ id: rows.length + 1, endedAtMs });
+    return `${rows.length}`;
+  }
+
+  function end(table: string, index: number, inJournal: (id: number) => void): void {
+    const row = model[table]?.[index];
+    if (row === undefined || row.endedAtMs !== undefined) return;
+    row.endedAtMs = clock.now();
+    inJournal(row.id);
+  }
+
+  let others = 0;
+  function applyNow(one: Step): void {
+    const { intents, decisions, manifests, ledger, history, deadlines, reservations } = tables;
+    const now = clock.now();
+    switch (one.kind) {
+      case "file":
+        intents.file({ what: "w", subject: add("intents", undefined), why: "w", body: {}, priority: 0 });
+        break;
+      case "settle":
+        end("intents", one.index, (id) => intents.settle(id, "done"));
+        break;
+      case "receive":
+        manifests.put({ leaseId: add("manifests", undefined), version: "v", body: "" });
+        break;
+      case "close":
+        end("manifests", one.index, (id) => manifests.close(`${id}`));
+        break;
+      case "decide":
+        decisions.record({ orderId: add("decisions", now), outcome: "bid", checks: [], inputs: {} });
+        break;
+      case "book":
+        ledger.add({ kind: "k", leaseId: add("ledger", now), amount: 1n, denom: "uakt", height: 1n });
+        break;
+      case "note":
+        history.add({ kind: "k", subject: add("history", now), line: "l" });
+        break;
+      case "set deadline":
+        deadlines.put({ kind: "k", subject: `${others++}`, dueAtMs: now });
+        break;
+      case "reserve":
+        reservations.put({ orderId: `${others++}`, body: {} });
+        break;
+      case "wait":
+        clock.jump(one.ms);
+    }
+  }
+  const apply = (steps: Step[]) => writer.durable("steps", () => steps.forEach(applyNow));
+  return { clock, writer, connection, rowIds, apply, model };
+}

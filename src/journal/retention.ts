@@ -1,0 +1,127 @@
+/** Everything has an end: old rows go, in slices, and never one that is still owed or alive. */
+import type { Clock, Timer } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Sql } from "./connection.ts";
+import type { TableName } from "./tables.ts";
+import type { Writer } from "./writer.ts";
+
+export interface RetentionPolicy {
+  readonly table: TableName;
+  /** When the row was over and done with; empty while it is not, and then it stays. */
+  readonly endedAt: string;
+  readonly keepMs: number;
+  /** A row goes when this many newer ones have come. */
+  readonly keepRows: number;
+}
+
+/** Cursor, deadlines and reservations are not here: each row stands for something alive and goes with it. */
+export const policies: readonly RetentionPolicy[] = [
+  {
+    table: "intents",
+    endedAt: "settled_at",
+    keepMs: limits.journalIntentsKeepMs,
+    keepRows: limits.journalIntentsKeepRows,
+  },
+  {
+    table: "decisions",
+    endedAt: "at",
+    keepMs: limits.journalDecisionsKeepMs,
+    keepRows: limits.journalDecisionsKeepRows,
+  },
+  {
+    table: "manifests",
+    endedAt: "closed_at",
+    keepMs: limits.journalManifestsKeepMs,
+    keepRows: limits.journalManifestsKeepRows,
+  },
+  { table: "ledger", endedAt: "at", keepMs: limits.journalLedgerKeepMs, keepRows: limits.journalLedgerKeepRows },
+  { table: "history", endedAt: "at", keepMs: limits.journalHistoryKeepMs, keepRows: limits.journalHistoryKeepRows },
+];
+
+export interface Retention {
+  /** Removes what is too old or too much now, and says how many rows that were. */
+  sweep(): Promise<number>;
+  /** Sweeps again every so often, until stopped. */
+  start(): void;
+  /** Resolves when the last slice is through. */
+  stop(): Promise<void>;
+}
+
+export interface RetentionDeps {
+  readonly sql: Sql;
+  readonly writer: Pick<Writer, "durable">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policies?: readonly RetentionPolicy[];
+  readonly sliceRows?: number;
+}
+
+export function createRetention(deps: RetentionDeps): Retention {
+  const { sql, writer, clock, log, sliceRows = limits.journalRetentionRows } = deps;
+  const removals = (deps.policies ?? policies).map((policy) => ({ ...policy, remove: createRemoval(sql, policy) }));
+  let timer: Timer | undefined;
+  let sweeping: Promise<void> = Promise.resolve();
+  let stopped = false;
+
+  function removeSlice(): number {
+    let removed = 0;
+    for (const { keepMs, remove } of removals) removed += remove(clock.now() - keepMs, sliceRows - removed);
+    return removed;
+  }
+
+  async function sweep(): Promise<number> {
+    let total = 0;
+    for (let removed = sliceRows; removed === sliceRows && !stopped; total += removed) {
+      removed = await writer.durable("retention", removeSlice);
+    }
+    if (total > 0) log.debug("old journal rows removed", { rows: total });
+    return total;
+  }
+
+  async function sweepAndGoOn(): Promise<void> {
+    try {
+      await sweep();
+    } catch (thrown) {
+      // What storage has to say, the journal itself says; the next sweep tries again if there is one.
+      log.error("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
+    }
+    if (!stopped) start();
+  }
+
+  function start(): void {
+    timer = clock.timer(limits.journalRetentionEveryMs, () => {
+      sweeping = sweepAndGoOn();
+    });
+  }
+
+  return {
+    sweep,
+    start,
+    async stop() {
+      stopped = true;
+      timer?.cancel();
+      await sweeping;
+    },
+  };
+}
+
+/** Removes up to `most` rows of one table: those that ended before `cutoffMs` first, then those that are too many. */
+function createRemoval(
+  sql: Sql,
+  { table, endedAt, keepRows }: RetentionPolicy,
+): (cutoffMs: number, most: number) => number {
+  const tooOld = sql.run(
+    `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${endedAt} < ? ORDER BY ${endedAt} LIMIT ?)`,
+  );
+  // Ids only grow, so the rows newer than one are counted without reading them.
+  const tooMany = sql.run(
+    `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${endedAt} IS NOT NULL
+     AND id <= (SELECT max(id) FROM ${table}) - ${keepRows} ORDER BY id LIMIT ?)`,
+  );
+  return (cutoffMs, most) => {
+    const old = Number(tooOld(cutoffMs, most).changes);
+    return old + Number(tooMany(most - old).changes);
+  };
+}

@@ -1,0 +1,209 @@
+/** Every table against a plain model in memory, with the journal closed and opened again in between. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { temporaryFolder } from "../../test/folder.ts";
+import { runs } from "../../test/runs.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { silentLog } from "../runtime/log.ts";
+import type { Deadline } from "./deadlines.ts";
+import type { Decision } from "./decisions.ts";
+import type { HistoryLine } from "./history.ts";
+import type { Intent } from "./intents.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { Manifest } from "./manifests.ts";
+import { openJournal } from "./open.ts";
+import type { Reservation } from "./reservations.ts";
+import type { TableReads, Tables } from "./tables.ts";
+
+/** Few names, so that the same row is met again and again. */
+const name = fc.constantFrom("a", "b", "ü/ 'quoted'");
+/** Any code point, the zero character among them. */
+const text = fc.string({ unit: "binary" });
+const json = fc.jsonValue({ maxDepth: 2 }).map((value): unknown => JSON.parse(JSON.stringify(value)));
+const height = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+const id = fc.integer({ min: 1, max: 8 });
+const timeMs = fc.integer({ min: 0, max: 2 ** 45 });
+
+class Model {
+  cursor = new Map<string, bigint>();
+  intents: Intent[] = [];
+  decisions: Decision[] = [];
+  manifests = new Map<string, Manifest>();
+  deadlines = new Map<string, Deadline>();
+  reservations = new Map<string, Reservation>();
+  ledger: LedgerEntry[] = [];
+  history: HistoryLine[] = [];
+}
+
+/** One thing to do to both; the answers must agree. */
+type Action = (to: Tables, model: Model, nowMs: number) => { got: unknown; wanted: unknown };
+const nothing = { got: undefined, wanted: undefined };
+
+const intentActions: fc.Arbitrary<Action>[] = [
+  fc
+    .record({ what: name, subject: name, why: name, body: json, priority: fc.integer({ min: 0, max: 2 }) })
+    .chain((intent) => fc.option(timeMs).map((expiresAtMs) => ({ ...intent, ...(expiresAtMs && { expiresAtMs }) })))
+    .map((intent) => (to, model, nowMs) => {
+      model.intents.push({ ...intent, id: model.intents.length + 1, state: "filed", filedAtMs: nowMs });
+      return { got: to.intents.file(intent), wanted: model.intents.length };
+    }),
+  fc.record({ id, txHash: name, timeoutNs: height }).map(({ id, ...tx }) => (to, model) => {
+    const wanted = changeIntent(model, id, (intent) => intent.state === "filed" && { ...intent, ...tx, state: "sent" });
+    return { got: to.intents.send(id, tx), wanted };
+  }),
+  id.map((id) => (to, model) => {
+    const wanted = changeIntent(model, id, ({ txHash, timeoutNs, ...rest }) => {
+      return rest.state === "sent" && { ...rest, state: "filed" };
+    });
+    return { got: to.intents.refile(id), wanted };
+  }),
+  fc
+    .record({ id, state: fc.constantFrom("done", "failed", "expired"), result: json })
+    .map(({ id, state, result }) => (to, model, settledAtMs) => {
+      const wanted = changeIntent(model, id, (intent) => {
+        return intent.settledAtMs === undefined && { ...intent, state, result, settledAtMs };
+      });
+      return { got: to.intents.settle(id, state, result), wanted };
+    }),
+];
+
+const listActions: fc.Arbitrary<Action>[] = [
+  fc.record({ orderId: name, outcome: name, checks: json, inputs: json }).map((decision) => (to, model, atMs) => {
+    model.decisions.push({ ...decision, id: model.decisions.length + 1, atMs });
+    return { got: to.decisions.record(decision), wanted: model.decisions.length };
+  }),
+  fc
+    .record({ kind: name, leaseId: name, amount: fc.bigInt(), denom: name, height })
+    .map((entry) => (to, model, atMs) => {
+      model.ledger.push({ ...entry, id: model.ledger.length + 1, atMs });
+      return { got: to.ledger.add(entry), wanted: model.ledger.length };
+    }),
+  fc.record({ kind: name, subject: name, line: text }).map((line) => (to, model, atMs) => {
+    model.history.push({ ...line, id: model.history.length + 1, atMs });
+    return { got: to.history.add(line), wanted: model.history.length };
+  }),
+];
+
+const keyedActions: fc.Arbitrary<Action>[] = [
+  fc.record({ chainId: name, height }).map(({ chainId, height }) => (to, model) => {
+    model.cursor.set(chainId, height);
+    return { ...nothing, got: to.cursor.set(chainId, height) };
+  }),
+  fc.record({ leaseId: name, version: name, body: text }).map((manifest) => (to, model, receivedAtMs) => {
+    model.manifests.set(manifest.leaseId, { ...manifest, receivedAtMs });
+    return { ...nothing, got: to.manifests.put(manifest) };
+  }),
+  name.map((leaseId) => (to, model, closedAtMs) => {
+    const manifest = model.manifests.get(leaseId);
+    if (manifest) model.manifests.set(leaseId, { closedAtMs, ...manifest });
+    return { ...nothing, got: to.manifests.close(leaseId) };
+  }),
+  name.map((leaseId) => (to, model) => {
+    model.manifests.delete(leaseId);
+    return { ...nothing, got: to.manifests.remove(leaseId) };
+  }),
+  fc.record({ kind: name, subject: name, dueAtMs: timeMs }).map((deadline) => (to, model) => {
+    model.deadlines.set(`${deadline.kind} ${deadline.subject}`, { ...deadline });
+    return { ...nothing, got: to.deadlines.put(deadline) };
+  }),
+  fc.tuple(name, name).map(([kind, subject]) => (to, model) => {
+    model.deadlines.delete(`${kind} ${subject}`);
+    return { ...nothing, got: to.deadlines.remove(kind, subject) };
+  }),
+  fc.record({ orderId: name, body: json }).map((reservation) => (to, model, atMs) => {
+    model.reservations.set(reservation.orderId, { ...reservation, atMs });
+    return { ...nothing, got: to.reservations.put(reservation) };
+  }),
+  name.map((orderId) => (to, model) => {
+    model.reservations.delete(orderId);
+    return { ...nothing, got: to.reservations.remove(orderId) };
+  }),
+];
+
+const rounds = fc.array(
+  fc.record({
+    actions: fc.array(fc.oneof(...intentActions, ...listActions, ...keyedActions), { maxLength: 25, size: "max" }),
+    reopens: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+test("every table gives back what was put into it, in order, also after a restart", async (t) => {
+  const property = fc.asyncProperty(rounds, async (rounds) => {
+    const dir = temporaryFolder(t);
+    const clock = createVirtualClock();
+    const model = new Model();
+    let { journal } = await openJournal({ dir, clock, log: silentLog });
+    for (const { actions, reopens } of rounds) {
+      clock.jump(1_000);
+      const answers = await Promise.all(
+        actions.map((action) => journal.durable("action", (tables) => action(tables, model, clock.now()))),
+      );
+      for (const { got, wanted } of answers) assert.deepEqual(got, wanted);
+      if (reopens) {
+        await journal.close();
+        ({ journal } = await openJournal({ dir, clock, log: silentLog }));
+      }
+      assertSame(journal.read, model);
+    }
+    await journal.close();
+  });
+  await fc.assert(property, { numRuns: runs(30, 600) });
+});
+
+function changeIntent(model: Model, id: number, change: (intent: Intent) => Intent | false): boolean {
+  const intent = model.intents[id - 1];
+  const changed = intent !== undefined && change(intent);
+  if (changed) model.intents[id - 1] = changed;
+  return changed !== false;
+}
+
+function assertSame(read: TableReads, model: Model): void {
+  const names = ["a", "b", "ü/ 'quoted'", "never used"];
+  const newestFirst = <T>(rows: T[], wanted: (row: T) => boolean = () => true) => rows.filter(wanted).toReversed();
+  const unsettled = model.intents.filter((intent) => intent.settledAtMs === undefined);
+  const byUrgency = unsettled.toSorted((a, b) => a.priority - b.priority || a.id - b.id);
+  assert.deepEqual(read.intents.unsettled(100), byUrgency);
+  assert.deepEqual(read.intents.unsettled(2), byUrgency.slice(0, 2));
+  for (let id = 1; id <= model.intents.length + 1; id++) assert.deepEqual(read.intents.get(id), model.intents[id - 1]);
+  assert.deepEqual(read.decisions.recent(100), newestFirst(model.decisions));
+  assert.deepEqual(read.history.recent(3), newestFirst(model.history).slice(0, 3));
+  assert.deepEqual(read.ledger.after(2, 3), model.ledger.slice(2, 5));
+  const open = [...model.manifests.values()].filter((manifest) => manifest.closedAtMs === undefined);
+  assert.deepEqual(new Set(read.manifests.openLeaseIds()), new Set(open.map((manifest) => manifest.leaseId)));
+  const reserved = [...model.reservations.values()].toSorted((a, b) => (a.orderId < b.orderId ? -1 : 1));
+  assert.deepEqual(read.reservations.all(), reserved);
+  assertSameDeadlines(read, [...model.deadlines.values()]);
+  for (const name of names) {
+    assert.deepEqual(read.cursor.get(name), model.cursor.get(name));
+    assert.deepEqual(
+      read.intents.byTxHash(name),
+      model.intents.filter((intent) => intent.txHash === name),
+    );
+    assert.deepEqual(
+      read.decisions.about(name, 2),
+      newestFirst(model.decisions, (row) => row.orderId === name).slice(0, 2),
+    );
+    assert.deepEqual(
+      read.ledger.ofLease(name, 100),
+      newestFirst(model.ledger, (row) => row.leaseId === name),
+    );
+    assert.deepEqual(
+      read.history.about(name, 100),
+      newestFirst(model.history, (row) => row.subject === name),
+    );
+    assert.deepEqual(read.manifests.get(name), model.manifests.get(name));
+    assert.deepEqual(read.reservations.get(name), model.reservations.get(name));
+  }
+}
+
+function assertSameDeadlines({ deadlines }: TableReads, wanted: Deadline[]): void {
+  const byTime = wanted.toSorted((a, b) => a.dueAtMs - b.dueAtMs);
+  const halfway = byTime[Math.floor(byTime.length / 2)]?.dueAtMs ?? 0;
+  const times = (rows: Deadline[]) => rows.map((row) => row.dueAtMs);
+  assert.deepEqual(times(deadlines.due(halfway, 100)), times(byTime.filter((row) => row.dueAtMs <= halfway)));
+  assert.equal(deadlines.next()?.dueAtMs, byTime[0]?.dueAtMs);
+  for (const one of wanted) assert.deepEqual(deadlines.get(one.kind, one.subject), one);
+  assert.equal(deadlines.get("never", "used"), undefined);
+}

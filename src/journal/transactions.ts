@@ -1,0 +1,77 @@
+/** Transactions whose fate is not known yet, as they were signed, and the stamps that were ever used. */
+import type { Sql } from "./connection.ts";
+
+export interface SentTransaction {
+  readonly hash: string;
+  /** One journal serves one key on one chain; these say which. */
+  readonly chainId: string;
+  readonly sender: string;
+  readonly bytes: Uint8Array;
+  /** Of an unordered transaction: the chain accepts one stamp once, and none that has passed. */
+  readonly stampNs?: bigint;
+  /** Of an ordered one: its place, and the last height that may hold it. */
+  readonly sequence?: bigint;
+  readonly timeoutHeight?: bigint;
+}
+
+export interface TransactionReads {
+  /** Every transaction that is not settled, the oldest first. */
+  all(): SentTransaction[];
+  /** The highest stamp that was ever written down for this key, also of transactions long settled. */
+  lastStampNs(chainId: string, sender: string): bigint | undefined;
+}
+
+export interface Transactions extends TransactionReads {
+  /** Notes a transaction, and its stamp for ever, before it is broadcast. */
+  add(tx: SentTransaction): void;
+  /** Its fate is known; it needs no bytes any more. */
+  remove(hash: string): void;
+}
+
+interface Row {
+  hash: string;
+  chain_id: string;
+  sender: string;
+  bytes: Uint8Array;
+  stamp_ns: bigint | null;
+  sequence: bigint | null;
+  timeout_height: bigint | null;
+}
+
+export function createTransactions(sql: Sql): Transactions {
+  const all = sql.all<Row>("SELECT * FROM transactions ORDER BY id", { bigints: true });
+  const lastStamp = sql.one<{ last_ns: bigint }>("SELECT last_ns FROM stamps WHERE chain_id = ? AND sender = ?", {
+    bigints: true,
+  });
+  const add = sql.run(
+    "INSERT INTO transactions (hash, chain_id, sender, bytes, stamp_ns, sequence, timeout_height) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const mark = sql.run(
+    "INSERT INTO stamps (chain_id, sender, last_ns) VALUES (?, ?, ?) ON CONFLICT (chain_id, sender) DO UPDATE SET last_ns = max(last_ns, excluded.last_ns)",
+  );
+  const remove = sql.run("DELETE FROM transactions WHERE hash = ?");
+
+  return {
+    all: () => all().map(fromRow),
+    lastStampNs: (chainId, sender) => lastStamp(chainId, sender)?.last_ns,
+    add({ hash, chainId, sender, bytes, stampNs = null, sequence = null, timeoutHeight = null }) {
+      add(hash, chainId, sender, bytes, stampNs, sequence, timeoutHeight);
+      if (stampNs !== null) mark(chainId, sender, stampNs);
+    },
+    remove(hash) {
+      remove(hash);
+    },
+  };
+}
+
+function fromRow(row: Row): SentTransaction {
+  return {
+    hash: row.hash,
+    chainId: row.chain_id,
+    sender: row.sender,
+    bytes: row.bytes,
+    ...(row.stamp_ns !== null && { stampNs: row.stamp_ns }),
+    ...(row.sequence !== null && { sequence: row.sequence }),
+    ...(row.timeout_height !== null && { timeoutHeight: row.timeout_height }),
+  };
+}

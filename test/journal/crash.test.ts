@@ -1,0 +1,139 @@
+/** The process ends at every boundary of the journal in turn; what it leaves behind must always be sound. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { openJournal } from "../../src/journal/open.ts";
+import { type Boundary, createCountingBoundary, SimulatedCrash } from "../../src/runtime/boundary.ts";
+import { createVirtualClock, type VirtualClock } from "../../src/runtime/clock.ts";
+import { silentLog } from "../../src/runtime/log.ts";
+import { temporaryFolder } from "../folder.ts";
+import { runs } from "../runs.ts";
+import { allWork, checkWork, doWork, planWork } from "./workload.ts";
+
+const seeds = Array.from({ length: runs(4, 120) }, (_, index) => index + 1);
+
+test("a crash at any boundary loses nothing acknowledged, halves nothing, and the work goes on", async (t) => {
+  const folder = temporaryFolder(t);
+  let points = 0;
+  for (const seed of seeds) {
+    const plan = planWork(seed);
+    for (let crashAt = 1; ; crashAt++) {
+      const dir = join(folder, "live", "data");
+      const left = join(folder, "left");
+      const { crossed, acknowledged } = await crash(dir, left, crashAt, (journal, clock, acknowledge) =>
+        doWork(journal, clock, plan, acknowledge),
+      );
+      if (crossed < crashAt) break;
+      points += 1;
+      await assertGoesOn(left, `seed ${seed}, crash at ${crashAt}`, plan, acknowledged);
+      for (const path of [join(folder, "live"), left]) rmSync(path, { recursive: true, force: true });
+    }
+    rmSync(join(folder, "live"), { recursive: true, force: true });
+  }
+  t.diagnostic(`${points} crash points over ${seeds.length} seeds`);
+});
+
+test("a crash at any boundary while a damaged journal is set aside keeps its bytes and tells of it", async (t) => {
+  const folder = temporaryFolder(t);
+  const damaged = await makeDamaged(join(folder, "damaged"));
+  const wanted = digest(join(damaged, "journal.db"));
+  let points = 0;
+  for (let crashAt = 1; ; crashAt++) {
+    const dir = join(folder, "live");
+    const left = join(folder, "left");
+    cpSync(damaged, dir, { recursive: true });
+    const { crossed } = await crash(dir, left, crashAt, () => Promise.resolve());
+    if (crossed < crashAt) break;
+    points += 1;
+    const { journal } = await openJournal({ dir: left, clock: createVirtualClock(), log: silentLog });
+    const kept = readdirSync(left).filter((name) => name.startsWith("journal.damaged-") && name.endsWith(".db"));
+    assert.ok(
+      kept.some((name) => digest(join(left, name)) === wanted),
+      `crash at ${crashAt}: the damaged bytes are kept`,
+    );
+    for (const name of kept) {
+      const lines = journal.read.history.about(join(left, name), 10);
+      assert.equal(lines.length, 1, `crash at ${crashAt}: ${name} is told of once`);
+    }
+    await journal.close();
+    for (const path of [dir, left]) rmSync(path, { recursive: true, force: true });
+  }
+  assert.ok(points >= 10, "setting aside crosses boundaries");
+  t.diagnostic(`${points} crash points while setting aside`);
+});
+
+type Work = (
+  journal: Awaited<ReturnType<typeof openJournal>>["journal"],
+  clock: VirtualClock,
+  acknowledge: (index: number) => void,
+) => Promise<void>;
+
+/** Opens a journal, works, closes it; at the chosen boundary the files are copied as a dead process leaves them. */
+async function crash(dir: string, left: string, crashAt: number, work: Work) {
+  const acknowledged = new Set<number>();
+  const boundary = createCountingBoundary(crashAt, (at) => {
+    if (!existsSync(left)) copyAsLeft(dir, left);
+    throw new SimulatedCrash(at);
+  });
+  const clock = createVirtualClock();
+  try {
+    await runOnce({ dir, clock, boundary }, work, (index) => acknowledged.add(index));
+  } catch (error) {
+    if (!boundary.crashed) throw error;
+  }
+  return { crossed: boundary.crossings.length, acknowledged };
+}
+
+function copyAsLeft(dir: string, left: string): void {
+  if (existsSync(dir)) cpSync(dir, left, { recursive: true });
+  else mkdirSync(left);
+}
+
+async function runOnce(
+  { dir, clock, boundary }: { dir: string; clock: VirtualClock; boundary: Boundary },
+  work: Work,
+  acknowledge: (index: number) => void,
+): Promise<void> {
+  const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
+  try {
+    await work(journal, clock, acknowledge);
+  } finally {
+    await journal.close();
+  }
+}
+
+async function assertGoesOn(dir: string, when: string, plan: ReturnType<typeof planWork>, acknowledged: Set<number>) {
+  const clock = createVirtualClock();
+  const { journal, report } = await openJournal({ dir, clock, log: silentLog });
+  try {
+    assert.equal(report.setAside, undefined, when);
+    checkWork(journal.read, plan, acknowledged);
+    await doWork(journal, clock, plan, (index) => acknowledged.add(index));
+    assert.deepEqual(checkWork(journal.read, plan, acknowledged), allWork(plan), when);
+  } catch (error) {
+    throw new Error(when, { cause: error });
+  } finally {
+    await journal.close();
+  }
+}
+
+/** Sound but for its log, so that a log moved without its file would pass for a journal of an earlier day. */
+async function makeDamaged(dir: string): Promise<string> {
+  const clock = createVirtualClock();
+  const { journal } = await openJournal({ dir, clock, log: silentLog });
+  await doWork(journal, clock, planWork(1), () => undefined);
+  await journal.close();
+  const database = new DatabaseSync(join(dir, "journal.db"));
+  database.exec("PRAGMA application_id = 1");
+  const left = `${dir}-left`;
+  cpSync(dir, left, { recursive: true });
+  database.close();
+  return left;
+}
+
+function digest(path: string): string {
+  return createHash("sha256").update(readFileSync(path)).digest("hex");
+}

@@ -1,0 +1,15 @@
+/** A test, a file of tests, or one run of a property: what is started for it ends with it. */
+export interface Owner {
+  after(end: () => void | Promise<void>): void;
+}
+
+/** For one run of a property: `await using owner = createOwner()`. */
+export function createOwner(): Owner & AsyncDisposable {
+  const endings: (() => void | Promise<void>)[] = [];
+  return {
+    after: (end) => void endings.push(end),
+    async [Symbol.asyncDispose]() {
+      for (const end of endings.reverse()) await end();
+    },
+  };
+}
