@@ -1,0 +1,105 @@
+/**
+ * How fast the bus over Redis takes messages, as a share of what redis-benchmark gets out of the same server with the
+ * same pipeline, and whether memory stays flat while a subscriber has stalled.
+ */
+import { execFile, spawnSync } from "node:child_process";
+import { promisify } from "node:util";
+import type { Bus } from "../src/bus/bus.ts";
+import { createRedisBus } from "../src/bus/redis.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { createOwner, type Owner } from "../test/owner.ts";
+import { type RedisServer, redisMissing, startRedis } from "../test/redis-server.ts";
+import { report, round, rssMb } from "./report.ts";
+
+const topic = "akash.provider.event.manifest";
+/** Messages that are sent before an answer is awaited, on both sides: as many as one write of ours holds. */
+const pipeline = limits.busBatchMessages;
+const perRound = 400 * pipeline;
+const rounds = 9;
+/** Enough to fill every buffer many times over in the first half already. */
+const perHalf = 800 * pipeline;
+
+const event = {
+  kind: "ManifestReceived",
+  lease: "akash1365yvmc4s7awdyj3n2sav7xfx76adc6dnmlx63/1234567/1/1/akash18qa2a2ltfyvkyj0ggj3hkvuj6twzyumuaru9s4",
+  version: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+} as const;
+
+export async function bench(): Promise<void> {
+  if (redisMissing) throw new Error(redisMissing);
+  if (spawnSync("redis-benchmark", ["--version"]).error) {
+    throw new Error("redis-benchmark is not installed; on Debian: apt-get install redis-tools");
+  }
+  await using owner = createOwner();
+  const server = await startRedis(owner);
+  const bus = openBus(owner, server);
+  await bus.flush();
+
+  // Once unmeasured, to warm both up; then in turn, so that a busy machine slows both alike.
+  await ours(bus, perRound);
+  await theirs(server);
+  const rows: { round: number; ours: number; redisBenchmark: number; ratio: number }[] = [];
+  for (let n = 1; n <= rounds; n += 1) {
+    const [oursPerS, theirsPerS] = [await ours(bus, perRound), await theirs(server)];
+    rows.push({
+      round: n,
+      ours: Math.round(oursPerS),
+      redisBenchmark: Math.round(theirsPerS),
+      ratio: round(oursPerS / theirsPerS),
+    });
+  }
+  const ratio = median(rows.map((row) => row.ratio));
+
+  const stalled = openBus(owner, server);
+  const subscription = stalled.subscribe(topic, () => new Promise<void>(() => undefined));
+  await ours(stalled, perHalf);
+  const firstMb = rssMb();
+  await ours(stalled, perHalf);
+  const secondMb = rssMb();
+  const dropped = subscription.dropped.get(topic) ?? 0;
+  if (dropped < perHalf) throw new Error(`only ${dropped} messages were dropped: the subscriber did not stall`);
+
+  console.log(`${pipeline} messages of ${JSON.stringify(event).length} bytes at a time`);
+  console.log(
+    `stalled subscriber: ${dropped} dropped, ${firstMb} MB after the first half, ${secondMb} MB after the second`,
+  );
+  report("Messages per second through Redis", rows, {
+    bench: "bus",
+    ratio,
+    rssMb: secondMb,
+    flat: secondMb <= 1.1 * firstMb,
+  });
+}
+
+function openBus(owner: Owner, server: RedisServer): Bus {
+  const bus = createRedisBus({ url: server.url, clock: realClock, random: realRandom, log: silentLog });
+  owner.after(() => bus.close());
+  return bus;
+}
+
+async function ours(bus: Bus, messages: number): Promise<number> {
+  const started = performance.now();
+  for (let sent = 0; sent < messages; sent += pipeline) {
+    for (let n = 0; n < pipeline; n += 1) bus.publish(topic, event);
+    await bus.flush();
+  }
+  return messages / ((performance.now() - started) / 1_000);
+}
+
+async function theirs(server: RedisServer): Promise<number> {
+  const entry = ["t", topic, "n", "1", "d", JSON.stringify(event)];
+  const command = ["XADD", "benchmark", "MAXLEN", "~", String(limits.busStreamEntries), "*", ...entry];
+  const settings = ["-p", String(server.port), "-c", "1", "-P", String(pipeline), "-n", String(perRound), "--csv"];
+  const { stdout } = await promisify(execFile)("redis-benchmark", [...settings, ...command]);
+  // The last line: "the command","requests per second",…; the command has quotes and commas of its own.
+  const perSecond = /","([\d.]+)"(?:,"[\d.]+")*\s*$/.exec(stdout)?.[1];
+  if (!perSecond) throw new Error(`redis-benchmark said ${stdout}`);
+  return Number(perSecond);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
