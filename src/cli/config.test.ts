@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/folder.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { configCommand } from "./config.ts";
+
+async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
+  let printed = "";
+  const command = configCommand({ env, write: (text) => (printed += text) });
+  await command.parseAsync(args, { from: "user" });
+  return printed;
+}
+
+test("config print shows flags, environment and the file together", async (t) => {
+  const file = join(temporaryFolder(t), "provider.yaml");
+  writeFileSync(file, "bidpricecpuscale: 0.004\n");
+  const printed = await run({ AKASH_CHAIN_ID: "akashnet-2" }, "print", "--provider-config", file, "--bid-timeout=3m");
+  assert.match(printed, /^bid-timeout +3m +flag --bid-timeout$/m);
+  assert.match(printed, /^chain-id +akashnet-2 +environment AKASH_CHAIN_ID$/m);
+  assert.match(printed, /^bid-price-cpu-scale +0\.004 +.*provider\.yaml:1$/m);
+});
+
+test("config print speaks JSON when asked", async () => {
+  assert.equal(JSON.parse(await run({}, "print", "--output", "json")).settings["bid-timeout"].value, "5m");
+});
+
+test("config print refuses what run would refuse", async (t) => {
+  const missing = join(temporaryFolder(t), "none.yaml");
+  await assert.rejects(run({ AP_NOSUCH: "1" }, "print"), (error) => ProviderError.is(error, "AKP_SETTING_UNKNOWN"));
+  await assert.rejects(run({}, "print", "--provider-config", missing), (error) => {
+    return ProviderError.is(error, "AKP_SETTINGS_FILE_UNREADABLE");
+  });
+});

@@ -1,0 +1,13 @@
+/** How the program tells a person that it cannot go on: what happened, what to do, and an exit code for the supervisor. */
+import { ProviderError } from "../runtime/errors.ts";
+
+export function describeFailure(thrown: unknown, trace = false): { text: string; exitCode: number } {
+  const error = ProviderError.from(thrown);
+  const lines = [`akash-provider: ${error.message}`, `  → ${error.advice}`, `  (${error.code}, see docs/errors.md)`];
+  // What nobody foresaw is worth its stack; the rest says all there is to say.
+  if (trace || error.code === "AKP_INTERNAL") {
+    const { cause } = error;
+    lines.push(String((cause instanceof Error ? cause.stack : undefined) ?? error.stack));
+  }
+  return { text: `${lines.join("\n")}\n`, exitCode: error.entry.exit };
+}

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { stripVTControlCharacters } from "node:util";
+import type { ProviderStatus } from "../provider/status.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { renderView, seconds, shortOrder } from "./view.ts";
+
+const order = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du/7/1/1";
+const status: ProviderStatus = {
+  nowMs: 65_000,
+  upMs: 65_000,
+  services: [
+    { name: "journal", state: "running", sinceMs: 0, detail: "12 commits" },
+    { name: "bus", state: "init", sinceMs: 60_000, detail: "redis: not there yet" },
+  ],
+  queues: [
+    {
+      name: "rehearsal",
+      counts: {
+        outcomes: { done: 41, waiting: 2, stalled: 0, failed: 1, recheck: 42 },
+        merged: 3,
+        refused: 0,
+        ready: 1,
+        running: 2,
+        delayed: 5,
+        oldestRunMs: 0,
+      },
+    },
+  ],
+  topics: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
+  stories: [
+    {
+      order,
+      stations: [
+        { name: "seen", atMs: 10 },
+        { name: "decided", atMs: 12 },
+      ],
+      complete: false,
+    },
+  ],
+  storiesComplete: 41,
+};
+const options = { title: "akash-provider demo", columns: 100, rows: 40, color: false, logLines: ["one", "two"] };
+
+test("the view shows services, queues, topics, stories and the newest log lines", () => {
+  const text = renderView(status, options).join("\n");
+  assert.match(text, /● journal +running +1 m 5 s +12 commits/);
+  assert.match(text, /● bus +init +5 s +redis: not there yet/);
+  assert.match(text, /rehearsal +1 +2 +5 +41 +2 +0 +1 +42 +0/);
+  assert.match(text, /akash\.provider\.event\.order +44 +43 +1/);
+  assert.match(text, /… akash1qyqsz…p7du\/7\/1\/1 {2}seen \+0 ms → decided \+2 ms/);
+  assert.match(text, /LOG\none\ntwo$/);
+});
+
+test("the view fits the terminal, in colour too", () => {
+  for (const color of [false, true]) {
+    const lines = renderView(status, { ...options, columns: 40, rows: 8, color });
+    assert.ok(lines.length <= 8);
+    for (const line of lines) assert.ok(stripVTControlCharacters(line).length <= 40, line);
+  }
+});
+
+test("a service that failed shows why instead of what it does", () => {
+  const error = new ProviderError("AKP_DISK_FULL", { path: "/data" });
+  const services = [{ name: "journal", state: "done" as const, sinceMs: 0, detail: "12 commits", error }];
+  const text = renderView({ ...status, services }, options).join("\n");
+  assert.match(text, /journal +done .*the disk that holds \/data is full/);
+  assert.doesNotMatch(text, /12 commits/);
+});
+
+test("durations and orders are short", () => {
+  assert.deepEqual(
+    [seconds(999), seconds(59_999), seconds(61_000), seconds(7_320_000)],
+    ["0 s", "59 s", "1 m 1 s", "2 h 2 m"],
+  );
+  assert.equal(shortOrder("akash1short/1/2/3"), "akash1short/1/2/3");
+});

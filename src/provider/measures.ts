@@ -1,0 +1,91 @@
+/** Which counts of the parts become metrics. The parts know nothing of it. */
+import type { Bus } from "../bus/bus.ts";
+import type { TopicCounts } from "../bus/tally.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Lifecycle } from "../runtime/lifecycle.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import type { Queue } from "../runtime/queue.ts";
+
+export function measureLifecycle(metrics: Metrics, lifecycle: Lifecycle): void {
+  const help = "1 for the state that each service is in: init, running, shutdown or done";
+  metrics.read({ name: "akash_provider_service_state", help, kind: "gauge", labels: ["service", "state"] }, () =>
+    lifecycle.services.map(({ name, state }) => [{ service: name, state }, 1]),
+  );
+}
+
+export function measureJournal(metrics: Metrics, journal: Journal): void {
+  const counters = [
+    ["commits", "Transactions committed to the journal", () => journal.counts.commits],
+    ["units", "Units of work written to the journal", () => journal.counts.units],
+    ["failed_units", "Units of work that the journal refused", () => journal.counts.failed],
+  ] as const;
+  for (const [name, help, value] of counters) {
+    metrics.read({ name: `akash_provider_journal_${name}_total`, help, kind: "counter" }, value);
+  }
+  const gauges = [
+    ["bytes", "What the journal takes on disk", () => journal.bytes()],
+    ["waiting_units", "Units of work that wait for their commit", () => journal.counts.waiting],
+    ["sync_seconds", "How long the last durable commit took", () => journal.counts.syncLastMs / 1_000],
+    ["sync_most_seconds", "How long the slowest durable commit took", () => journal.counts.syncMostMs / 1_000],
+  ] as const;
+  for (const [name, help, value] of gauges) {
+    metrics.read({ name: `akash_provider_journal_${name}`, help, kind: "gauge" }, value);
+  }
+  metrics.read({ name: "akash_provider_journal_rows", help: "Rows by table", kind: "gauge", labels: ["table"] }, () =>
+    Object.entries(journal.rows()).map(([table, rows]) => [{ table }, rows]),
+  );
+}
+
+export function measureBus(metrics: Metrics, bus: Bus): void {
+  const counters: [Exclude<keyof TopicCounts, "retained" | "lastId" | "lastAtMs">, string][] = [
+    ["published", "Messages published"],
+    ["delivered", "Messages handed to subscribers"],
+    ["dropped", "Messages that a subscriber or Redis missed because a bound was reached"],
+    ["failed", "Messages whose handler failed"],
+    ["malformed", "Messages from outside that made no sense"],
+  ];
+  for (const [count, help] of counters) {
+    const name = `akash_provider_bus_${count}_total`;
+    metrics.read({ name, help, kind: "counter", labels: ["topic"] }, () =>
+      [...bus.counts].map(([topic, counts]) => [{ topic }, counts[count]]),
+    );
+  }
+  const help = "1 while the bus is connected";
+  metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () =>
+    bus.state.state === "connected" ? 1 : 0,
+  );
+}
+
+export function measureQueues(metrics: Metrics, queues: () => readonly Queue[]): void {
+  const name = "akash_provider_queue";
+  metrics.read(
+    { name: `${name}_outcomes_total`, help: "Runs by outcome", kind: "counter", labels: ["queue", "outcome"] },
+    () =>
+      queues().flatMap(({ name: queue, counts }) =>
+        Object.entries(counts.outcomes).map(([outcome, count]) => [{ queue, outcome }, count] as const),
+      ),
+  );
+  metrics.read({ name: `${name}_keys`, help: "Keys by state", kind: "gauge", labels: ["queue", "state"] }, () =>
+    queues().flatMap(({ name: queue, counts }) =>
+      (["ready", "running", "delayed"] as const).map((state) => [{ queue, state }, counts[state]] as const),
+    ),
+  );
+  metrics.read(
+    {
+      name: `${name}_refused_total`,
+      help: "Keys refused because the queue was full",
+      kind: "counter",
+      labels: ["queue"],
+    },
+    () => queues().map(({ name: queue, counts }) => [{ queue }, counts.refused]),
+  );
+  metrics.read(
+    {
+      name: `${name}_oldest_run_seconds`,
+      help: "How long the oldest run under way has taken",
+      kind: "gauge",
+      labels: ["queue"],
+    },
+    () => queues().map(({ name: queue, counts }) => [{ queue }, counts.oldestRunMs / 1_000]),
+  );
+}

@@ -1,0 +1,161 @@
+/** The program from outside: what a person sees, what it leaves behind, and how it ends. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "./folder.ts";
+import { startProgram } from "./program.ts";
+import { freePort, redisMissing, startRedis } from "./redis-server.ts";
+
+test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
+  const folder = temporaryFolder(t);
+  const program = startProgram(t, ["demo", "--stories", "3"], { TMPDIR: folder });
+  assert.equal(await program.ended(), 0, program.said);
+  assert.match(program.said, /seen → decided → settled → told/);
+  const [, stories] = /(\d+) stories complete, 0 runs failed, 0 messages dropped/.exec(program.said) ?? [];
+  assert.ok(Number(stories) >= 3, program.said);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("the first signal stops the provider in order, with exit code 0", async (t) => {
+  const program = startProgram(t, ["run", "--data-dir", join(temporaryFolder(t), "data")]);
+  await program.says(/bus: running/);
+  program.signal("SIGTERM");
+  assert.equal(await program.ended(), 0, program.said);
+  assert.match(program.said, /bus: done[\s\S]*journal: done/);
+});
+
+test("metrics are served where asked for", async (t) => {
+  const port = await freePort();
+  const dataDir = join(temporaryFolder(t), "data");
+  const program = startProgram(t, ["run", "--data-dir", dataDir, "--metrics-listener", `127.0.0.1:${port}`]);
+  await program.says(/metrics: running/);
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assert.match(text, /akash_provider_event_loop_delay_seconds\{quantile="0.99"\}/);
+  assert.match(text, /akash_provider_service_state\{service="journal",state="running"\} 1/);
+  const second = startProgram(t, ["run", "--data-dir", `${dataDir}2`, "--metrics-listener", `127.0.0.1:${port}`]);
+  assert.equal(await second.ended(), 2);
+  assert.match(second.said, new RegExp(`cannot listen on 127.0.0.1:${port}.*\n  → .*--metrics-listener`));
+});
+
+const refused: { name: string; args?: string[]; env?: Record<string, string>; yaml?: string; says: RegExp[] }[] = [
+  { name: "an unknown flag", args: ["--bid-timout", "5m"], says: [/--bid-timout/, /--bid-timeout/] },
+  { name: "an unknown variable", env: { AP_BID_TIMOUT: "5m" }, says: [/AP_BID_TIMOUT/, /AP_BID_TIMEOUT/] },
+  {
+    name: "an unknown key in provider.yaml",
+    yaml: "host: https://provider.example.com\nbidpricecpuscal: 1.0\n",
+    says: [/provider\.yaml:2/, /bidpricecpuscale/],
+  },
+  { name: "a wrong unit", args: ["--bid-timeout", "5"], says: [/bid-timeout/, /5m/] },
+  { name: "a bad YAML", yaml: "attributes: [\n", says: [/provider\.yaml:\d+:\d+/, /YAML/] },
+  {
+    name: "several faults, all told at once",
+    args: ["--bid-timeout", "5", "--ingress-mode", "nginx"],
+    says: [/bid-timeout/, /ingress-mode/],
+  },
+];
+
+for (const { name, args = [], env = {}, yaml, says } of refused) {
+  test(`${name} is refused with what to do and exit code 2, and nothing is touched`, async (t) => {
+    const folder = temporaryFolder(t);
+    const dataDir = join(folder, "data");
+    const file = join(folder, "provider.yaml");
+    if (yaml !== undefined) writeFileSync(file, yaml);
+    const fileArgs = yaml === undefined ? [] : ["--provider-config", file];
+    const program = startProgram(t, ["run", "--data-dir", dataDir, ...fileArgs, ...args], env);
+    assert.equal(await program.ended(), 2, program.said);
+    for (const pattern of says) assert.match(program.said, pattern);
+    assert.ok(!existsSync(dataDir));
+  });
+}
+
+test("a data directory that cannot be made is refused with its path and exit code 3", async (t) => {
+  const file = join(temporaryFolder(t), "file");
+  writeFileSync(file, "in the way");
+  const program = startProgram(t, ["run", "--data-dir", join(file, "data")]);
+  assert.equal(await program.ended(), 3, program.said);
+  assert.match(program.said, /data directory .*file\/data cannot be written[\s\S]*--data-dir/);
+  assert.equal(readFileSync(file, "utf8"), "in the way");
+});
+
+test("a second provider on the same data directory is refused and told who holds it", async (t) => {
+  const dataDir = join(temporaryFolder(t), "data");
+  const first = startProgram(t, ["run", "--data-dir", dataDir]);
+  await first.says(/bus: running/);
+  const second = startProgram(t, ["run", "--data-dir", dataDir]);
+  assert.equal(await second.ended(), 3, second.said);
+  assert.match(second.said, /another akash-provider already uses .*process \d+ on/);
+  first.signal("SIGTERM");
+  assert.equal(await first.ended(), 0);
+});
+
+test("a damaged journal is set aside and reported, and the start goes on", async (t) => {
+  const dataDir = join(temporaryFolder(t), "data");
+  mkdirSync(dataDir);
+  writeFileSync(join(dataDir, "journal.db"), "this is no database");
+  const program = startProgram(t, ["run", "--data-dir", dataDir]);
+  await program.says(/bus: running/);
+  assert.match(program.said, /was damaged .* set aside as .*journal\.damaged-/);
+  const kept = readdirSync(dataDir).find((name) => name.startsWith("journal.damaged-")) ?? "";
+  assert.equal(readFileSync(join(dataDir, kept), "utf8"), "this is no database");
+  program.signal("SIGINT");
+  assert.equal(await program.ended(), 0);
+});
+
+const tooSmall = mountTooSmall();
+
+test("a full disk ends the start with what to do and exit code 3", { skip: tooSmall.skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  tooSmall.mount(folder);
+  t.after(() => tooSmall.unmount(folder));
+  writeFileSync(join(folder, "ballast"), Buffer.alloc(60 * 1024));
+  const program = startProgram(t, ["run", "--data-dir", join(folder, "data")]);
+  assert.equal(await program.ended(), 3, program.said);
+  assert.match(program.said, /the disk that holds .* is full\n {2}→ Free some room/);
+  rmSync(join(folder, "ballast"));
+});
+
+test("Redis absent at start is said once, the provider runs, and connects when it appears", {
+  skip: redisMissing,
+}, async (t) => {
+  const port = await freePort();
+  const dataDir = join(temporaryFolder(t), "data");
+  const program = startProgram(t, ["run", "--data-dir", dataDir, "--redis-url", `redis://127.0.0.1:${port}`]);
+  await program.says(/Redis .* cannot be reached/);
+  await program.says(/bus: running/);
+  await startRedis(t, { port });
+  await program.says(/connected/);
+  assert.equal(program.said.match(/cannot be reached/g)?.length, 1);
+  program.signal("SIGTERM");
+  assert.equal(await program.ended(), 0, program.said);
+});
+
+test("config print shows each value and where it came from, and no secret", async (t) => {
+  const args = ["config", "print", "--bid-timeout", "7m"];
+  const program = startProgram(t, args, { AKASH_MANIFEST_TIMEOUT: "9m", AP_REDIS_PASSWORD: "correct-horse-battery" });
+  assert.equal(await program.ended(), 0, program.said);
+  assert.match(program.said, /bid-timeout +7m +flag --bid-timeout/);
+  assert.match(program.said, /manifest-timeout +9m +environment AKASH_MANIFEST_TIMEOUT/);
+  assert.match(program.said, /withdrawal-period +24h +default/);
+  assert.doesNotMatch(program.said, /correct-horse/);
+});
+
+test("help names every command and how to begin", async (t) => {
+  const program = startProgram(t, ["--help"]);
+  assert.equal(await program.ended(), 0);
+  for (const word of ["run", "demo", "config"]) assert.match(program.said, new RegExp(`^  ${word} `, "m"));
+});
+
+/** A file system of 64 KiB: smaller than an empty journal. Only root can mount one. */
+function mountTooSmall() {
+  const call = (...args: string[]) => spawnSync(args[0] ?? "", args.slice(1)).status === 0;
+  const mount = (folder: string) => call("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder);
+  const unmount = (folder: string) => call("umount", folder);
+  const probe = join(tmpdir(), `akash-provider-mount-${process.pid}`);
+  mkdirSync(probe, { recursive: true });
+  const can = mount(probe) && unmount(probe);
+  rmSync(probe, { recursive: true });
+  return { mount, unmount, skip: can ? false : "only root can mount a small disk" };
+}

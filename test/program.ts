@@ -1,0 +1,54 @@
+/** Starts akash-provider as its users do: a process of its own, whose output and exit code are all one knows of it. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { eventually } from "./eventually.ts";
+import type { Owner } from "./owner.ts";
+
+export interface Program {
+  /** Everything it has said so far, on both channels. */
+  readonly said: string;
+  /** Resolves when it has said something like this. */
+  says(pattern: RegExp, limitMs?: number): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+  /** Its exit code, or the signal that ended it. */
+  ended(): Promise<number | NodeJS.Signals | null>;
+}
+
+const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
+
+/** The surroundings of a bare machine: no setting leaks in from whoever runs the tests. */
+const bareEnvironment = { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" };
+
+export function startProgram(owner: Owner, args: readonly string[], env: Record<string, string> = {}): Program {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...bareEnvironment, ...env },
+  });
+  let said = "";
+  for (const channel of [child.stdout, child.stderr]) {
+    channel.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+  }
+  const closed = once(child, "close");
+  owner.after(async () => {
+    child.kill("SIGKILL");
+    await closed;
+  });
+  return {
+    get said() {
+      return said;
+    },
+    async says(pattern, limitMs = 20_000) {
+      await eventually(`the program says ${pattern}`, () => pattern.test(said), limitMs).catch((error) => {
+        throw new Error(`${String(error)}; it said:\n${said}`);
+      });
+    },
+    signal: (name) => void child.kill(name),
+    async ended() {
+      await closed;
+      return child.exitCode ?? child.signalCode;
+    },
+  };
+}
