@@ -178,6 +178,38 @@ export const limits = {
   /** Ended leases and bids that are kept in view until the next comparison. */
   rpcMirrorEnded: 10_000,
 
+  // Outbox
+  /** Intents that are not settled: five blocks full of bids. Whoever wants to file more had better look again later. */
+  outboxIntents: 10_000,
+  /** Messages in one transaction: a real node was seen to take 50, and one bad message spoils as many. */
+  outboxTxMessages: 50,
+  /** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
+  outboxTxGas: 25_000_000n,
+  /** Transactions under way at once: three thousand messages in a block. */
+  outboxFlights: 64,
+  /** Calls to the node at once. */
+  outboxAtOnce: 8,
+  /** Intents wait this long for company; decisions about one block's orders take about as long. */
+  outboxCompanyMs: 50,
+  /** How long a transaction may wait for its block: ten blocks. Then it is dead for sure and its intents go on. */
+  outboxStampMs: minute,
+  /** The same for transactions with a sequence, in blocks. */
+  outboxTimeoutBlocks: 10,
+  /** The chain refuses stamps more than ten minutes ahead of its own time; a minute less for nodes that lag. */
+  outboxStampAheadMs: 9 * minute,
+  /** A node's index follows its blocks, and behind one name there may be nodes that lag; so much later all are past it. */
+  outboxProofBlocks: 5,
+  /** A transaction that is not in a block by then is handed over again: the pool may have lost it. */
+  outboxRebroadcastBlocks: 2,
+  /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
+  outboxFailures: 8,
+  /** An empty wallet is looked at again so often. */
+  outboxStalledMs: 30 * second,
+  /** Without word of a block the outbox looks by itself, about once a block. */
+  outboxPollMs: 6 * second,
+  /** First pause when no node answers; it doubles up to outboxPollMs. */
+  outboxSilenceFirstMs: 250,
+
   // Embedded chain
   /** What the network's consensus parameters say; also part of every block's hash. */
   chainBlockBytes: 22_020_096,

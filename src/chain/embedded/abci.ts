@@ -1,0 +1,51 @@
+/** The line between the embedded node's two halves: the application (the market's rules) and the node (blocks and wire). */
+export interface AbciEvent {
+  readonly type: string;
+  readonly attributes: readonly { readonly key: string; readonly value: string; readonly index: boolean }[];
+}
+
+export interface TxResult {
+  readonly code: number;
+  readonly codespace: string;
+  readonly data: Uint8Array;
+  readonly log: string;
+  readonly gasWanted: bigint;
+  readonly gasUsed: bigint;
+  readonly events: readonly AbciEvent[];
+}
+
+export interface BlockInput {
+  readonly height: bigint;
+  readonly timeNs: bigint;
+  readonly txs: readonly Uint8Array[];
+}
+
+export interface BlockOutput {
+  readonly txResults: readonly TxResult[];
+  /** What happened outside any transaction (FinalizeBlock events). */
+  readonly events: readonly AbciEvent[];
+  readonly appHash: Uint8Array;
+}
+
+export interface QueryResult {
+  readonly code: number;
+  readonly codespace: string;
+  readonly log: string;
+  readonly value: Uint8Array;
+  readonly height: bigint;
+}
+
+/** Deterministic: the same genesis and the same blocks give the same results and hashes, on every machine. */
+export interface App {
+  readonly chainId: string;
+  /** Height of the last block; 0 before the first. */
+  readonly height: bigint;
+  readonly appHash: Uint8Array;
+  /** What a node asks before it takes a transaction into its pool. Changes only the state that the pool sees. */
+  checkTx(tx: Uint8Array): TxResult;
+  finalizeBlock(block: BlockInput): BlockOutput;
+  /** A gRPC query by its path, for instance "/akash.market.v1beta5.Query/Orders", on the state after the last block. */
+  query(path: string, request: Uint8Array): QueryResult;
+  /** Every path that `query` answers, so that the gRPC server can offer them. */
+  readonly queryPaths: readonly string[];
+}

@@ -1,0 +1,189 @@
+/** What must hold before any message of a transaction is worked on. What it changes stays even if a message fails. */
+import { SignMode } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { formatTime } from "../../runtime/clock.ts";
+import { plainEvent } from "./events.ts";
+import { deductFee, type GasPrices, paysTheMinimum } from "./fees.ts";
+import { ChainRefusal, type Context } from "./module.ts";
+import { type Account, authParams, findAccount, saveAccount } from "./modules/auth/accounts.ts";
+import { sdkRefusal } from "./refusals.ts";
+import { addressOfKey, signatureHolds, signBytes } from "./signatures.ts";
+import type { Transaction } from "./transaction.ts";
+import { takeStamp } from "./unordered.ts";
+
+export type Mode = "check" | "finalize" | "simulate";
+
+export interface AnteInput {
+  readonly tx: Transaction;
+  readonly context: Context;
+  readonly mode: Mode;
+  readonly minGasPrices: GasPrices;
+  /** Some chains have transactions without a sequence switched off. */
+  readonly unorderedEnabled: boolean;
+}
+
+/** In the order of the real chain: it decides which of several faults is reported, and what is paid before. */
+export const anteChecks: readonly ((input: AnteInput) => void)[] = [
+  isComplete,
+  isInTime,
+  memoFits,
+  sizeIsPaid,
+  feeIsPaid,
+  keysAreKnown,
+  signaturesAreFew,
+  signaturesArePaid,
+  signaturesHold,
+  sequencesAdvance,
+];
+
+/** What a signature and its key add to a transaction that is simulated without one. */
+const missingSignatureBytes = 112;
+/** Stands for a key that a simulated transaction does not carry, so that storing it is counted. */
+const placeholderKey = new Uint8Array(33);
+/** Three of the checks look up the parameters of auth, which the real chain keeps in its store. */
+const paramsGas = 1_100n;
+/** Beyond this a meter would overflow. */
+const mostGas = 2n ** 63n - 1n;
+const sizeGasPerByte = Number(authParams.txSizeCostPerByte);
+
+function isComplete({ tx }: AnteInput): void {
+  if (!tx.fee) throw new ChainRefusal("undefined", 1, "missing fee");
+  if (tx.fee.gasLimit > mostGas) {
+    throw sdkRefusal("invalidRequest", `invalid gas supplied; ${tx.fee.gasLimit} > ${mostGas}`);
+  }
+  const { signatures } = tx.raw;
+  if (signatures.length === 0) throw sdkRefusal("noSignatures");
+  if (signatures.length !== tx.signers.length) {
+    throw sdkRefusal(
+      "unauthorized",
+      `wrong number of signers; expected ${tx.signers.length}, got ${signatures.length}`,
+    );
+  }
+}
+
+function isInTime({ tx, context }: AnteInput): void {
+  if (tx.timeoutHeight > 0n && context.height > tx.timeoutHeight) {
+    throw sdkRefusal("txTimeoutHeight", `block height: ${context.height}, timeout height: ${tx.timeoutHeight}`);
+  }
+  if (tx.timeoutNs !== 0n && tx.timeoutNs < context.timeNs) {
+    const [block, stamp] = [goTime(context.timeNs), goTime(tx.timeoutNs)];
+    throw sdkRefusal("txTimeout", `block time: ${block}, timeout timestamp: ${stamp}`);
+  }
+}
+
+function memoFits({ tx }: AnteInput): void {
+  const length = Buffer.byteLength(tx.memo);
+  const most = authParams.maxMemoCharacters;
+  if (BigInt(length) <= most) return;
+  throw sdkRefusal("memoTooLarge", `maximum number of characters is ${most} but received ${length} characters`);
+}
+
+function sizeIsPaid({ tx, context, mode }: AnteInput): void {
+  context.useGas(paramsGas, "ReadFlat");
+  let size = tx.bytes.length;
+  if (mode === "simulate")
+    size += missingSignatureBytes * tx.raw.signatures.filter(({ length }) => length === 0).length;
+  context.useGas(BigInt(size * sizeGasPerByte), "txSize");
+}
+
+function feeIsPaid({ tx, context, mode, minGasPrices }: AnteInput): void {
+  if (!tx.fee) return;
+  // A node asks this for its own pool only; a block may hold what another node took for less.
+  if (mode === "check") paysTheMinimum(tx.fee, minGasPrices);
+  deductFee(context, tx.fee, tx.fee.payer || (tx.signers[0] ?? ""));
+}
+
+function keysAreKnown({ tx, context, mode }: AnteInput): void {
+  for (const [index, { address, publicKey: given }] of tx.signerInfos.entries()) {
+    const publicKey = given ?? (mode === "simulate" ? placeholderKey : undefined);
+    if (!publicKey) continue;
+    if (mode !== "simulate" && addressOfKey(publicKey) !== address) {
+      throw sdkRefusal("invalidPubKey", `pubKey does not match signer address ${address} with signer index: ${index}`);
+    }
+    const account = signerAccount(context, address);
+    if (!account.publicKey) saveAccount(context, { ...account, publicKey });
+  }
+  for (const [index, { address, sequence }] of tx.signerInfos.entries()) {
+    if (!tx.unordered) context.emit(plainEvent("tx", { acc_seq: `${address}/${sequence}` }));
+    const signature = Buffer.from(tx.raw.signatures[index] ?? []).toString("base64");
+    context.emit(plainEvent("tx", { signature }));
+  }
+}
+
+function signaturesAreFew({ tx, context }: AnteInput): void {
+  context.useGas(paramsGas, "ReadFlat");
+  const count = tx.signerInfos.filter(({ publicKey }) => publicKey).length;
+  if (BigInt(count) <= authParams.txSigLimit) return;
+  throw sdkRefusal("tooManySignatures", `signatures: ${count}, limit: ${authParams.txSigLimit}`);
+}
+
+function signaturesArePaid({ tx, context }: AnteInput): void {
+  context.useGas(paramsGas, "ReadFlat");
+  for (const { address } of tx.signerInfos) {
+    signerAccount(context, address);
+    context.useGas(authParams.sigVerifyCostSecp256k1, "ante verify: secp256k1");
+  }
+}
+
+function signaturesHold({ tx, context, mode, unorderedEnabled }: AnteInput): void {
+  if (tx.unordered && !unorderedEnabled) {
+    throw sdkRefusal("notSupported", "unordered transactions are not enabled");
+  }
+  if (tx.signerInfos.length !== tx.signers.length) {
+    const [expected, got] = [tx.signers.length, tx.signerInfos.length];
+    throw sdkRefusal("unauthorized", `invalid number of signer;  expected: ${expected}, got ${got}`);
+  }
+  if (tx.unordered) takeStamp(context, tx.timeoutNs, tx.signers, mode !== "simulate");
+  for (const [index, { address, sequence, mode: signMode }] of tx.signerInfos.entries()) {
+    if (tx.unordered && sequence > 0n) {
+      throw sdkRefusal("invalidRequest", "sequence is not allowed for unordered transactions");
+    }
+    const account = signerAccount(context, address);
+    if (!tx.unordered && sequence !== account.sequence) {
+      throw sdkRefusal("wrongSequence", `account sequence mismatch, expected ${account.sequence}, got ${sequence}`);
+    }
+    if (mode !== "simulate")
+      signatureHoldsFor(tx, context, account, signMode, tx.raw.signatures[index] ?? new Uint8Array());
+  }
+}
+
+function signatureHoldsFor(
+  tx: Transaction,
+  { chainId }: Context,
+  { number, publicKey }: Account,
+  mode: number,
+  signature: Uint8Array,
+): void {
+  if (!publicKey) throw sdkRefusal("invalidPubKey", "pubkey on account is not set");
+  const refuse = (reason: string) =>
+    sdkRefusal(
+      "unauthorized",
+      `signature verification failed; please verify account number (${number}) and chain-id (${chainId}): (${reason})`,
+    );
+  if (mode !== SignMode.SIGN_MODE_DIRECT) throw refuse(`unsupported sign mode ${mode}`);
+  if (!signatureHolds(publicKey, signBytes(tx, chainId, number), signature)) {
+    throw refuse("unable to verify single signer signature");
+  }
+}
+
+function sequencesAdvance({ tx, context }: AnteInput): void {
+  if (tx.unordered) return;
+  for (const signer of tx.signers) {
+    const account = signerAccount(context, signer);
+    saveAccount(context, { ...account, sequence: account.sequence + 1n });
+  }
+}
+
+function signerAccount(context: Context, address: string): Account {
+  const account = findAccount(context, address);
+  if (account) return account;
+  throw sdkRefusal("unknownAddress", `account ${address} does not exist`);
+}
+
+/** "2026-11-15 08:23:55.615665784 +0000 UTC", as Go prints a time. */
+function goTime(ns: bigint): string {
+  const seconds = formatTime(Number(ns / 1_000_000n))
+    .slice(0, 19)
+    .replace("T", " ");
+  const fraction = (ns % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
+  return `${seconds}${fraction && `.${fraction}`} +0000 UTC`;
+}

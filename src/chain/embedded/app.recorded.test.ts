@@ -1,0 +1,130 @@
+/** What a real node answered, asked of ours again: the same transactions, rebuilt with our key and the real clock. */
+import assert from "node:assert/strict";
+import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { signTransaction, testKey, type Unsigned } from "../../../test/chain-signing.ts";
+import { createTestApp, second, sendMessage, type TestApp } from "../../../test/embedded-app.ts";
+import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import type { AbciEvent } from "./abci.ts";
+import { bankModule } from "./modules/bank/bank.ts";
+import { providerModule } from "./modules/provider/provider.ts";
+import { decodeTransaction } from "./transaction.ts";
+
+interface Refused {
+  readonly label: string;
+  readonly tx: string;
+  readonly answer: { readonly code: number; readonly codespace: string; readonly log: string };
+}
+
+interface RecordedBlock {
+  readonly block: { readonly block: { readonly data: { readonly txs: readonly string[] } } };
+  readonly block_results: {
+    readonly txs_results: readonly {
+      readonly code: number;
+      readonly codespace: string;
+      readonly log: string;
+      readonly data: string | null;
+      readonly gas_wanted: string;
+      readonly gas_used: string;
+      readonly events: readonly AbciEvent[];
+    }[];
+  };
+}
+
+const chainId = "lab-1";
+/** The recorded sender is the seventh account of its chain and has signed one ordered transaction. */
+const sender = testKey("the sender of the recorded transactions");
+const others = Array.from({ length: 6 }, (_, index) => testKey(`other ${index}`));
+/** 2026-11-15T08:23:55.615665784Z, the time of the block before which the recorded answers were given. */
+const recordedNs = 1_794_731_035_615_665_784n;
+const entries = new Map(Object.entries({ ...bankModule.messages, ...providerModule.messages }));
+
+vectorTest("every transaction that a real node refused is refused with the same code, codespace and words", () => {
+  for (const { label, tx, answer } of readJsonVector<Refused[]>("chain/refused.json")) {
+    if (label === "the same bytes again") continue; // The pool's answer, not the application's.
+    const chain = recordedChain();
+    const bytes = label === "garbage" ? Buffer.from(tx, "base64") : rebuild(tx, label);
+    const { code, codespace, log } = chain.app.checkTx(bytes);
+    assert.deepEqual({ code, codespace, log: shape(log) }, { ...pick(answer), log: shape(answer.log) }, label);
+  }
+});
+
+vectorTest("the transactions of a real block give the same results and events", () => {
+  const recorded = readJsonVector<RecordedBlock>("chain/blocks/415.json");
+  const chain = recordedChain();
+  const { txResults } = chain.block(recorded.block.block.data.txs.map((tx) => rebuild(tx, "")));
+  compare(recorded, txResults, "akash1k66augwulg83awft5pn3fc4keunmesdcfsjtmg");
+});
+
+vectorTest("a provider that registers leaves the same events as on a real chain", () => {
+  const recorded = readJsonVector<RecordedBlock>("chain/blocks/3.json");
+  const chain = createTestApp([sender], { timeNs: recordedNs });
+  const { txResults } = chain.block(recorded.block.block.data.txs.map((tx) => rebuild(tx, "", 0n)));
+  compare(recorded, txResults, "akash14qwqwt3y8x7yas7c9el6jw6grpuwhk042prk04");
+});
+
+function recordedChain(): TestApp {
+  const chain = createTestApp([...others, sender], { timeNs: recordedNs - 2n * second });
+  chain.block([chain.sign(sender, [sendMessage(sender.address, sender.address, 1)])]);
+  chain.block();
+  assert.equal(chain.nowNs, recordedNs);
+  return chain;
+}
+
+/** The recorded transaction with our key and address in place of the recorded ones. */
+function rebuild(base64: string, label: string, accountNumber = 6n): Uint8Array {
+  const tx = decodeTransaction(Buffer.from(base64, "base64"), entries);
+  const [info] = tx.signerInfos;
+  assert.ok(tx.fee && info);
+  return signTransaction({
+    messages: tx.messages.map(({ typeUrl, value }) => ({ typeUrl, value: withOurAddress(typeUrl, value) })),
+    signers: [{ key: sender, accountNumber, sequence: info.sequence }],
+    chainId: label === "signed for another chain" ? "another-1" : chainId,
+    gas: tx.fee.gasLimit,
+    fee: tx.fee.coins.map(({ denom, amount }) => ({ denom, amount: `${amount}` })),
+    ...(tx.unordered && { unorderedNs: tx.timeoutNs }),
+  } satisfies Unsigned);
+}
+
+function withOurAddress(typeUrl: string, value: Uint8Array): Uint8Array {
+  const { address } = sender;
+  if (typeUrl.endsWith("MsgSend")) {
+    return MsgSend.encode({ ...MsgSend.decode(value), fromAddress: address, toAddress: address }).finish();
+  }
+  return MsgCreateProvider.encode({ ...MsgCreateProvider.decode(value), owner: address }).finish();
+}
+
+function compare(recorded: RecordedBlock, results: ReturnType<TestApp["block"]>["txResults"], address: string): void {
+  const expected = recorded.block_results.txs_results;
+  assert.equal(results.length, expected.length);
+  for (const [index, theirs] of expected.entries()) {
+    const ours = results[index];
+    assert.ok(ours);
+    assert.deepEqual({ ...pick(ours), log: shape(ours.log) }, { ...pick(theirs), log: shape(theirs.log) });
+    assert.equal(Buffer.from(ours.data).toString("base64"), theirs.data ?? "");
+    assert.equal(ours.gasWanted, BigInt(theirs.gas_wanted));
+    const share = Number(ours.gasUsed) / Number(theirs.gas_used);
+    assert.ok(share > 0.75 && share < 1.25, `gas used: ${ours.gasUsed} here, ${theirs.gas_used} there`);
+    assert.deepEqual(plain(ours.events, sender.address), plain(theirs.events, address));
+  }
+}
+
+function plain(events: readonly AbciEvent[], sender: string): unknown {
+  return events.map(({ type, attributes }) => ({
+    type,
+    attributes: attributes.map(({ key, value, index }) => ({
+      key,
+      value: key === "signature" ? "a signature" : value.replaceAll(sender, "the sender"),
+      index,
+    })),
+  }));
+}
+
+function pick({ code, codespace }: { code: number; codespace: string }) {
+  return { code, codespace };
+}
+
+/** Without the figures that depend on what happened on the recorded chain before. */
+function shape(log: string): string {
+  return log.replace(/gasUsed: \d+/, "gasUsed: …").replace(/spendable balance \d+/, "spendable balance …");
+}

@@ -1,0 +1,117 @@
+/** The application of the embedded node: modules on one state, run by transactions, blocks and queries. */
+import { createHash } from "node:crypto";
+import { invariant } from "../../runtime/invariant.ts";
+import type { AbciEvent, App, BlockOutput } from "./abci.ts";
+import { type BlockPoint, createContext } from "./context.ts";
+import { withAttribute } from "./events.ts";
+import { type Rules, runTransaction } from "./execution.ts";
+import { applyGenesis, defaultMinGasPrices, type Genesis } from "./genesis.ts";
+import { ChainRefusal, type Module, type QueryHandler } from "./module.ts";
+import { auditModule } from "./modules/audit/audit.ts";
+import { authModule } from "./modules/auth/auth.ts";
+import { assertSupply } from "./modules/bank/balances.ts";
+import { bankModule } from "./modules/bank/bank.ts";
+import { certModule } from "./modules/cert/cert.ts";
+import { feegrantModule } from "./modules/feegrant/feegrant.ts";
+import { createMarketplace } from "./modules/marketplace.ts";
+import { providerModule } from "./modules/provider/provider.ts";
+import { createOverlay } from "./overlay.ts";
+import { sdkRefusal } from "./refusals.ts";
+import { answerSimulation, simulatePath } from "./simulation.ts";
+import { createStore } from "./store.ts";
+import { createDecoder } from "./transaction.ts";
+import { forgetPassedStamps } from "./unordered.ts";
+import { wireFields } from "./wire.ts";
+
+const baseModules = [authModule, bankModule, feegrantModule, providerModule, certModule, auditModule];
+
+/** `modules` come on top of those that every chain has: auth, bank, feegrant, provider, cert, audit. */
+export function createApp(genesis: Genesis, modules: readonly Module[] = createMarketplace()): App {
+  const { chainId, initialHeight = 1n } = genesis;
+  const all = [...baseModules, ...modules];
+  const rules: Rules = {
+    decode: createDecoder(new Map(all.flatMap(({ messages }) => Object.entries(messages)))),
+    minGasPrices: genesis.minGasPrices ?? defaultMinGasPrices,
+    unorderedEnabled: genesis.unordered ?? true,
+  };
+  const store = createStore();
+  /** What the pool sees: the state after the last block and what its waiting transactions do to it. */
+  const pool = createOverlay(store);
+  let point: BlockPoint = { chainId, height: 0n, timeNs: genesis.timeNs };
+  let appHash: Uint8Array = hash();
+  applyGenesis(createContext(point, store, []), genesis);
+
+  const queries = new Map<string, QueryHandler>(all.flatMap((module) => Object.entries(module.queries)));
+  queries.set(simulatePath, (_, request) =>
+    answerSimulation(request, (tx) => pool.dryRun(() => runTransaction(tx, "simulate", pool, point, rules))),
+  );
+
+  function runBlock(at: BlockPoint, txs: readonly Uint8Array[]): Omit<BlockOutput, "appHash"> {
+    const events: AbciEvent[] = [];
+    const context = createContext(at, store, events);
+    forgetPassedStamps(context);
+    const txResults = txs.map((tx) => runTransaction(tx, "finalize", store, at, rules));
+    for (const module of all) module.endBlock?.(context);
+    assertSupply(context);
+    return { txResults, events: events.map((event) => withAttribute(event, "mode", "EndBlock")) };
+  }
+
+  return {
+    chainId,
+    get height() {
+      return point.height;
+    },
+    get appHash() {
+      return appHash;
+    },
+    checkTx: (tx) => runTransaction(tx, "check", pool, point, rules),
+    finalizeBlock({ height, timeNs, txs }) {
+      const expected = point.height === 0n ? initialHeight : point.height + 1n;
+      invariant(height === expected, "blocks come one after the other", { height, expected });
+      invariant(timeNs > point.timeNs, "time goes forward from block to block", { timeNs, before: point.timeNs });
+      const at = { chainId, height, timeNs };
+      const output = store.transaction(() => runBlock(at, txs));
+      appHash = hash(appHash, describe(at, output));
+      point = at;
+      pool.reset();
+      return { ...output, appHash };
+    },
+    query(path, request) {
+      try {
+        const handler = queries.get(path);
+        if (!handler) throw sdkRefusal("unknownRequest", "unknown query path");
+        checkRequest(request);
+        const value = handler(createContext(point, store, []), request);
+        return { code: 0, codespace: "", log: "", value, height: point.height };
+      } catch (error) {
+        if (!(error instanceof ChainRefusal)) throw error;
+        const { code, codespace, message: log } = error;
+        return { code, codespace, log, value: new Uint8Array(), height: 0n };
+      }
+    },
+    queryPaths: [...queries.keys()],
+  };
+}
+
+/** Bytes that are no protobuf are the client's fault; after this, what a handler throws is ours. */
+function checkRequest(request: Uint8Array): void {
+  try {
+    for (const _ of wireFields(request));
+  } catch (error) {
+    throw sdkRefusal("invalidRequest", error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Everything that happened, as text: whoever replays the blocks must come to the same. */
+function describe(at: BlockPoint, output: Omit<BlockOutput, "appHash">): string {
+  return JSON.stringify([at, output], (_, value: unknown) => {
+    if (typeof value === "bigint") return value.toString();
+    return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+  });
+}
+
+function hash(...parts: (string | Uint8Array)[]): Uint8Array {
+  const digest = createHash("sha256");
+  for (const part of parts) digest.update(part);
+  return digest.digest();
+}

@@ -1,0 +1,112 @@
+/** One transaction from its bytes to its result, in each of the three ways in which a node runs it. */
+import { TxMsgData } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { AbciEvent, TxResult } from "./abci.ts";
+import { anteChecks, type Mode } from "./ante.ts";
+import { panic } from "./codespace.ts";
+import { type BlockPoint, createContext } from "./context.ts";
+import { plainEvent, withAttribute } from "./events.ts";
+import type { GasPrices } from "./fees.ts";
+import { createGasMeter, OutOfGas, unlimitedGas } from "./gas.ts";
+import { ChainRefusal, type Context } from "./module.ts";
+import { sdkRefusal } from "./refusals.ts";
+import type { Store } from "./store.ts";
+import { decodeRefusal, type Message, type Transaction } from "./transaction.ts";
+
+export interface Rules {
+  /** Throws when the bytes are no transaction. */
+  readonly decode: (bytes: Uint8Array) => Transaction;
+  readonly minGasPrices: GasPrices;
+  readonly unorderedEnabled: boolean;
+}
+
+const noGas = { limit: 0n, used: 0n };
+
+/** Never throws for what the transaction says; what a stage before the failing one changed stays. */
+export function runTransaction(bytes: Uint8Array, mode: Mode, store: Store, at: BlockPoint, rules: Rules): TxResult {
+  let meter: { readonly limit: bigint; readonly used: bigint } = noGas;
+  let anteEvents: AbciEvent[] = [];
+  const result = (answer: Partial<TxResult>): TxResult => ({
+    code: 0,
+    codespace: "",
+    log: "",
+    data: new Uint8Array(),
+    events: [],
+    gasWanted: meter.limit,
+    gasUsed: meter.used,
+    ...answer,
+  });
+  try {
+    const tx = decode(bytes, mode, rules);
+    checkMessages(tx.messages);
+    const gas = createGasMeter(mode === "simulate" ? unlimitedGas : (tx.fee?.gasLimit ?? 0n));
+    meter = gas;
+    anteEvents = store.transaction(() => {
+      const events: AbciEvent[] = [];
+      runAnte(tx, mode, createContext(at, store, events, gas), rules);
+      return events;
+    });
+    if (mode === "check") return result({});
+    const done = store.transaction(() => runMessages(tx.messages, (events) => createContext(at, store, events, gas)));
+    return result({ data: done.data, events: [...anteEvents, ...done.events] });
+  } catch (error) {
+    const { code, codespace, message } = refusalOf(error);
+    return result({ code, codespace, log: message, events: anteEvents });
+  }
+}
+
+function decode(bytes: Uint8Array, mode: Mode, rules: Rules): Transaction {
+  try {
+    return rules.decode(bytes);
+  } catch (error) {
+    // A block that holds garbage says no more about it than that.
+    throw mode === "finalize" ? sdkRefusal("txDecode") : decodeRefusal(error);
+  }
+}
+
+/** What the messages say by themselves; a refusal here costs nothing. */
+function checkMessages(messages: readonly Message[]): void {
+  if (messages.length === 0) throw sdkRefusal("invalidRequest", "must contain at least one message");
+  for (const { entry, value } of messages) entry.validate?.(value);
+}
+
+function runAnte(tx: Transaction, mode: Mode, context: Context, rules: Rules): void {
+  for (const check of anteChecks) check({ tx, context, mode, ...rules });
+}
+
+/** All of them or none. */
+function runMessages(
+  messages: readonly Message[],
+  contextFor: (events: AbciEvent[]) => Context,
+): Pick<TxResult, "data" | "events"> {
+  const events: AbciEvent[] = [];
+  const msgResponses = messages.map((message, index) => {
+    const own: AbciEvent[] = [];
+    const value = runMessage(message, index, contextFor(own));
+    events.push(...[messageEvent(message), ...own].map((each) => withAttribute(each, "msg_index", `${index}`)));
+    return { typeUrl: `${message.typeUrl}Response`, value };
+  });
+  return { data: TxMsgData.encode({ data: [], msgResponses }).finish(), events };
+}
+
+function runMessage({ entry, value }: Message, index: number, context: Context): Uint8Array {
+  try {
+    return entry.handle(context, value);
+  } catch (error) {
+    if (!(error instanceof ChainRefusal) || error instanceof OutOfGas) throw error;
+    const log = `failed to execute message; message index: ${index}: ${error.message}`;
+    throw new ChainRefusal(error.codespace, error.code, log);
+  }
+}
+
+/** "/akash.market.v1beta5.MsgCreateBid" belongs to the module "market". */
+function messageEvent({ typeUrl, signers }: Message): AbciEvent {
+  return plainEvent("message", { action: typeUrl, sender: signers[0] ?? "", module: typeUrl.split(".")[1] ?? "" });
+}
+
+/** A value that our own parsers refuse is the sender's fault; anything else is ours and must be seen. */
+function refusalOf(error: unknown): ChainRefusal {
+  if (error instanceof ChainRefusal) return error;
+  if (error instanceof ProviderError) return panic(error.message);
+  throw error;
+}

@@ -1,0 +1,49 @@
+/** What a transaction pays, who pays it, and what a node asks for at least. */
+import { type Coin, type DecCoin, formatCoins } from "../../market/coin.ts";
+import { decimalOf, mulDecimals, toInteger } from "../../market/decimal.ts";
+import { areValidCoins } from "./coins.ts";
+import { plainEvent } from "./events.ts";
+import { ChainRefusal, type Context } from "./module.ts";
+import { findAccount } from "./modules/auth/accounts.ts";
+import { sendToModule } from "./modules/bank/balances.ts";
+import { useAllowance } from "./modules/feegrant/allowances.ts";
+import { sdkRefusal } from "./refusals.ts";
+import type { Fee } from "./transaction.ts";
+
+export type GasPrices = readonly DecCoin[];
+
+/** One of the denoms is enough. */
+export function paysTheMinimum({ coins, gasLimit }: Fee, prices: GasPrices): void {
+  const required = prices.map(({ denom, amount }) => ({
+    denom,
+    amount: toInteger(mulDecimals(amount, decimalOf(gasLimit)), "up"),
+  }));
+  const pays = (need: Coin) => coins.some(({ denom, amount }) => denom === need.denom && amount >= need.amount);
+  if (required.length === 0 || required.some(pays)) return;
+  throw sdkRefusal(
+    "insufficientFee",
+    `insufficient fees; got: ${formatCoins(coins)} required: ${formatCoins(required)}`,
+  );
+}
+
+/** From the granter, if the fee names one that allows it, else from the payer. */
+export function deductFee(context: Context, { coins, granter }: Fee, payer: string): void {
+  if (granter && granter !== payer) useAllowance(context, granter, payer, coins);
+  const from = granter || payer;
+  if (!findAccount(context, from)) throw sdkRefusal("unknownAddress", `fee payer address: ${from} does not exist`);
+  if (coins.length > 0) collect(context, from, coins);
+  context.emit(plainEvent("tx", { fee: formatCoins(coins), fee_payer: from }));
+}
+
+function collect(context: Context, from: string, coins: readonly Coin[]): void {
+  if (!areValidCoins(coins)) throw sdkRefusal("insufficientFee", `invalid fee amount: ${formatCoins(coins)}`);
+  try {
+    sendToModule(context, from, "fee_collector", coins);
+  } catch (error) {
+    // The SDK wraps the bank's refusal once more, so clients see the words twice.
+    if (error instanceof ChainRefusal && error.code === sdkRefusal("insufficientFunds").code) {
+      throw sdkRefusal("insufficientFunds", error.message);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,116 @@
+/** The module where auditors sign what they found true about a provider. */
+import {
+  type Attribute,
+  type AuditedProvider,
+  MsgDeleteProviderAttributes,
+  MsgDeleteProviderAttributesResponse,
+  MsgSignProviderAttributes,
+  MsgSignProviderAttributesResponse,
+  QueryAllProvidersAttributesRequest,
+  QueryAuditorAttributesRequest,
+  QueryProviderAttributesRequest,
+  QueryProviderAuditorRequest,
+  QueryProvidersResponse,
+} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { codespace } from "../../codespace.ts";
+import { typedEvent } from "../../events.ts";
+import type { Context, Module } from "../../module.ts";
+import { paginate } from "../../paging.ts";
+import { checkedAddress, sdkRefusal } from "../../refusals.ts";
+import { findSignature, signatureKey, signatures, signaturesOf } from "./signatures.ts";
+
+const refuse = codespace("audit", {
+  notFound: [1, "invalid provider: address not found"],
+  attributeNotFound: [3, "attribute not found"],
+});
+
+export const auditModule: Module = {
+  name: "audit",
+  messages: {
+    "/akash.audit.v1.MsgSignProviderAttributes": {
+      signers: (bytes) => [MsgSignProviderAttributes.decode(bytes).auditor],
+      validate: (bytes) => ownerIsAddress(MsgSignProviderAttributes.decode(bytes)),
+      handle(context, bytes) {
+        sign(context, MsgSignProviderAttributes.decode(bytes));
+        return MsgSignProviderAttributesResponse.encode({}).finish();
+      },
+    },
+    "/akash.audit.v1.MsgDeleteProviderAttributes": {
+      signers: (bytes) => [MsgDeleteProviderAttributes.decode(bytes).auditor],
+      validate: (bytes) => ownerIsAddress(MsgDeleteProviderAttributes.decode(bytes)),
+      handle(context, bytes) {
+        withdraw(context, MsgDeleteProviderAttributes.decode(bytes));
+        return MsgDeleteProviderAttributesResponse.encode({}).finish();
+      },
+    },
+  },
+  queries: {
+    "/akash.audit.v1.Query/AllProvidersAttributes": (context, bytes) =>
+      list(context, QueryAllProvidersAttributesRequest.decode(bytes).pagination),
+    "/akash.audit.v1.Query/ProviderAttributes"(context, bytes) {
+      const { owner } = QueryProviderAttributesRequest.decode(bytes);
+      return answer(signaturesOf(context, asked(owner)));
+    },
+    "/akash.audit.v1.Query/ProviderAuditorAttributes"(context, bytes) {
+      const { owner, auditor } = QueryProviderAuditorRequest.decode(bytes);
+      const found = findSignature(context, asked(owner), asked(auditor));
+      return answer(found ? [found] : []);
+    },
+    "/akash.audit.v1.Query/AuditorAttributes"(context, bytes) {
+      const { auditor, pagination } = QueryAuditorAttributesRequest.decode(bytes);
+      return list(context, pagination, (signed) => signed.auditor === auditor);
+    },
+  },
+};
+
+/** New attributes join those that the same auditor signed before; a key that is there already gets the new value. */
+function sign(context: Context, { owner, auditor, attributes }: MsgSignProviderAttributes): void {
+  const known = findSignature(context, owner, auditor)?.attributes ?? [];
+  const merged = new Map([...known, ...attributes].map((attribute) => [attribute.key, attribute]));
+  save(context, { owner, auditor, attributes: [...merged.values()] });
+  context.emit(typedEvent("akash.audit.v1.EventTrustedAuditorCreated", { owner, auditor }));
+}
+
+/** The keys given, or all of them when none is. */
+function withdraw(context: Context, { owner, auditor, keys }: MsgDeleteProviderAttributes): void {
+  const known = findSignature(context, owner, auditor);
+  if (!known) throw refuse("notFound");
+  for (const key of keys) {
+    if (known.attributes.some((attribute) => attribute.key === key)) continue;
+    const what = `trying to delete non-existing attribute "${key}" for auditor/provider "${auditor}/${owner}"`;
+    throw refuse("attributeNotFound", what);
+  }
+  const left = keys.length === 0 ? [] : known.attributes.filter(({ key }) => !keys.includes(key));
+  save(context, { owner, auditor, attributes: left });
+  context.emit(typedEvent("akash.audit.v1.EventTrustedAuditorDeleted", { owner, auditor }));
+}
+
+function save(context: Context, signed: AuditedProvider): void {
+  const key = signatureKey(signed.owner, signed.auditor);
+  if (signed.attributes.length === 0) signatures(context).delete(key);
+  else signatures(context).set(key, { ...signed, attributes: signed.attributes.toSorted(byKey) });
+}
+
+function byKey(left: Attribute, right: Attribute): number {
+  if (left.key === right.key) return 0;
+  return left.key < right.key ? -1 : 1;
+}
+
+function ownerIsAddress({ owner }: { owner: string }): void {
+  checkedAddress(owner, () => sdkRefusal("invalidAddress", "MsgCreate: Invalid Owner Address"));
+}
+
+function asked(address: string): string {
+  return checkedAddress(address, () => sdkRefusal("invalidRequest", "invalid address"));
+}
+
+function list(context: Context, request: PageRequest | undefined, where = (_: AuditedProvider) => true): Uint8Array {
+  const page = paginate(signatures(context), request, { where });
+  return QueryProvidersResponse.encode({ providers: page.items, pagination: page.pagination }).finish();
+}
+
+function answer(providers: AuditedProvider[]): Uint8Array {
+  if (providers.length === 0) throw sdkRefusal("keyNotFound", refuse("notFound").message);
+  return QueryProvidersResponse.encode({ providers, pagination: undefined }).finish();
+}

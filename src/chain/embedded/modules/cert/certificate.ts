@@ -1,0 +1,52 @@
+/** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
+import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { isAddress } from "../../addresses.ts";
+import { codespace } from "../../codespace.ts";
+import { readByOpenssl } from "../../openssl.ts";
+
+export const certRefusal = codespace("cert", {
+  notFound: [1, "certificate not found"],
+  exists: [3, "certificate exists"],
+  alreadyRevoked: [4, "certificate already revoked"],
+  invalidSerial: [5, "invalid serial number"],
+  invalidCertificate: [6, "invalid certificate value"],
+  invalidPublicKey: [7, "invalid pubkey value"],
+});
+
+/** The certificate's serial number, if everything about it holds. */
+export function checkCertificate(owner: string, cert: Uint8Array, publicKey: Uint8Array): bigint {
+  const key = readKey(publicKey);
+  const certificate = readCertificate(cert);
+  if (!certificate.verify(key)) throw certRefusal("invalidCertificate", "invalid certificate signature");
+  const { CN: name } = certificate.toLegacyObject().subject;
+  if (typeof name !== "string" || !isAddress(name)) throw certRefusal("invalidCertificate", "invalid CommonName");
+  if (name !== owner) throw certRefusal("invalidCertificate", "CommonName does not match owner");
+  return BigInt(`0x${certificate.serialNumber}`);
+}
+
+function readKey(pem: Uint8Array): KeyObject {
+  const { type, der } = readPem(pem) ?? {};
+  if (!der) throw certRefusal("invalidPublicKey");
+  if (type !== "EC PUBLIC KEY") throw certRefusal("invalidPublicKey", "invalid pem block type");
+  const key = readByOpenssl(() => createPublicKey({ key: der, format: "der", type: "spki" }));
+  if (!key) throw certRefusal("invalidPublicKey", "not a public key");
+  if (key.asymmetricKeyType !== "ec") throw certRefusal("invalidPublicKey", "invalid public key type");
+  return key;
+}
+
+function readCertificate(pem: Uint8Array): X509Certificate {
+  const { type, der } = readPem(pem) ?? {};
+  if (!der) throw certRefusal("invalidCertificate");
+  if (type !== "CERTIFICATE") throw certRefusal("invalidCertificate", "invalid pem block type");
+  const certificate = readByOpenssl(() => new X509Certificate(der));
+  if (!certificate) throw certRefusal("invalidCertificate", "not a certificate");
+  return certificate;
+}
+
+/** Exactly one block and nothing behind it; both kinds of line ends are in use. */
+const pemBlock = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END \1-----(?:\r?\n)?$/;
+
+function readPem(bytes: Uint8Array): { type: string; der: Buffer } | undefined {
+  const [, type, base64] = pemBlock.exec(Buffer.from(bytes).toString()) ?? [];
+  return type !== undefined && base64 !== undefined ? { type, der: Buffer.from(base64, "base64") } : undefined;
+}

@@ -1,0 +1,188 @@
+/** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
+import type { DecCoin } from "../../../../market/coin.ts";
+import { panic } from "../../codespace.ts";
+import type { ChainRefusal, Context } from "../../module.ts";
+import { sendFromModule } from "../bank/balances.ts";
+import { takeDeposits } from "./deposits.ts";
+import { type AccountKey, accountOfPayment, type PaymentKey } from "./ids.ts";
+import {
+  type Account,
+  accounts,
+  addPayment,
+  type Deposit,
+  type Payment,
+  payingAccounts,
+  payments,
+  paymentsOf,
+} from "./records.ts";
+import { escrowRefusal } from "./refusals.ts";
+import { type Settlement, settle } from "./settlement.ts";
+
+/** Who wants to know that an account or a payment has come to its end, because money was all that kept it alive. */
+export interface EscrowHooks {
+  accountEnded(context: Context, account: Account): void;
+  paymentEnded(context: Context, payment: Payment): void;
+}
+
+export interface Escrow {
+  createAccount(context: Context, key: AccountKey, owner: string, deposits: readonly Deposit[]): void;
+  deposit(context: Context, key: AccountKey, deposits: readonly Deposit[]): void;
+  closeAccount(context: Context, key: AccountKey): void;
+  createPayment(context: Context, key: PaymentKey, owner: string, rate: DecCoin): void;
+  withdraw(context: Context, key: PaymentKey): void;
+  /** Gives back why it could not be closed; most callers go on regardless. */
+  closePayment(context: Context, key: PaymentKey): ChainRefusal | undefined;
+  /** Settles every account that can no longer pay what has been earned. */
+  endDryAccounts(context: Context): void;
+}
+
+export function createEscrow(hooks: EscrowHooks): Escrow {
+  /** At its end an account gives back what is left of its deposits. */
+  function saveAccount(context: Context, account: Account): void {
+    const saved = account.state === "open" ? account : refund(context, account);
+    accounts(context).set(account.key, saved);
+    if (saved.state === "open") return;
+    payingAccounts(context).delete(account.key);
+    hooks.accountEnded(context, saved);
+  }
+
+  function savePayment(context: Context, payment: Payment): void {
+    payments(context).set(payment.key, payment);
+    if (payment.state !== "open") hooks.paymentEnded(context, payment);
+  }
+
+  function save(context: Context, account: Account, settled: readonly Payment[]): void {
+    saveAccount(context, account);
+    for (const payment of settled) savePayment(context, payment);
+  }
+
+  return {
+    createAccount(context, key, owner, deposits) {
+      if (accounts(context).has(key)) throw escrowRefusal("accountExists");
+      const empty: Account = {
+        key,
+        owner,
+        state: "open",
+        transferred: [],
+        settledAt: context.height,
+        funds: [],
+        deposits: [],
+      };
+      accounts(context).set(key, takeDeposits(context, empty, deposits));
+    },
+
+    deposit(context, key, deposits) {
+      const account = accountAt(context, key);
+      if (account.state === "closed") throw escrowRefusal("accountClosed");
+      const funded = takeDeposits(context, account, deposits);
+      if (funded.state === "open") return saveAccount(context, funded);
+      // Too late to keep anything alive: the money pays old debt, and what is left of it goes back.
+      const { account: settled, payments: owed, overdrawn } = settleAccount(context, funded);
+      const paid = owed.map((payment) => payOut(context, ended(payment)));
+      save(context, overdrawn ? settled : { ...settled, state: "closed" }, paid);
+    },
+
+    closeAccount(context, key) {
+      const { account, payments: settled } = settleAccount(context, accountAt(context, key));
+      const paid = settled.map((payment) => payOut(context, ended(payment)));
+      save(context, ended(account), paid);
+    },
+
+    createPayment(context, key, owner, rate) {
+      const { account, overdrawn } = settleAccount(context, accountAt(context, accountOfPayment(key)));
+      if (overdrawn) throw escrowRefusal("accountOverdrawn");
+      if (!account.funds.some(({ denom }) => denom === rate.denom)) throw escrowRefusal("invalidDenomination");
+      if (rate.amount.atto === 0n) throw escrowRefusal("paymentRateZero");
+      if (payments(context).has(key)) throw escrowRefusal("paymentExists");
+      // What this settlement took from the account for older payments is entered nowhere: the chain loses it, so do we.
+      saveAccount(context, account);
+      addPayment(context, { key, owner, state: "open", rate, balance: 0n, unsettled: 0n, withdrawn: 0n });
+    },
+
+    withdraw(context, key) {
+      const account = accountAt(context, accountOfPayment(key));
+      if (paymentAt(context, key).state !== "open") throw escrowRefusal("paymentClosed");
+      const { account: after, payments: settled, overdrawn } = settleAccount(context, account);
+      if (overdrawn) return save(context, after, settled);
+      // An account that was settled in this block already has nothing to settle, and the chain's program stumbles.
+      if (!settled.some((payment) => payment.key === key)) throw panic(`couldn't find payment ${key}`);
+      save(
+        context,
+        after,
+        settled.map((payment) => (payment.key === key ? payOut(context, payment) : payment)),
+      );
+    },
+
+    closePayment(context, key) {
+      const account = accountAt(context, accountOfPayment(key));
+      if (paymentAt(context, key).state === "closed") return escrowRefusal("paymentClosed");
+      if (account.state === "closed") return escrowRefusal("accountClosed");
+      const { account: after, payments: settled } = settleAccount(context, account);
+      save(
+        context,
+        after,
+        settled.map((payment) => (payment.key === key ? payOut(context, ended(payment)) : payment)),
+      );
+      return undefined;
+    },
+
+    endDryAccounts(context) {
+      for (const [key] of [...payingAccounts(context).entries()]) {
+        const account = accountAt(context, key);
+        const running = paymentsOf(context, key, ["open"]);
+        if (running.length === 0) payingAccounts(context).delete(key);
+        if (!settle(account, running, context.height - account.settledAt).overdrawn) continue;
+        const settlement = settleAccount(context, account);
+        save(context, settlement.account, settlement.payments);
+      }
+    },
+  };
+}
+
+/**
+ * What every step begins with. Payments that run are settled only if a block has passed since the last time: twice in
+ * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
+ */
+function settleAccount(context: Context, account: Account): Settlement {
+  if (account.state === "closed") throw escrowRefusal("accountClosed");
+  const [funds] = account.funds;
+  if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true };
+  const blocks = account.state === "overdrawn" ? 0n : context.height - account.settledAt;
+  const due = paymentsOf(context, account.key, blocks === 0n ? ["overdrawn"] : ["overdrawn", "open"]);
+  const settledAt = account.state === "overdrawn" ? account.settledAt : context.height;
+  const settlement = settle({ ...account, settledAt }, due, blocks);
+  if (!settlement.overdrawn) return settlement;
+  return { ...settlement, payments: settlement.payments.map((payment) => payOut(context, payment)) };
+}
+
+function ended<T extends Account | Payment>(record: T): T {
+  return record.state === "open" ? { ...record, state: "closed" } : record;
+}
+
+function payOut(context: Context, payment: Payment): Payment {
+  if (payment.balance === 0n) return payment;
+  sendFromModule(context, "escrow", payment.owner, [{ denom: payment.rate.denom, amount: payment.balance }]);
+  return { ...payment, balance: 0n, withdrawn: payment.withdrawn + payment.balance };
+}
+
+function refund(context: Context, account: Account): Account {
+  const { deposits } = account;
+  for (const { owner, balance } of deposits) sendFromModule(context, "escrow", owner, [balance]);
+  const funds = account.funds.map(({ denom, amount }) => {
+    const returned = deposits.filter(({ balance }) => balance.denom === denom);
+    return { denom, amount: returned.reduce((rest, { balance }) => rest - balance.amount, amount) };
+  });
+  return { ...account, funds, deposits: [] };
+}
+
+function accountAt(context: Context, key: AccountKey): Account {
+  const account = accounts(context).get(key);
+  if (!account) throw escrowRefusal("accountNotFound");
+  return account;
+}
+
+function paymentAt(context: Context, key: PaymentKey): Payment {
+  const payment = payments(context).get(key);
+  if (!payment) throw escrowRefusal("paymentNotFound");
+  return payment;
+}

@@ -1,0 +1,21 @@
+/** What escrow refuses. */
+import { codespace } from "../../codespace.ts";
+
+export const escrowRefusal = codespace("escrow", {
+  accountExists: [1, "account exists"],
+  accountClosed: [2, "account closed"],
+  accountNotFound: [3, "account not found"],
+  accountOverdrawn: [4, "account overdrawn"],
+  invalidDenomination: [5, "invalid denomination"],
+  paymentExists: [6, "payment exists"],
+  paymentClosed: [7, "payment closed"],
+  paymentNotFound: [8, "payment not found"],
+  paymentRateZero: [9, "payment rate zero"],
+  invalidId: [12, "invalid ID"],
+  invalidDeposit: [16, "invalid deposit"],
+});
+
+/** Deposits are a type that all of Akash shares; their faults stand in a codespace of their own. */
+export const depositRefusal = codespace("akash", {
+  invalidDepositSource: [4, "invalid deposit source"],
+});

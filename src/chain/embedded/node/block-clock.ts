@@ -1,0 +1,47 @@
+/** Makes a block every so often, without drifting and without hurrying after a pause. */
+import type { Clock, Timer } from "../../../runtime/clock.ts";
+
+export interface BlockClock {
+  /** A chain without a block cannot be asked anything, so the first may be made at once. */
+  start(atOnce: boolean): void;
+  stop(): void;
+  /** Rejects when a block could not be made; no more are tried then. */
+  readonly failed: Promise<never>;
+}
+
+export function createBlockClock(clock: Clock, blockMs: number, step: () => void): BlockClock {
+  let timer: Timer | undefined;
+  let dueMs = 0;
+  let fail: (thrown: unknown) => void;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  // Whoever cares races it against the end; a failure nobody waits for must not end the process.
+  failed.catch(() => undefined);
+
+  function tick(): void {
+    try {
+      step();
+      schedule();
+    } catch (thrown) {
+      fail(thrown);
+    }
+  }
+
+  function schedule(): void {
+    const nowMs = clock.monotonicMs();
+    dueMs = Math.max(dueMs + blockMs, nowMs);
+    timer = clock.timer(dueMs - nowMs, tick);
+  }
+
+  return {
+    start(atOnce) {
+      if (blockMs <= 0) return;
+      dueMs = clock.monotonicMs();
+      if (atOnce) tick();
+      else schedule();
+    },
+    stop: () => timer?.cancel(),
+    failed,
+  };
+}

@@ -1,0 +1,59 @@
+/** Makes blocks: runs the transactions through the application and wraps what came out in signed, hashed headers. */
+import { invariant } from "../../../runtime/invariant.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { App, BlockInput } from "../abci.ts";
+import {
+  blockBytes,
+  blockLimitBytes,
+  commitHash,
+  type Header,
+  headerBytes,
+  headerHash,
+  noBlockId,
+  noCommit,
+  partsOf,
+  resultsHash,
+} from "./block-bytes.ts";
+import type { Block } from "./block-store.ts";
+import { merkleRoot, sha256, upperHex } from "./merkle.ts";
+import type { Validator } from "./validator.ts";
+
+const noEvidenceHash = upperHex(merkleRoot([]));
+const consensusHash = upperHex(sha256(blockLimitBytes(limits.chainBlockBytes, limits.chainBlockGas)));
+
+export function txHash(tx: Uint8Array): string {
+  return upperHex(sha256(tx));
+}
+
+/** The block after `last`. The application has moved on when this returns; it cannot be asked twice. */
+export function makeBlock(
+  app: App,
+  validator: Validator,
+  last: Block | undefined,
+  { height, timeNs, txs }: BlockInput,
+): Block {
+  const appHash = upperHex(app.appHash);
+  const output = app.finalizeBlock({ height, timeNs, txs });
+  invariant(output.txResults.length === txs.length, "every transaction of a block has a result", { height });
+  const hashes = txs.map((tx) => sha256(tx));
+  // The time of a block is the time of the votes for the one before it.
+  const lastCommit = last ? validator.commit(last.header.height, last.id, timeNs) : noCommit;
+  const header: Header = {
+    chainId: app.chainId,
+    height,
+    timeNs,
+    lastBlockId: last?.id ?? noBlockId,
+    lastCommitHash: commitHash(lastCommit),
+    dataHash: upperHex(merkleRoot(hashes)),
+    validatorsHash: validator.setHash,
+    nextValidatorsHash: validator.setHash,
+    consensusHash,
+    appHash,
+    lastResultsHash: resultsHash(last?.output.txResults ?? []),
+    evidenceHash: noEvidenceHash,
+    proposerAddress: validator.address,
+  };
+  const bytes = blockBytes(headerBytes(header), txs, lastCommit);
+  const id = { hash: headerHash(header), parts: partsOf(bytes) };
+  return { id, header, txs, txHashes: hashes.map(upperHex), lastCommit, output, sizeBytes: bytes.length };
+}

@@ -1,0 +1,144 @@
+/** The chain itself: blocks one after the other, recorded before they are made and announced once they are. */
+import type { Clock } from "../../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { invariant } from "../../../runtime/invariant.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { App, BlockInput } from "../abci.ts";
+import { type Block, type BlockStore, createBlockStore } from "./block-store.ts";
+import { makeBlock } from "./blocks.ts";
+import { createMempool, type Mempool, type MempoolBounds, mempoolBounds } from "./mempool.ts";
+import { upperHex } from "./merkle.ts";
+import type { Origin } from "./origin.ts";
+import { type ChainFile, openChainFile, type RecordedBlock } from "./persistence.ts";
+import { createValidator, type Validator } from "./validator.ts";
+
+export interface ChainOptions {
+  readonly app: App;
+  readonly clock: Clock;
+  readonly file?: string | undefined;
+  readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">> | undefined;
+  readonly keepBlocks?: number | undefined;
+  readonly mempool?: Partial<MempoolBounds> | undefined;
+}
+
+export interface Chain {
+  readonly app: App;
+  readonly store: BlockStore;
+  readonly mempool: Mempool;
+  readonly validator: Validator;
+  /** Known once the chain is open. */
+  readonly origin: Origin;
+  /** Comes back to where the file says the chain was. */
+  open(): Promise<void>;
+  /** The next block, with what waits in the mempool. */
+  step(): Block;
+  onBlock(listener: (block: Block) => void): () => void;
+  close(): void;
+}
+
+const nsPerMs = 1_000_000n;
+
+/** Time goes on from block to block, even when the clock was set back; CometBFT adds as much. */
+const leastBlockNs = 1_000_000n;
+
+export function createChain(options: ChainOptions): Chain {
+  const { app, clock, file: path } = options;
+  const validator = createValidator(app.chainId);
+  const store = createBlockStore(options.keepBlocks ?? limits.chainBlocksKept);
+  const mempool = createMempool(app, { ...mempoolBounds, ...options.mempool });
+  const listeners = new Set<(block: Block) => void>();
+  let origin: Origin = {
+    chainId: app.chainId,
+    timeNs: options.genesis?.timeNs ?? nowNs(),
+    initialHeight: options.genesis?.initialHeight ?? 1n,
+    appHash: upperHex(app.appHash),
+    state: options.genesis?.state ?? {},
+  };
+  let file: ChainFile | undefined;
+  let isOpen = false;
+  let broken: { readonly reason: unknown } | undefined;
+
+  function nowNs(): bigint {
+    return BigInt(Math.floor(clock.now())) * nsPerMs;
+  }
+
+  /** An application that threw in the middle of a block is in no state that anyone could go on from. */
+  function make(input: BlockInput): Block {
+    try {
+      const block = makeBlock(app, validator, store.latest, input);
+      store.add(block);
+      return block;
+    } catch (thrown) {
+      broken = { reason: thrown };
+      throw thrown;
+    }
+  }
+
+  function nextHeight(): bigint {
+    return app.height === 0n ? origin.initialHeight : app.height + 1n;
+  }
+
+  async function replay(from: ChainFile, at: string): Promise<void> {
+    for (const recorded of from.blocks()) {
+      const height = nextHeight();
+      const reason = remake(recorded, height);
+      if (reason !== undefined) throw new ProviderError("AKP_CHAIN_REPLAY_DIVERGED", { path: at, height, reason });
+      if (height % BigInt(limits.chainReplaySliceBlocks) === 0n) await clock.yield();
+    }
+  }
+
+  /** Why the recorded block cannot be the one to come, if it cannot. */
+  function remake(recorded: RecordedBlock, height: bigint): string | undefined {
+    if (recorded.height !== height) return `the record is of block ${recorded.height}`;
+    if (!Buffer.from(app.appHash).equals(recorded.appHash)) return "the state before it is another one";
+    try {
+      make(recorded);
+      return undefined;
+    } catch (thrown) {
+      return reasonOf(thrown);
+    }
+  }
+
+  return {
+    app,
+    store,
+    mempool,
+    validator,
+    get origin() {
+      return origin;
+    },
+    async open() {
+      if (path !== undefined) {
+        file = openChainFile(path, origin);
+        origin = file.origin;
+        await replay(file, path);
+      }
+      isOpen = true;
+    },
+    step() {
+      invariant(isOpen, "blocks are made between open and close");
+      if (broken) throw broken.reason;
+      const earliest = (store.latest?.header.timeNs ?? origin.timeNs) + leastBlockNs;
+      const now = nowNs();
+      const input = {
+        height: nextHeight(),
+        timeNs: now > earliest ? now : earliest,
+        txs: mempool.nextBlock(),
+      };
+      file?.append({ ...input, appHash: app.appHash });
+      const block = make(input);
+      mempool.settle(block);
+      for (const listener of [...listeners]) listener(block);
+      return block;
+    },
+    onBlock(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    close() {
+      isOpen = false;
+      file?.close();
+      file = undefined;
+    },
+  };
+}

@@ -1,0 +1,153 @@
+/** An Akash node in one process: the application behind CometBFT's RPC and the SDK's gRPC. */
+import type { Clock } from "../../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { App } from "../abci.ts";
+import { createBlockClock } from "./block-clock.ts";
+import type { Block } from "./block-store.ts";
+import { createChain } from "./chain.ts";
+import { createCommitWaits } from "./commit-waits.ts";
+import { createEventFeed } from "./event-feed.ts";
+import { createGrpcServer } from "./grpc.ts";
+import { createIdentity } from "./identity.ts";
+import { createJsonRpc } from "./json-rpc.ts";
+import type { MempoolBounds } from "./mempool.ts";
+import type { Origin } from "./origin.ts";
+import { createQueries } from "./queries.ts";
+import { createRpcServer } from "./rpc.ts";
+import { chainMethods } from "./rpc-methods/chain-methods.ts";
+import { nodeMethods } from "./rpc-methods/node-methods.ts";
+import { subscriptionMethods } from "./rpc-methods/subscription-methods.ts";
+import { txMethods } from "./rpc-methods/tx-methods.ts";
+import { tendermintService } from "./services/tendermint-service.ts";
+import { txService } from "./services/tx-service.ts";
+import { createSockets } from "./websocket.ts";
+
+export interface NodeOptions {
+  readonly app: App;
+  /** Tells the time of blocks, and when the next one is due. */
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly host?: string;
+  /** 0, which is also the default, takes a free one. */
+  readonly rpcPort?: number;
+  readonly grpcPort?: number;
+  /** Time between blocks; 0, which is also the default, leaves them to `step`. */
+  readonly blockMs?: number;
+  /** Where the chain survives a restart; without it the chain ends with the process. */
+  readonly file?: string;
+  /** What the application was built from, as JSON: shown as genesis and kept in the file. */
+  readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">>;
+  readonly keepBlocks?: number;
+  readonly mempool?: Partial<MempoolBounds>;
+  /** For pings and deadlines of connections: sockets live in real time even where blocks do not. */
+  readonly socketClock?: Clock;
+}
+
+export interface Node {
+  /** Replays the file, listens, and begins to make blocks by the clock if told to. */
+  start(): Promise<void>;
+  /** Leaves nothing behind; also after a start that failed. */
+  stop(): Promise<void>;
+  /** Makes a block now. */
+  step(): Block;
+  /** Called after each block; what it returns ends that. */
+  onBlock(listener: (block: Block) => void): () => void;
+  /** Rejects when a block could not be made by the clock: the chain stands still from then on. */
+  readonly failed: Promise<never>;
+  readonly rpcUrl: string;
+  readonly grpcUrl: string;
+  readonly chainId: string;
+  readonly height: bigint;
+  readonly counts: NodeCounts;
+}
+
+export interface NodeCounts {
+  readonly waitingTxs: number;
+  readonly waitingBytes: number;
+  readonly webSockets: number;
+  readonly subscriptions: number;
+  readonly grpcConnections: number;
+}
+
+export function createNode(options: NodeOptions): Node {
+  const { app, clock, log, host = "127.0.0.1", blockMs = 0, socketClock = clock } = options;
+  const chain = createChain(options);
+  const { store, mempool } = chain;
+  const identity = createIdentity(app.chainId);
+  const waits = createCommitWaits(clock);
+  const feed = createEventFeed();
+  const blocks = createBlockClock(clock, blockMs, chain.step);
+  chain.onBlock(waits.settle);
+  chain.onBlock(feed.publish);
+
+  let rpcPort = 0;
+  let grpcPort = 0;
+  const rpcAddress = () => `tcp://${host}:${rpcPort}`;
+  const queries = createQueries(
+    app,
+    new Map([...txService(store, mempool), ...tendermintService(app.chainId, store, identity, rpcAddress)]),
+  );
+  const methods = {
+    ...nodeMethods({ chain, queries, identity, rpcAddress }),
+    ...chainMethods(chain),
+    ...txMethods(chain, waits),
+    ...subscriptionMethods(),
+  };
+  const rpc = createJsonRpc(methods, log);
+  const sockets = createSockets({ rpc, feed, log, clock: socketClock });
+  const rpcServer = createRpcServer(rpc, sockets, log);
+  const grpcServer = createGrpcServer(queries, log);
+
+  return {
+    async start() {
+      await chain.open();
+      rpcPort = await listen(rpcServer, host, options.rpcPort);
+      grpcPort = await listen(grpcServer, host, options.grpcPort);
+      blocks.start(store.height === 0n);
+      log.info("the embedded node listens", { chainId: app.chainId, height: `${store.height}`, rpcPort, grpcPort });
+    },
+    async stop() {
+      blocks.stop();
+      waits.stop();
+      sockets.stop();
+      await Promise.all([rpcServer.stop(), grpcServer.stop()]);
+      chain.close();
+    },
+    step: chain.step,
+    onBlock: chain.onBlock,
+    failed: blocks.failed,
+    get rpcUrl() {
+      return `http://${host}:${rpcPort}`;
+    },
+    get grpcUrl() {
+      return `http://${host}:${grpcPort}`;
+    },
+    chainId: app.chainId,
+    get height() {
+      return store.height;
+    },
+    get counts() {
+      return {
+        waitingTxs: mempool.size,
+        waitingBytes: mempool.bytes,
+        webSockets: sockets.connections,
+        subscriptions: feed.subscriptions,
+        grpcConnections: grpcServer.connections,
+      };
+    },
+  };
+}
+
+async function listen(
+  server: { listen(host: string, port: number): Promise<number> },
+  host: string,
+  port = 0,
+): Promise<number> {
+  try {
+    return await server.listen(host, port);
+  } catch (thrown) {
+    const details = { address: `${host}:${port}`, reason: reasonOf(thrown) };
+    throw new ProviderError("AKP_CHAIN_LISTEN_FAILED", details, { cause: thrown });
+  }
+}

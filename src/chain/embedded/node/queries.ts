@@ -1,0 +1,71 @@
+/** Queries by path and bytes, whichever way they came in (abci_query or gRPC): the application's and the node's own. */
+import type { App, QueryResult } from "../abci.ts";
+import { ChainRefusal } from "../module.ts";
+import { sdkRefusal } from "../refusals.ts";
+
+/** Answers a gRPC request, given its protobuf bytes; refuses with a ChainRefusal. */
+export type NodeService = (request: Uint8Array) => Uint8Array;
+
+export interface Queries {
+  has(path: string): boolean;
+  /** Services of all paths, for telling an unknown service from an unknown method. */
+  hasService(name: string): boolean;
+  /** At height 0 on the latest state; other states are not kept. */
+  query(path: string, request: Uint8Array, height: bigint): QueryResult;
+  /** The same by way of abci_query, which sends no transactions. */
+  overAbci(path: string, request: Uint8Array, height: bigint): QueryResult;
+}
+
+export function createQueries(app: App, nodeServices: ReadonlyMap<string, NodeService>): Queries {
+  const paths = new Set([...app.queryPaths, ...nodeServices.keys()]);
+  const services = new Set([...paths].map(serviceOf));
+
+  function query(path: string, request: Uint8Array, height: bigint): QueryResult {
+    try {
+      checkHeight(app, height);
+      const service = nodeServices.get(path);
+      if (!service) return app.query(path, request);
+      return { code: 0, codespace: "", log: "", value: service(request), height: app.height };
+    } catch (thrown) {
+      if (!(thrown instanceof ChainRefusal)) throw thrown;
+      return refused(thrown, app.height);
+    }
+  }
+
+  return {
+    has: (path) => paths.has(path),
+    hasService: (name) => services.has(name),
+    query,
+    overAbci(path, request, height) {
+      if (path !== broadcastPath) return query(path, request, height);
+      return refused(sdkRefusal("invalidRequest", "can't route a broadcast tx message"), app.height);
+    },
+  };
+}
+
+const broadcastPath = "/cosmos.tx.v1beta1.Service/BroadcastTx";
+
+function refused({ code, codespace, message: log }: ChainRefusal, height: bigint): QueryResult {
+  return { code, codespace, log, value: new Uint8Array(), height };
+}
+
+/** "/akash.market.v1beta5.Query/Orders" is a method of "akash.market.v1beta5.Query". */
+export function serviceOf(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
+}
+
+function checkHeight(app: App, height: bigint): void {
+  if (height === 0n || height === app.height) return;
+  if (height < 0n) throw sdkRefusal("invalidRequest", "cannot query with height < 0; please provide a valid height");
+  if (height > app.height) {
+    throw new ChainRefusal(
+      "sdk",
+      26,
+      "cannot query with height in the future; please provide a valid height: invalid height",
+    );
+  }
+  throw sdkRefusal(
+    "notFound",
+    `failed to load state at height ${height}; version does not exist (latest height: ${app.height})`,
+  );
+}

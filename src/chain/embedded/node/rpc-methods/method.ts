@@ -1,0 +1,33 @@
+/** What an RPC method is made of. */
+import type { Arguments, Parameters } from "./parameters.ts";
+
+export type RequestId = string | number;
+
+/** Who asks. Over plain HTTP nobody stays to hear of events. */
+export interface Caller {
+  readonly id: RequestId;
+  readonly subscriber?: Subscriber;
+}
+
+export interface Subscriber {
+  subscribe(query: string, id: RequestId): void;
+  unsubscribe(query: string): void;
+  unsubscribeAll(): void;
+}
+
+export interface Method {
+  readonly parameters: Parameters;
+  /** Its answer goes out as JSON; what it throws goes out as an internal error with that message. */
+  call(args: Readonly<Record<string, unknown>>, caller: Caller): unknown;
+  /** Makes sense on a connection that stays, and is unknown elsewhere. */
+  readonly websocketOnly?: boolean;
+}
+
+export type Methods = Readonly<Record<string, Method>>;
+
+export function method<P extends Parameters>(
+  parameters: P,
+  call: (args: Arguments<P>, caller: Caller) => unknown,
+): Method {
+  return { parameters, call: (args, caller) => call(args as Arguments<P>, caller) };
+}

@@ -1,0 +1,95 @@
+/** CometBFT's RPC server: JSON-RPC in POSTs, methods as paths, and a WebSocket for those who want to hear of events. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+import { reasonOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { failure, type HttpAnswer, type JsonRpc } from "./json-rpc.ts";
+import type { Sockets } from "./websocket.ts";
+
+export interface RpcServer {
+  listen(host: string, port: number): Promise<number>;
+  stop(): Promise<void>;
+}
+
+class BodyTooLarge extends Error {}
+
+export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcServer {
+  const server = createServer({ keepAliveTimeout: limits.chainIdleMs, requestTimeout: limits.chainWriteMs });
+  server.maxConnections = limits.chainConnections;
+  server.on("error", (error) => log.debug("the RPC server failed", { reason: reasonOf(error) }));
+  server.on("request", (request, response) => {
+    answer(rpc, request)
+      .catch((thrown): HttpAnswer => {
+        if (!(thrown instanceof BodyTooLarge)) log.debug("a request could not be read", { reason: reasonOf(thrown) });
+        const reason = `error reading request body: ${reasonOf(thrown)}`;
+        return { status: 400, body: JSON.stringify(failure(undefined, -32600, "Invalid Request", reason)) };
+      })
+      .then((given) => send(response, given))
+      .catch((thrown) => response.destroy(thrown instanceof Error ? thrown : undefined));
+  });
+  server.on("upgrade", (request, socket, head) => {
+    socket.on("error", () => socket.destroy());
+    if (pathOf(request) === "/websocket") sockets.accept(request, socket, head);
+    else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n", () => socket.destroy());
+  });
+
+  return {
+    listen: (host, port) => listen(server, host, port),
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+export async function listen(server: Server, host: string, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function answer(rpc: JsonRpc, request: IncomingMessage): Promise<HttpAnswer> {
+  const body = await bodyOf(request);
+  const path = pathOf(request);
+  if (path === "/") return body === "" ? listOf(rpc) : rpc.overHttp(body);
+  const search = new URLSearchParams(request.url?.split("?").slice(1).join("?"));
+  return (await rpc.overUri(path.slice(1), search)) ?? { status: 404, body: "404 page not found\n" };
+}
+
+/** A person with a browser gets to see what can be asked. */
+function listOf(rpc: JsonRpc): HttpAnswer {
+  const links = rpc.names.map((name) => `<a href="/${name}">${name}</a><br>`).join("");
+  return { status: 200, body: `<html><body>Available endpoints:<br>${links}</body></html>` };
+}
+
+function pathOf(request: IncomingMessage): string {
+  return request.url?.split("?", 1)[0] ?? "";
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // The connection outlives a body that is not read to its end: its sender is to be told.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limits.chainRequestBytes) throw new BodyTooLarge("http: request body too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+const contentTypes: Record<string, string> = { "{": "application/json", "[": "application/json", "<": "text/html" };
+
+function send(response: ServerResponse, { status, body }: HttpAnswer): void {
+  // The rest of a body that was too large is not waited for.
+  if (status === 400) response.setHeader("connection", "close");
+  response.writeHead(status, { "content-type": contentTypes[body.charAt(0)] ?? "text/plain; charset=utf-8" });
+  response.end(body);
+}

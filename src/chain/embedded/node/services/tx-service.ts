@@ -1,0 +1,124 @@
+/** cosmos.tx.v1beta1.Service, as far as it needs the node; what a transaction would cost is the application's to say. */
+import {
+  BroadcastMode,
+  BroadcastTxRequest,
+  BroadcastTxResponse,
+  GetTxRequest,
+  GetTxsEventRequest,
+  OrderBy,
+  TxResponse,
+} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { WireType } from "@bufbuild/protobuf/wire";
+import type { TxResult } from "../../abci.ts";
+import type { ChainRefusal } from "../../module.ts";
+import { invalidArgument, notFound, sdkRefusal } from "../../refusals.ts";
+import { embed, message } from "../block-bytes.ts";
+import type { BlockStore, TxPlace } from "../block-store.ts";
+import { txHash } from "../blocks.ts";
+import { noTxResult, timeJson } from "../encoding.ts";
+import type { Mempool } from "../mempool.ts";
+import { upperHex } from "../merkle.ts";
+import { NodeRefusal } from "../node-refusal.ts";
+import type { NodeService } from "../queries.ts";
+import { parseQuery } from "../query-language.ts";
+import { ordered, pageOf } from "../rpc-methods/paging.ts";
+import { searchTxs } from "../search.ts";
+
+const service = "/cosmos.tx.v1beta1.Service";
+
+export function txService(store: BlockStore, mempool: Mempool): [path: string, NodeService][] {
+  return [
+    [`${service}/GetTx`, (request) => getTx(store, GetTxRequest.decode(request))],
+    [`${service}/GetTxsEvent`, (request) => getTxsEvent(store, GetTxsEventRequest.decode(request))],
+    [`${service}/BroadcastTx`, (request) => broadcastTx(mempool, BroadcastTxRequest.decode(request))],
+  ];
+}
+
+function getTx(store: BlockStore, { hash }: GetTxRequest): Uint8Array {
+  if (hash === "") throw invalidArgument("tx hash cannot be empty");
+  const place = store.tx(hash.toUpperCase());
+  if (!place) throw notFound(`tx not found: ${hash}`);
+  return message((w) => {
+    embed(w, 1, txBytes(place));
+    embed(w, 2, foundTx(place));
+  });
+}
+
+function getTxsEvent(store: BlockStore, request: GetTxsEventRequest): Uint8Array {
+  const query = request.query || request.events.join(" AND ");
+  if (query === "") throw refusedSearch("query cannot be empty");
+  try {
+    const order = request.orderBy === OrderBy.ORDER_BY_DESC ? "desc" : "asc";
+    const all = ordered(searchTxs(store, parseQuery(query)), order, "asc");
+    const places = pageOf(all, request.page.toNumber() || 1, request.limit.toNumber() || usualLimit);
+    return message((w) => {
+      for (const place of places) embed(w, 1, txBytes(place));
+      for (const place of places) embed(w, 2, foundTx(place));
+      w.tag(4, WireType.Varint).uint64(all.length);
+    });
+  } catch (thrown) {
+    if (thrown instanceof NodeRefusal) throw refusedSearch(`failed to search for txs: ${thrown.message}`);
+    throw thrown;
+  }
+}
+
+/** What the SDK lists when no limit is named. */
+const usualLimit = 100;
+
+function refusedSearch(reason: string): ChainRefusal {
+  return sdkRefusal("unknownRequest", `rpc error: code = Internal desc = ${reason}`);
+}
+
+function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: BroadcastTxRequest): Uint8Array {
+  if (tx.length === 0) throw invalidArgument("invalid empty tx");
+  const sync = mode === BroadcastMode.BROADCAST_MODE_SYNC;
+  if (!sync && mode !== BroadcastMode.BROADCAST_MODE_ASYNC) {
+    throw sdkRefusal("unknownRequest", "unsupported return type unspecified; supported types: sync, async");
+  }
+  const { code, codespace, data, log } = taken(mempool, tx) ?? noTxResult;
+  const answer = sync ? { code, codespace, data: upperHex(data), rawLog: log } : {};
+  return BroadcastTxResponse.encode(
+    BroadcastTxResponse.fromPartial({ txResponse: { ...answer, txhash: txHash(tx) } }),
+  ).finish();
+}
+
+/** Over gRPC the node's own refusals are codes of the SDK. */
+function taken(mempool: Mempool, tx: Uint8Array): TxResult {
+  try {
+    return mempool.take(tx);
+  } catch (thrown) {
+    if (!(thrown instanceof NodeRefusal)) throw thrown;
+    const known = refusalCodes.find(([words]) => thrown.message.includes(words));
+    if (!known) throw sdkRefusal("unknownRequest", thrown.message);
+    return { ...noTxResult, codespace: "sdk", code: known[1] };
+  }
+}
+
+const refusalCodes: [words: string, code: number][] = [
+  ["already exists in cache", 19],
+  ["mempool is full", 20],
+  ["Tx too large", 21],
+];
+
+function txBytes({ block, index }: TxPlace): Uint8Array {
+  return block.txs[index] ?? new Uint8Array();
+}
+
+function foundTx(place: TxPlace): Uint8Array {
+  const { block, index } = place;
+  const { code, codespace, data, log, gasWanted, gasUsed, events } = block.output.txResults[index] ?? noTxResult;
+  const response = TxResponse.fromPartial({
+    height: `${block.header.height}`,
+    txhash: block.txHashes[index] ?? "",
+    codespace,
+    code,
+    data: upperHex(data),
+    rawLog: log,
+    gasWanted: `${gasWanted}`,
+    gasUsed: `${gasUsed}`,
+    tx: { typeUrl: "/cosmos.tx.v1beta1.Tx", value: txBytes(place) },
+    timestamp: timeJson(block.header.timeNs),
+    events: events.map(({ type, attributes }) => ({ type, attributes: attributes.map((each) => ({ ...each })) })),
+  });
+  return TxResponse.encode(response).finish();
+}

@@ -1,0 +1,77 @@
+/** What one client of the WebSocket has subscribed to. */
+import { limits } from "../../../runtime/limits.ts";
+import type { EventFeed, FeedEvent } from "./event-feed.ts";
+import { failure } from "./json-rpc.ts";
+import { NodeRefusal } from "./node-refusal.ts";
+import type { Query } from "./query-language.ts";
+import type { RequestId, Subscriber } from "./rpc-methods/method.ts";
+import { checkedQuery } from "./rpc-methods/query-text.ts";
+import type { Outbox } from "./socket-outbox.ts";
+
+export interface Subscriptions extends Subscriber {
+  readonly size: number;
+  end(): void;
+}
+
+/** `subscribers` counts the clients with a subscription, this one included. */
+export function createSubscriptions(feed: EventFeed, outbox: Outbox, subscribers: () => number): Subscriptions {
+  const active = new Map<string, () => void>();
+
+  function deliver(query: Query, source: string, id: RequestId, { data, events }: FeedEvent): void {
+    if (outbox.full) {
+      cancel(query);
+      const reason = "subscription was canceled (reason: client is not pulling messages fast enough)";
+      outbox.send(JSON.stringify(failure(id, -32000, "Server error", reason)));
+      return;
+    }
+    const result = `{"query":${JSON.stringify(source)},"data":${data},"events":${events}}`;
+    outbox.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
+  }
+
+  function cancel(query: Query): void {
+    active.get(query.text)?.();
+    active.delete(query.text);
+  }
+
+  function end(): void {
+    for (const unsubscribe of active.values()) unsubscribe();
+    active.clear();
+  }
+
+  return {
+    subscribe(source, id) {
+      if (active.size === 0 && subscribers() >= limits.chainSubscribers) {
+        throw new NodeRefusal(`max_subscription_clients ${limits.chainSubscribers} reached`);
+      }
+      if (active.size >= limits.chainSubscriptionsPerClient) {
+        throw new NodeRefusal(`max_subscriptions_per_client ${limits.chainSubscriptionsPerClient} reached`);
+      }
+      const query = parsed(source);
+      if (active.has(query.text)) throw new NodeRefusal("already subscribed");
+      const unsubscribe = feed.subscribe(query, (event) => deliver(query, source, id, event));
+      active.set(query.text, unsubscribe);
+    },
+    unsubscribe(source) {
+      const query = parsed(source);
+      if (!active.has(query.text)) throw new NodeRefusal("subscription not found");
+      cancel(query);
+    },
+    unsubscribeAll() {
+      if (active.size === 0) throw new NodeRefusal("subscription not found");
+      end();
+    },
+    get size() {
+      return active.size;
+    },
+    end,
+  };
+}
+
+function parsed(source: string): Query {
+  try {
+    return checkedQuery(source);
+  } catch (thrown) {
+    if (source.length > limits.chainQueryChars || !(thrown instanceof NodeRefusal)) throw thrown;
+    throw new NodeRefusal(`failed to parse query: ${thrown.message}`);
+  }
+}

@@ -1,0 +1,106 @@
+/** WebSocket connections: requests like over HTTP, and events for those who subscribe. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { Clock } from "../../../runtime/clock.ts";
+import { reasonOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { EventFeed } from "./event-feed.ts";
+import type { JsonRpc } from "./json-rpc.ts";
+import { createHeartbeat } from "./socket-heartbeat.ts";
+import { createOutbox } from "./socket-outbox.ts";
+import { createSubscriptions } from "./subscriptions.ts";
+
+export interface Sockets {
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  stop(): void;
+  readonly connections: number;
+}
+
+export interface SocketDeps {
+  readonly rpc: JsonRpc;
+  readonly feed: EventFeed;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createSockets(deps: SocketDeps): Sockets {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: limits.chainRequestBytes,
+    perMessageDeflate: false,
+  });
+  const connections = new Set<Connection>();
+  const subscribers = () => [...connections].filter((connection) => connection.subscriptions > 0).length;
+
+  return {
+    accept(request, socket, head) {
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        const connection = createConnection(webSocket, deps, subscribers);
+        connections.add(connection);
+        webSocket.on("close", () => {
+          connection.end();
+          connections.delete(connection);
+        });
+      });
+    },
+    stop() {
+      for (const connection of connections) connection.end();
+      connections.clear();
+      server.close();
+    },
+    get connections() {
+      return connections.size;
+    },
+  };
+}
+
+interface Connection {
+  readonly subscriptions: number;
+  end(): void;
+}
+
+function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () => number): Connection {
+  const { rpc, feed, clock, log } = deps;
+  const outbox = createOutbox(socket, clock, readOrWait);
+  const heartbeat = createHeartbeat(socket, clock);
+  const subscriptions = createSubscriptions(feed, outbox, subscribers);
+  let answered = Promise.resolve();
+  let unanswered = 0;
+
+  /** Requests are answered one after the other, and no more are read meanwhile. */
+  function readOrWait(): void {
+    if (unanswered > 0 || outbox.full) socket.pause();
+    else socket.resume();
+  }
+
+  async function answer(text: string): Promise<void> {
+    const reply = await rpc.overSocket(text, subscriptions);
+    if (reply !== undefined) outbox.send(reply);
+    unanswered -= 1;
+    readOrWait();
+  }
+
+  socket.on("message", (data: RawData) => {
+    unanswered += 1;
+    readOrWait();
+    answered = answered
+      .then(() => answer(data.toString()))
+      .catch((thrown) => log.error("a WebSocket request failed", { error: thrown }));
+  });
+  socket.on("error", (error) => log.debug("a WebSocket failed", { reason: reasonOf(error) }));
+
+  return {
+    get subscriptions() {
+      return subscriptions.size;
+    },
+    end() {
+      subscriptions.end();
+      heartbeat.stop();
+      outbox.stop();
+      socket.terminate();
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** The application's state: named tables in memory, with transactions that leave no trace when they are rolled back. */
+import { invariant } from "../../runtime/invariant.ts";
+
+export interface Table<T> {
+  get(key: string): T | undefined;
+  has(key: string): boolean;
+  /** Values are replaced, never changed in place: a rollback puts the old one back. */
+  set(key: string, value: T): void;
+  delete(key: string): void;
+  /** In the order of their keys, as the chain's own store iterates, beginning at or after `from`. */
+  entries(prefix?: string, from?: string): IterableIterator<[string, T]>;
+  readonly size: number;
+}
+
+export interface Store {
+  table<T>(name: string): Table<T>;
+  /** Runs `work` so that its changes stay only if it returns; whatever it throws is passed on. May be nested. */
+  transaction<R>(work: () => R): R;
+  /** Runs `work` and takes back whatever it changed, for checks and simulations. */
+  dryRun<R>(work: () => R): R;
+}
+
+type Undo = () => void;
+
+export function createStore(): Store {
+  const tables = new Map<string, Table<unknown>>();
+  let undos: Undo[] | undefined;
+
+  function record(undo: Undo): void {
+    undos?.push(undo);
+  }
+
+  function within<R>(work: () => R, keep: (failed: boolean) => boolean): R {
+    const outer = undos;
+    const mine: Undo[] = [];
+    undos = mine;
+    let failed = true;
+    try {
+      const result = work();
+      failed = false;
+      return result;
+    } finally {
+      undos = outer;
+      if (keep(failed)) for (const undo of mine) outer?.push(undo);
+      else for (const undo of mine.reverse()) undo();
+    }
+  }
+
+  return {
+    table<T>(name: string): Table<T> {
+      const known = tables.get(name);
+      if (known) return known as Table<T>;
+      const fresh = createTable<T>(record);
+      tables.set(name, fresh as Table<unknown>);
+      return fresh;
+    },
+    transaction: (work) => within(work, (failed) => !failed),
+    dryRun: (work) => within(work, () => false),
+  };
+}
+
+function createTable<T>(record: (undo: Undo) => void): Table<T> {
+  const values = new Map<string, T>();
+  /** Sorted lazily: a block writes many keys and iterates seldom. */
+  let sorted: string[] | undefined = [];
+
+  function put(key: string, value: T | undefined): void {
+    const known = values.has(key);
+    if (value === undefined) values.delete(key);
+    else values.set(key, value);
+    if (known !== (value !== undefined)) sorted = undefined;
+  }
+
+  function change(key: string, value: T | undefined): void {
+    const before = values.get(key);
+    record(() => put(key, before));
+    put(key, value);
+  }
+
+  return {
+    get: (key) => values.get(key),
+    has: (key) => values.has(key),
+    set(key, value) {
+      invariant(value !== undefined, "an absent value is deleted, not set", { key });
+      change(key, value);
+    },
+    delete: (key) => change(key, undefined),
+    *entries(prefix = "", from = prefix) {
+      sorted ??= [...values.keys()].sort();
+      const keys = sorted;
+      for (let index = lowerBound(keys, from > prefix ? from : prefix); index < keys.length; index++) {
+        const key = keys[index] as string;
+        if (!key.startsWith(prefix)) return;
+        const value = values.get(key);
+        if (value !== undefined) yield [key, value];
+      }
+    },
+    get size() {
+      return values.size;
+    },
+  };
+}
+
+function lowerBound(keys: readonly string[], wanted: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((keys[middle] as string) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,126 @@
+/**
+ * A keyring of the network's tools on disk. Each key has two encrypted files: `<name>.info` with the key, and
+ * `<address in hex>.address` with its name. `keyhash`, where there is one, tells whether a pass-phrase is right.
+ */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { type Address, addressBytes } from "../../market/address.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { isBcryptOf } from "./bcrypt.ts";
+import { decryptJwe } from "./jwe.ts";
+import { readEntry } from "./keyring-entry.ts";
+import { type Passphrase, wrongPassphrase } from "./passphrase.ts";
+import { type KeyListener, readSecretFile } from "./secret-file.ts";
+
+export interface Keyring {
+  /** The private key of a name or of an address, and the file it came from. */
+  read(wanted: { readonly name: string } | { readonly address: Address }): Promise<{ key: Uint8Array; path: string }>;
+  /** Names of the keys, for a person who has to choose one. */
+  readonly names: string;
+}
+
+interface KeyringFiles {
+  readonly folder: string;
+  /** Asked for once it is known that there is something to open. */
+  readonly passphrase: () => Promise<Passphrase>;
+  readonly listener: KeyListener;
+}
+
+const infoEnd = ".info";
+const addressEnd = ".address";
+const keyhash = "keyhash";
+
+const itemSchema = z.object({ Data: z.base64() });
+/** Of a cost that is bearable: one more doubles the time, and 20 would be a minute. */
+const bcryptHash = /^\$2[aby]\$(?:0[4-9]|1\d)\$[./A-Za-z0-9]{53}$/;
+
+export async function openKeyring(keyring: KeyringFiles): Promise<Keyring> {
+  const { folder, listener } = keyring;
+  const files = await readdir(folder).catch((thrown: unknown) => {
+    throw new ProviderError("AKP_KEYRING_MISSING", { folder, reason: reasonOf(thrown) });
+  });
+  const names = tellNames(files);
+  const unknown = (key: string) => new ProviderError("AKP_KEY_UNKNOWN", { key, folder, names });
+  let unlocked: Promise<Unlocked> | undefined;
+
+  /** The data inside one encrypted file. */
+  async function readItem(path: string): Promise<Buffer> {
+    const token = await readSecretFile(path, listener);
+    unlocked ??= unlock(keyring, files.includes(keyhash));
+    const { passphrase, isProven } = await unlocked;
+    const item = await decryptJwe(token, passphrase.text);
+    if (!("fault" in item)) return readData(item, path);
+    if (item.fault === "damaged") throw damaged(path, item.reason);
+    throw isProven ? damaged(path, "it has another pass-phrase than its keyring") : wrongPassphrase(path, passphrase);
+  }
+
+  async function nameOf(address: Address): Promise<string> {
+    const file = Buffer.from(addressBytes(address)).toString("hex") + addressEnd;
+    if (!files.includes(file)) throw unknown(`with the address ${address}`);
+    // Newer tools write the name of the other file, older ones the name of the key.
+    return (await readItem(join(folder, file))).toString("utf8").replace(/\.info$/, "");
+  }
+
+  return {
+    names,
+    async read(wanted) {
+      const name = "name" in wanted ? wanted.name : await nameOf(wanted.address);
+      const file = escapeName(name) + infoEnd;
+      if (!files.includes(file)) throw unknown(`named ${JSON.stringify(name)}`);
+      const path = join(folder, file);
+      const key = readEntry(await readItem(path));
+      if (!("fault" in key)) return { key, path };
+      throw key.fault === "damaged"
+        ? damaged(path, key.reason)
+        : new ProviderError("AKP_KEY_UNUSABLE", { path, reason: key.reason });
+    },
+  };
+}
+
+interface Unlocked {
+  readonly passphrase: Passphrase;
+  /** Known to be right for this keyring, so what it does not open is damaged. */
+  readonly isProven: boolean;
+}
+
+async function unlock({ folder, passphrase, listener }: KeyringFiles, hasHash: boolean): Promise<Unlocked> {
+  const given = await passphrase();
+  if (given.isFixed) return { passphrase: given, isProven: true };
+  const hash = hasHash ? (await readSecretFile(join(folder, keyhash), listener)).trim() : "";
+  // Not a hash: the entries themselves will tell.
+  if (!bcryptHash.test(hash)) return { passphrase: given, isProven: false };
+  if (!(await isBcryptOf(given.text, hash))) throw wrongPassphrase(`the keyring ${folder}`, given);
+  return { passphrase: given, isProven: true };
+}
+
+function damaged(path: string, reason: string): ProviderError {
+  return new ProviderError("AKP_KEYRING_ENTRY_DAMAGED", { path, reason });
+}
+
+function readData(item: Buffer, path: string): Buffer {
+  try {
+    return Buffer.from(itemSchema.parse(JSON.parse(item.toString("utf8"))).Data, "base64");
+  } catch {
+    // The parser quotes what it could not read, and that is somebody's key.
+    throw damaged(path, "it is no item of a keyring");
+  }
+}
+
+/** A slash would be a folder, and the sign that stands for one is escaped as well. */
+function escapeName(name: string): string {
+  return name.replace(/[%/]/g, (sign) => (sign === "%" ? "%25" : "%2F"));
+}
+
+function unescapeName(name: string): string {
+  return name.replace(/%(25|2F)/gi, (_, code: string) => (code === "25" ? "%" : "/"));
+}
+
+function tellNames(files: readonly string[]): string {
+  const names = files.filter((file) => file.endsWith(infoEnd)).map((file) => file.slice(0, -infoEnd.length));
+  if (names.length === 0) return "none";
+  const told = names.map(unescapeName).sort().slice(0, limits.keyringNamesTold);
+  const more = names.length - told.length;
+  return told.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

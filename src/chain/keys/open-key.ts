@@ -1,0 +1,80 @@
+/** Where the provider's key comes from: a file of its own, or a keyring of the network's tools. */
+import { join } from "node:path";
+import { type Address, parseAddress } from "../../market/address.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { readKeyFile } from "./key-file.ts";
+import { openKeyring } from "./keyring.ts";
+import { type Derivation, usualDerivation } from "./mnemonic.ts";
+import { findPassphrase, type PassphraseSettings } from "./passphrase.ts";
+import type { KeyListener } from "./secret-file.ts";
+import { createSigner, isPrivateKey, type Signer } from "./signer.ts";
+
+export interface KeySettings extends PassphraseSettings {
+  /** --key-file: a mnemonic, a private key in hex or an armored export. Given, no keyring is looked at. */
+  readonly keyFile?: string | undefined;
+  /** Which account of a mnemonic. */
+  readonly derivation?: Derivation | undefined;
+  /** --from: the name of a key in the keyring, or the address that the key must have. */
+  readonly from?: string | undefined;
+  readonly keyringBackend: string;
+  /** The folder that holds the keyring: --keyring-dir, else --home. */
+  readonly keyringDir: string;
+}
+
+export interface OpenedKey {
+  readonly signer: Signer;
+  /** What works and should not stay as it is, such as a key that every user of the machine can read. */
+  readonly warnings: readonly string[];
+}
+
+/** Tells `onSecret` every secret that it comes across, before anything else is done with it. */
+export async function openKey(settings: KeySettings, onSecret: (value: string) => void): Promise<OpenedKey> {
+  const warnings = new Set<string>();
+  const listener: KeyListener = { onSecret, onWarning: (message) => warnings.add(message) };
+  const address = addressIn(settings.from);
+
+  const { key, path } =
+    settings.keyFile === undefined
+      ? await fromKeyring(settings, address, listener)
+      : await fromFile(settings, settings.keyFile, listener);
+  onSecret(Buffer.from(key).toString("hex"));
+  if (!isPrivateKey(key)) {
+    throw new ProviderError("AKP_KEY_UNUSABLE", { path, reason: "its number is not one that secp256k1 takes" });
+  }
+  const signer = createSigner(key);
+  if (address !== undefined && signer.address !== address) {
+    throw new ProviderError("AKP_KEY_ADDRESS_DIFFERS", { path, found: signer.address, wanted: address });
+  }
+  return { signer, warnings: [...warnings] };
+}
+
+async function fromFile(settings: KeySettings, path: string, listener: KeyListener) {
+  const passphrase = () => findPassphrase(settings, path, listener);
+  const key = await readKeyFile(path, settings.derivation ?? usualDerivation, passphrase, listener);
+  return { key, path };
+}
+
+/** The other back ends of the network's tools ask a desktop or a program; a provider runs where there is neither. */
+const folders = new Map([
+  ["test", "keyring-test"],
+  ["file", "keyring-file"],
+]);
+/** Fixed in the format: this back end is for trying things. */
+const testPassphrase = { text: "test", from: "the back end test", isFixed: true } as const;
+
+async function fromKeyring(settings: KeySettings, address: Address | undefined, listener: KeyListener) {
+  const backend = settings.keyringBackend;
+  const name = folders.get(backend);
+  if (name === undefined) throw new ProviderError("AKP_KEYRING_BACKEND_UNSUPPORTED", { backend });
+  const folder = join(settings.keyringDir, name);
+  const passphrase = async () =>
+    backend === "test" ? testPassphrase : findPassphrase(settings, `the keyring ${folder}`, listener);
+  const keyring = await openKeyring({ folder, passphrase, listener });
+  if (settings.from === undefined) throw new ProviderError("AKP_KEY_NOT_CHOSEN", { folder, names: keyring.names });
+  return keyring.read(address === undefined ? { name: settings.from } : { address });
+}
+
+/** A key may well be named "akash1", so only what is about as long as an address is taken for one. */
+function addressIn(from: string | undefined): Address | undefined {
+  return from !== undefined && /^akash1.{30,}$/i.test(from) ? parseAddress(from) : undefined;
+}

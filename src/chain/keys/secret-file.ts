@@ -1,0 +1,44 @@
+/** Reads the files that hold secrets: never more than such a file has, and with a word when strangers can read it too. */
+import { open } from "node:fs/promises";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+/** Whoever opens a key wants to hear of these while it happens. */
+export interface KeyListener {
+  /** A secret in clear text, before anything else is done with it: logs must never show it. */
+  onSecret(value: string): void;
+  /** Something that works and should not stay as it is. */
+  onWarning(message: string): void;
+}
+
+/** Everybody outside the file's group. The group itself is how Kubernetes lets a pod read its secrets. */
+const strangers = 0o007;
+
+export async function readSecretFile(path: string, listener: KeyListener): Promise<string> {
+  const { bytes, mode } = await readBounded(path).catch((thrown: unknown) => {
+    throw new ProviderError("AKP_KEY_FILE_UNREADABLE", { path, reason: reasonOf(thrown) });
+  });
+  if (bytes.length > limits.keyFileBytes) {
+    const reason = `it is longer than ${limits.keyFileBytes} bytes, which no key is`;
+    throw new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
+  }
+  if ((mode & strangers) !== 0) {
+    listener.onWarning(`every user of this machine may use ${path}, which holds a secret: chmod 600 it`);
+  }
+  // Some editors begin a file with a byte order mark.
+  return bytes.toString("utf8").replace(/^\uFEFF/, "");
+}
+
+/** At most one byte more than is allowed, whatever the path leads to: a pipe and a device have no size to look at. */
+async function readBounded(path: string): Promise<{ bytes: Buffer; mode: number }> {
+  await using file = await open(path);
+  const { mode } = await file.stat();
+  const buffer = Buffer.alloc(limits.keyFileBytes + 1);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return { bytes: buffer.subarray(0, length), mode };
+}
