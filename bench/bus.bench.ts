@@ -19,8 +19,9 @@ const topic = "akash.provider.event.manifest";
 const pipeline = limits.busBatchMessages;
 const perRound = 400 * pipeline;
 const rounds = 9;
-/** Enough to fill every buffer many times over in the first half already. */
+/** Enough to fill every buffer many times over. */
 const perHalf = 800 * pipeline;
+const slices = 10;
 
 const event = {
   kind: "ManifestReceived",
@@ -55,16 +56,16 @@ export async function bench(): Promise<void> {
 
   const stalled = openBus(owner, server);
   const subscription = stalled.subscribe(topic, () => new Promise<void>(() => undefined));
-  await ours(stalled, perHalf);
-  const firstMb = rssMb();
-  await ours(stalled, perHalf);
-  const secondMb = rssMb();
+  // Once unmeasured here too: buffers fill, and the heap finds the size that this flow of garbage needs.
+  await mostMemoryMb(stalled);
+  const firstMb = await mostMemoryMb(stalled);
+  const secondMb = await mostMemoryMb(stalled);
   const dropped = subscription.dropped.get(topic) ?? 0;
-  if (dropped < perHalf) throw new Error(`only ${dropped} messages were dropped: the subscriber did not stall`);
+  if (dropped < 2 * perHalf) throw new Error(`only ${dropped} messages were dropped: the subscriber did not stall`);
 
   console.log(`${pipeline} messages of ${JSON.stringify(event).length} bytes at a time`);
   console.log(
-    `stalled subscriber: ${dropped} dropped, ${firstMb} MB after the first half, ${secondMb} MB after the second`,
+    `stalled subscriber: ${dropped} dropped, at most ${firstMb} MB in the first half, ${secondMb} MB in the second`,
   );
   report("Messages per second through Redis", rows, {
     bench: "bus",
@@ -87,6 +88,16 @@ async function ours(bus: Bus, messages: number): Promise<number> {
     await bus.flush();
   }
   return messages / ((performance.now() - started) / 1_000);
+}
+
+/** The highest of several readings: one alone depends on what the collector has just given back to the system. */
+async function mostMemoryMb(bus: Bus): Promise<number> {
+  let mostMb = 0;
+  for (let slice = 0; slice < slices; slice += 1) {
+    await ours(bus, perHalf / slices);
+    mostMb = Math.max(mostMb, rssMb());
+  }
+  return mostMb;
 }
 
 async function theirs(server: RedisServer): Promise<number> {

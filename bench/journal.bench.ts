@@ -17,7 +17,9 @@ import { type Row, report, round } from "./report.ts";
 
 /** A block of the network rarely holds more orders than this; each makes one intent. */
 const perCommit = 100;
+/** SQLite folds its log back about every 40 commits of this size, so every round pays for it. */
 const commitsPerRound = 50;
+/** Odd, for a median; fewer let a busy neighbour on the disk move the ratio by a tenth. */
 const rounds = 41;
 
 export async function bench(): Promise<void> {

@@ -9,7 +9,8 @@ export function createOwner(): Owner & AsyncDisposable {
   return {
     after: (end) => void endings.push(end),
     async [Symbol.asyncDispose]() {
-      for (const end of endings.reverse()) await end();
+      // In the order of node:test.
+      for (const end of endings) await end();
     },
   };
 }

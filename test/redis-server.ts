@@ -1,12 +1,14 @@
 /** Redis servers and Sentinels for tests: real processes on free ports, gone when the test is. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient } from "redis";
+import { redisAddress } from "../src/bus/redis-address.ts";
+import { openConnection } from "../src/bus/redis-connection.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { eventually } from "./eventually.ts";
-import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 
 export interface RedisServer {
@@ -34,9 +36,8 @@ export async function startRedis(
   { port, args = [] }: { port?: number; args?: readonly string[] } = {},
 ): Promise<RedisServer> {
   const free = port ?? (await freePort());
-  const folder = temporaryFolder(owner);
-  const settings = ["--port", String(free), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
-  return start(owner, free, [...settings, ...args]);
+  const settings = ["--port", String(free), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  return start(owner, free, (folder) => ["--dir", folder, ...settings, ...args]);
 }
 
 export async function startSentinel(
@@ -44,24 +45,25 @@ export async function startSentinel(
   master: { name: string; port: number; quorum: number; downAfterMs: number },
 ): Promise<RedisServer> {
   const port = await freePort();
-  const folder = temporaryFolder(owner);
-  // A Sentinel writes what it learns into its file.
-  const file = join(folder, "sentinel.conf");
   const { name } = master;
   const lines = [
     `port ${port}`,
     "bind 127.0.0.1",
-    `dir ${folder}`,
     `sentinel monitor ${name} 127.0.0.1 ${master.port} ${master.quorum}`,
     `sentinel down-after-milliseconds ${name} ${master.downAfterMs}`,
     `sentinel failover-timeout ${name} ${master.downAfterMs * 10}`,
   ];
-  writeFileSync(file, `${lines.join("\n")}\n`);
-  return start(owner, port, [file, "--sentinel"]);
+  return start(owner, port, (folder) => {
+    // A Sentinel writes what it learns into its file.
+    const file = join(folder, "sentinel.conf");
+    writeFileSync(file, `${[...lines, `dir ${folder}`].join("\n")}\n`);
+    return [file, "--sentinel"];
+  });
 }
 
-async function start(owner: Owner, port: number, args: readonly string[]): Promise<RedisServer> {
-  const child = spawn("redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
+async function start(owner: Owner, port: number, argsIn: (folder: string) => readonly string[]): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), "akash-provider-redis-"));
+  const child = spawn("redis-server", argsIn(folder), { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk) => {
     output = (output + String(chunk)).slice(-2_000);
@@ -72,6 +74,8 @@ async function start(owner: Owner, port: number, args: readonly string[]): Promi
   owner.after(async () => {
     await end("SIGKILL");
     process.removeListener("exit", lastResort);
+    // Only now: while it runs it may write there.
+    rmSync(folder, { recursive: true, force: true });
   });
   const command = (...command: string[]) => commandTo(port, command);
   await eventually(`redis-server on port ${port}`, async () => {
@@ -96,21 +100,14 @@ async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await ended;
 }
 
-async function commandTo(port: number, command: string[]): Promise<unknown> {
-  const client = createClient({
-    RESP: 2,
-    url: `redis://127.0.0.1:${port}`,
-    socket: { reconnectStrategy: false },
-    disableClientInfo: true,
-    maintNotifications: "disabled",
-  });
-  // Told by the rejected promise as well; without a listener Node would end the process.
-  client.on("error", () => undefined);
+async function commandTo(port: number, command: readonly string[]): Promise<unknown> {
+  const address = redisAddress({ url: `redis://127.0.0.1:${port}` });
+  const { signal } = new AbortController();
+  const connection = await openConnection(address, { name: "test", clock: realClock, answerMs: 10_000, signal });
   try {
-    await client.connect();
-    return await client.sendCommand(command);
+    return await connection.send(command);
   } finally {
-    client.destroy();
+    connection.close();
   }
 }
 

@@ -7,6 +7,12 @@ const areas: readonly { readonly title: string; readonly beginnings: readonly st
   { title: "Data directory and journal", beginnings: ["DATA_DIR", "DISK", "JOURNAL"] },
   { title: "Running", beginnings: ["QUEUE", "SERVICE", "SHUTDOWN", "LISTEN", "INTERNAL"] },
   { title: "Bus", beginnings: ["BUS"] },
+  { title: "Keys", beginnings: ["KEY", "MNEMONIC"] },
+  { title: "Chain", beginnings: ["CHAIN"] },
+  {
+    title: "Transactions",
+    beginnings: ["OUTBOX", "INTENT", "TX", "FEE", "WALLET", "STAMPS", "MESSAGE"],
+  },
   { title: "Market", beginnings: ["VALUE", "COIN", "AMOUNT"] },
 ];
 

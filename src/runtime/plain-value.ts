@@ -5,9 +5,17 @@
 import { types } from "node:util";
 import { formatTime } from "./clock.ts";
 import { ProviderError } from "./errors.ts";
-import { hideEnvironment } from "./hidden-environment.ts";
+import { type EnvironmentLine, hideEnvironment } from "./hidden-environment.ts";
 import { limits } from "./limits.ts";
 import { type Redactor, redacted } from "./redact.ts";
+import {
+  type Entries,
+  headerPairs,
+  isNamedPair,
+  isSecretFlag,
+  isSecretTogether,
+  secretSibling,
+} from "./secret-context.ts";
 import { kindOfName } from "./secret-names.ts";
 
 export type Plain = null | boolean | number | string | Plain[] | PlainObject;
@@ -24,8 +32,6 @@ interface Walk {
   altered: boolean;
 }
 
-type Entries = readonly (readonly [name: string, value: unknown])[];
-
 export function plainValue(value: unknown, redactor: Redactor): Plain {
   return walk(value, startWalk(redactor)) ?? null;
 }
@@ -40,6 +46,8 @@ function startWalk(redactor: Redactor, inside: object[] = []): Walk {
 
 /** `undefined` means: leave it out, as JSON does. */
 function walk(value: unknown, state: Walk): Plain | undefined {
+  // What stands between two values. It counts too: small lists of small lists would else have no end.
+  state.charsLeft -= 2;
   switch (typeof value) {
     case "string":
       return showText(value, state);
@@ -75,6 +83,7 @@ function walkObject(object: object, state: Walk): Plain | undefined {
 
 function cutOff(mark: string, state: Walk): string {
   state.altered = true;
+  state.charsLeft -= mark.length;
   return mark;
 }
 
@@ -86,7 +95,7 @@ function walkInto(object: object, state: Walk): Plain | undefined {
   if (types.isDate(object)) return Number.isNaN(object.getTime()) ? "[invalid time]" : formatTime(object.getTime());
   if (types.isSet(object)) return walkList(firstOf(object), object.size, state);
   if (types.isMap(object)) return walkEntries(mapEntries(object, state), object.size, state);
-  if (object instanceof Headers) return walkEntries([...object], 0, state);
+  if (object instanceof Headers) return walkEntries(firstOf(object), 0, state);
   if (types.isRegExp(object) || types.isBoxedPrimitive(object) || object instanceof URLSearchParams) {
     return showText(String(object), state);
   }
@@ -108,9 +117,15 @@ function readEntries(object: object, names: readonly string[]): Entries {
 
 function errorEntries(error: Error): Entries {
   if (error instanceof ProviderError) return readEntries(error, ["code", "message", "advice", "details", "cause"]);
-  const own = Object.keys(error).filter((name) => name !== "name" && name !== "message" && name !== "stack");
-  const errors = error instanceof AggregateError ? ["errors"] : [];
-  return readEntries(error, ["name", "message", ...own, ...errors, "stack", "cause"]);
+  const names = new Set([
+    "name",
+    "message",
+    ...Object.keys(error).slice(0, limits.logEntries),
+    "errors",
+    "stack",
+    "cause",
+  ]);
+  return readEntries(error, [...names]);
 }
 
 function mapEntries(map: Map<unknown, unknown>, state: Walk): Entries {
@@ -133,28 +148,12 @@ function walkEntries(entries: Entries, total: number, state: Walk): Plain {
   const out: PlainObject = {};
   const hidden = secretSibling(entries);
   for (const [name, value] of entries) {
-    const shown = name.toLowerCase() === hidden ? hide(value, state) : walkNamed(name, value, state);
+    const isHidden = hidden !== undefined && name.toLowerCase() === hidden;
+    const shown = isHidden ? hide(value, state) : walkNamed(name, value, state);
     if (shown !== undefined) put(out, showName(name, state), shown);
   }
   if (total > entries.length) put(out, "…", cutOff(`${total - entries.length} more`, state));
   return out;
-}
-
-/** Some objects tell by one of their fields that another one, whose lower-case name is returned, is secret. */
-function secretSibling(entries: Entries): string | undefined {
-  for (const [name, value] of entries) {
-    if (typeof value !== "string") continue;
-    if (name === "kind" && value === "Secret") return "data";
-    if (name === "kind" && value === "SecretList") return "items";
-    if (name === "type" && value === "Buffer") return "data";
-    if (/^(?:name|key)$/i.test(name) && announcesSecret(value)) return "value";
-  }
-  return undefined;
-}
-
-/** The name of a variable in upper case is a tenant's or the program's environment. */
-function announcesSecret(name: string): boolean {
-  return kindOfName(name) === "secret" || /^[A-Z][A-Z0-9_]+$/.test(name);
 }
 
 function walkNamed(name: string, value: unknown, state: Walk): Plain | undefined {
@@ -162,13 +161,25 @@ function walkNamed(name: string, value: unknown, state: Walk): Plain | undefined
     case "secret":
       return hide(value, state);
     case "environment":
-      state.altered = true;
-      return value === undefined ? undefined : hideEnvironment(value, (variable) => showName(variable, state));
-    case "headers":
-      return isFlatList(value) ? walkEntries(pairsOf(value), 0, state) : walk(value, state);
+      return value === undefined ? undefined : hideEnvironment(value, environmentLine(state));
+    case "headers": {
+      const pairs = headerPairs(value);
+      return pairs ? walkEntries(firstOf(pairs), pairs.length, state) : walk(value, state);
+    }
     case "open":
       return walk(value, state);
   }
+}
+
+function environmentLine(state: Walk): EnvironmentLine {
+  state.altered = true;
+  return {
+    showName: (name) => showName(name, state),
+    hasRoom: () => {
+      state.charsLeft -= redacted.length;
+      return state.charsLeft > 0;
+    },
+  };
 }
 
 /** Whether a secret is set at all may be seen. */
@@ -178,36 +189,15 @@ function hide(value: unknown, state: Walk): Plain | undefined {
   return redacted;
 }
 
-/** Node gives headers also as [name, value, name, value …]. */
-function isFlatList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.length % 2 === 0 && value.every((item) => typeof item === "string");
-}
-
-function pairsOf(flat: readonly string[]): Entries {
-  return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1]] as const] : []));
-}
-
 function walkList(items: readonly unknown[], total: number, state: Walk): Plain {
   // A copy by Array.from has no holes.
   const taken = Array.from(items.slice(0, limits.logEntries));
-  if (isSecretTogether(taken, state)) return hide(taken, state) ?? null;
-  const [first, second] = taken;
-  if (taken.length === 2 && typeof first === "string" && kindOfName(first) !== "open") {
-    return [showText(first, state), walkNamed(first, second, state) ?? null];
-  }
-  const shown = taken.map((item, index) => {
-    const before = taken[index - 1];
-    const isFlagged = typeof before === "string" && before.startsWith("-") && kindOfName(before) === "secret";
-    return (isFlagged ? hide(item, state) : walk(item, state)) ?? null;
-  });
+  if (isSecretTogether(taken, state.redactor)) return hide(taken, state) ?? null;
+  if (isNamedPair(taken)) return [showText(taken[0], state), walkNamed(taken[0], taken[1], state) ?? null];
+  const shown = taken.map(
+    (item, index) => (isSecretFlag(taken[index - 1]) ? hide(item, state) : walk(item, state)) ?? null,
+  );
   return total > taken.length ? [...shown, cutOff(`… ${total - taken.length} more`, state)] : shown;
-}
-
-/** A recovery phrase as a list of words and a key as a list of lines are secrets, though no item of the list is. */
-function isSecretTogether(items: readonly unknown[], { redactor }: Walk): boolean {
-  const texts = items.filter((item) => typeof item === "string").map((item) => item.slice(0, limits.logStringChars));
-  if (texts.length < 2) return false;
-  return redactor.text(texts.join("\n")) !== texts.map((text) => redactor.text(text)).join("\n");
 }
 
 function put(out: PlainObject, name: string, value: Plain): void {
@@ -222,10 +212,11 @@ function showName(name: string, state: Walk): string {
   return clean(name, limits.logNameChars, state);
 }
 
-function showNumber(value: number, { redactor }: Walk): Plain {
+function showNumber(value: number, state: Walk): Plain {
   const text = String(value);
+  state.charsLeft -= text.length;
   if (!Number.isFinite(value)) return text;
-  const shown = redactor.longestChars > 0 ? redactor.text(text) : text;
+  const shown = state.redactor.longestChars > 0 ? state.redactor.text(text) : text;
   return shown === text ? value : shown;
 }
 
@@ -236,6 +227,7 @@ function showText(text: string, state: Walk): string {
 /** Secrets are looked for beyond the cut, so that half of one is not left before it. */
 function clean(text: string, most: number, state: Walk): string {
   const { redactor } = state;
+  if (most === 0 && text !== "") return cutOff("[more]", state);
   const slack = Math.max(limits.logSlackChars, redactor.longestChars);
   const shown = redactor.text(withoutSecretsInJson(text, state).slice(0, most + slack));
   if (shown !== text) state.altered = true;

@@ -83,6 +83,7 @@ const ordinary = [
   "the bearer token of the tenant has expired, a basic authentication header is not enough",
   "authorization: the tenant owns no lease here",
   "no such key in the keyring: provider",
+  "certificate CN=akash1365yvmc4s7awdyj3n2sav7xfx76adc6dnmlx63,OU=tenants,O=akash expires tomorrow",
   "mail alice@example.com, see https://example.com/a/b@c",
   "-----BEGIN CERTIFICATE-----\nMIIBkTCB+wIJAL\n-----END CERTIFICATE-----",
   "10.0.0.1:8443 closed the connection (ECONNRESET), next try in 5s",

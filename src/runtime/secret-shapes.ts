@@ -23,7 +23,8 @@ const announced =
 const value = String.raw`(?:\[redacted\]|"(?:[^"\\]|\\[\s\S])*"?|'[^']*'?|(?<quote>\\+["'])[\s\S]*?(?:(?<!\\)\k<quote>|$)|[^\s"'\\]\S*)`;
 /** Prose speaks of "bearer tokens" and "authorization" too; what is masked must not be an ordinary word. */
 const notProse = String.raw`(?=[^\s"',;]{0,64}[^a-z\s"',;]|[^\s"',;]{20})`;
-const variable = "[A-Z][A-Z0-9_]+";
+/** But for the parts of a certificate's name, which look the same. */
+const variable = "(?!(?:CN|OU|ST|DC)=)[A-Z][A-Z0-9_]+";
 
 const shapes: readonly Shape[] = [
   // Private keys in PEM or in the armour of Tendermint, OpenSSH and PGP, whole or cut off.

@@ -1,32 +1,20 @@
 /** Disks that are really full or really read-only: small tmpfs mounts of our own. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  closeSync,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { runs } from "../runs.ts";
+import { cannotMount, fillUp, mountDisk } from "../small-disk.ts";
 
-const isRoot = process.getuid?.() === 0;
-const skip = isRoot ? false : "only root may mount a disk";
 const deps = { clock: realClock, log: silentLog };
 
 test("a disk that fills up ends the journal with a clear error, and nothing acknowledged is lost", {
-  skip,
+  skip: cannotMount,
 }, async (t) => {
   const disk = mountDisk(t);
   const dir = join(disk, "data");
@@ -54,7 +42,9 @@ test("a disk that fills up ends the journal with a clear error, and nothing ackn
   await next.close();
 });
 
-test("a disk that is full at start is named, and the journal opens once there is room", { skip }, async (t) => {
+test("a disk that is full at start is named, and the journal opens once there is room", {
+  skip: cannotMount,
+}, async (t) => {
   const disk = mountDisk(t);
   const dir = join(disk, "data");
   mkdirSync(dir);
@@ -66,7 +56,9 @@ test("a disk that is full at start is named, and the journal opens once there is
   await journal.close();
 });
 
-test("however little room is left, the start either succeeds or says that the disk is full", { skip }, async (t) => {
+test("however little room is left, the start either succeeds or says that the disk is full", {
+  skip: cannotMount,
+}, async (t) => {
   const disk = mountDisk(t);
   const outcomes = new Map<string, number>();
   // A new journal takes about 40 pages; from none to more than enough.
@@ -87,7 +79,7 @@ test("however little room is left, the start either succeeds or says that the di
   assert.deepEqual([...outcomes.keys()].toSorted(), ["AKP_DISK_FULL", "opened"]);
 });
 
-test("a journal on a disk that is full at the next start is left as it is", { skip }, async (t) => {
+test("a journal on a disk that is full at the next start is left as it is", { skip: cannotMount }, async (t) => {
   const disk = mountDisk(t);
   const dir = join(disk, "data");
   const { journal } = await openJournal({ dir, ...deps });
@@ -102,7 +94,7 @@ test("a journal on a disk that is full at the next start is left as it is", { sk
   await next.close();
 });
 
-test("a read-only disk is refused with the reason", { skip }, async (t) => {
+test("a read-only disk is refused with the reason", { skip: cannotMount }, async (t) => {
   const disk = mountDisk(t);
   const dir = join(disk, "data");
   await (await openJournal({ dir, ...deps })).journal.close();
@@ -113,32 +105,6 @@ test("a read-only disk is refused with the reason", { skip }, async (t) => {
     return true;
   });
 });
-
-function mountDisk(t: TestContext): string {
-  const disk = mkdtempSync(join(tmpdir(), "akash-provider-test-disk-"));
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", disk]);
-  t.after(() => {
-    // Lazily, so that a test which failed with a file open leaves no mount behind either.
-    execFileSync("umount", ["-l", disk]);
-    rmdirSync(disk);
-  });
-  return disk;
-}
-
-const pageBytes = 4_096;
-
-/** Writes until not a byte more fits, then makes room for so many pages. */
-function fillUp(disk: string, freePages = 0): string {
-  const path = join(disk, "ballast");
-  const handle = openSync(path, "w");
-  const fill = () => {
-    for (;;) writeSync(handle, Buffer.alloc(pageBytes));
-  };
-  assert.throws(fill, { code: "ENOSPC" });
-  ftruncateSync(handle, Math.max(0, fstatSync(handle).size - freePages * pageBytes));
-  closeSync(handle);
-  return path;
-}
 
 function bigIntent(index: number) {
   return { what: "test", subject: `order ${index}`, why: "fill", body: "x".repeat(8_000), priority: 0 };
