@@ -81,6 +81,15 @@ export const catalogue = {
     exit: settings,
   },
 
+  AKP_PROVIDER_HOST_MISSING: {
+    message: "nothing says where tenants reach this provider",
+    advice:
+      "Write `host: https://provider.example.com:8443` into a provider.yaml and name that with --provider-config.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+
   // Data directory and journal
   AKP_DATA_DIR_UNWRITABLE: {
     message: "the data directory {path} cannot be written: {reason}",
@@ -224,7 +233,8 @@ export const catalogue = {
   },
   AKP_KEY_PASSPHRASE_MISSING: {
     message: "{what} is encrypted, and there is no pass-phrase for it",
-    advice: "Put the pass-phrase into a file and name it with --key-passphrase-file, or into AP_KEY_PASSPHRASE.",
+    advice:
+      "Put the pass-phrase into a file and name that in AP_KEY_PASSPHRASE_FILE, or put it into AP_KEY_PASSPHRASE.",
     http: 400,
     grpc: "FAILED_PRECONDITION",
     exit: settings,
@@ -394,10 +404,24 @@ export const catalogue = {
     exit: failure,
   },
   AKP_TX_REFUSED: {
-    message: "the node refuses the transactions of {address}: {reason}",
+    message: "the chain refused a transaction: {reason}",
     advice: "See the reason. What waits is tried again with a new transaction.",
     http: 502,
     grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_FAILED: {
+    message: "the chain refused the transaction: {reason}",
+    advice: "See the reason, correct what it names, and give the command again; nothing but the fee was spent.",
+    http: 502,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_LOST: {
+    message: "the transaction {hash} was taken by a node and never came into a block",
+    advice: "Its time has passed, so it never will. Give the command again.",
+    http: 504,
+    grpc: "UNAVAILABLE",
     exit: failure,
   },
   AKP_STAMPS_AHEAD: {
@@ -474,6 +498,22 @@ export const catalogue = {
     http: 500,
     grpc: "FAILED_PRECONDITION",
     exit: storage,
+  },
+
+  // Commands of a tenant
+  AKP_SDL_REFUSED: {
+    message: "{path} is not a deployment that can be posted:\n{list}",
+    advice: "Correct it and give the command again.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_NO_OPEN_BID: {
+    message: "no provider has an open bid on {order}",
+    advice: "Wait for one (`akash-provider events` shows them), or name another order with --dseq, --gseq and --oseq.",
+    http: 404,
+    grpc: "NOT_FOUND",
+    exit: failure,
   },
 
   // Market

@@ -110,15 +110,25 @@ export const limits = {
   busReconnectFirstMs: 100,
   busReconnectMostMs: 5 * second,
 
-  // Rehearsal
+  // Commands that send a transaction
+  /** A person waits for it: twenty blocks is long enough for any node to include it. */
+  sendValidMs: 2 * minute,
+  /** Often enough to feel prompt with blocks of one second. */
+  sendLookEveryMs: 500,
+
+  // Demo
   /** Stories that the live view shows; a terminal has room for about this many. */
-  rehearsalStories: 6,
+  demoStories: 6,
+
+  // Live view
+  /** The newest events of the market that are kept to be shown. */
+  viewEvents: 8,
 
   // Chain over RPC
   /** One call to a node: the slowest sound answers, long lists, take a few seconds. */
   rpcCallMs: 10 * second,
   /** A call on the way to the next block is given up after a block time, but never sooner than this. */
-  rpcCallLeastMs: second,
+  rpcCallLeastMs: 500,
   /** The largest sound answer is the result of a full block of 22 MB. */
   rpcAnswerBytes: 64 * 1024 * 1024,
   /** Connections to one node: more would not make it quicker, and public ones count them. */
@@ -129,7 +139,7 @@ export const limits = {
   rpcTlsRecheckMs: 10 * second,
   /** A node this far behind the best one is not used: within two blocks nodes differ all the time. */
   rpcLagBlocks: 3n,
-  /** How often every node is asked how it is: about once a block. */
+  /** How often every node is asked how it is, and how long it may take to say: about a block. */
   rpcProbeMs: 5 * second,
   /** A height that a node told us is believed this long where it matters that the node has not fallen back. */
   rpcReadingMs: 2 * second,
@@ -203,6 +213,8 @@ export const limits = {
   outboxRebroadcastBlocks: 2,
   /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
   outboxFailures: 8,
+  /** Of what the chain said about a message that failed: the beginning says it all. */
+  outboxLogChars: 1_000,
   /** An empty wallet is looked at again so often. */
   outboxStalledMs: 30 * second,
   /** Without word of a block the outbox looks by itself, about once a block. */

@@ -79,10 +79,14 @@ function memoFits({ tx }: AnteInput): void {
 
 function sizeIsPaid({ tx, context, mode }: AnteInput): void {
   context.useGas(paramsGas, "ReadFlat");
-  let size = tx.bytes.length;
-  if (mode === "simulate")
-    size += missingSignatureBytes * tx.raw.signatures.filter(({ length }) => length === 0).length;
-  context.useGas(BigInt(size * sizeGasPerByte), "txSize");
+  context.useGas(BigInt(tx.bytes.length * sizeGasPerByte), "txSize");
+  if (mode !== "simulate") return;
+  for (const [index, signer] of tx.signers.entries()) {
+    if (tx.raw.signatures[index]?.length !== 0) continue;
+    // The chain looks up the key that will sign, and that is paid for like any other look.
+    findAccount(context, signer);
+    context.useGas(BigInt(missingSignatureBytes * sizeGasPerByte), "txSize");
+  }
 }
 
 function feeIsPaid({ tx, context, mode, minGasPrices }: AnteInput): void {

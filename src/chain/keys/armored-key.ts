@@ -21,11 +21,7 @@ const ciphers = new Map<string, Decrypt>([
 ]);
 
 /** `path` is where the text was read; the pass-phrase is asked for once the rest makes sense. */
-export async function readArmoredKey(
-  text: string,
-  path: string,
-  passphrase: () => Promise<Passphrase>,
-): Promise<Uint8Array> {
+export async function readArmoredKey(text: string, path: string, passphrase: () => Passphrase): Promise<Uint8Array> {
   const refuse = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
   const armor = readArmor(text);
   if ("fault" in armor) throw refuse(armor.fault);

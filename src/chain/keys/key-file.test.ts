@@ -62,7 +62,7 @@ test("a missing or empty pass-phrase is told with where to put it", async (t) =>
   for (const passphrase of [{}, { passphrase: "" }]) {
     await assert.rejects(open(t, { text: known.argon2Export, ...passphrase }), {
       code: "AKP_KEY_PASSPHRASE_MISSING",
-      advice: /--key-passphrase-file.*AP_KEY_PASSPHRASE/,
+      advice: /AP_KEY_PASSPHRASE_FILE.*AP_KEY_PASSPHRASE/,
     });
   }
 });

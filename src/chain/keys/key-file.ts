@@ -14,7 +14,7 @@ const jweStart = "eyJ";
 export async function readKeyFile(
   path: string,
   derivation: Derivation,
-  passphrase: () => Promise<Passphrase>,
+  passphrase: () => Passphrase,
   listener: KeyListener,
 ): Promise<Uint8Array> {
   const text = (await readSecretFile(path, listener)).trim();

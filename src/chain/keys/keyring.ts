@@ -24,7 +24,7 @@ export interface Keyring {
 interface KeyringFiles {
   readonly folder: string;
   /** Asked for once it is known that there is something to open. */
-  readonly passphrase: () => Promise<Passphrase>;
+  readonly passphrase: () => Passphrase;
   readonly listener: KeyListener;
 }
 

@@ -52,12 +52,9 @@ test("a keyring that needs a desktop is refused with what to do instead", async 
 
 test("a file that cannot be read is told with its path", async (t) => {
   const folder = temporaryFolder(t);
-  const passphraseFile = join(folder, "none");
-  const keyFile = writeSecret(folder, "key", known.argon2Export);
   for (const [settings, path] of [
     [{ keyFile: folder }, folder],
     [{ keyFile: join(folder, "gone") }, join(folder, "gone")],
-    [{ keyFile, passphraseFile }, passphraseFile],
   ] as const) {
     await assert.rejects(openKey({ ...keyring, ...settings }, deaf), (error) => {
       assert.ok(ProviderError.is(error, "AKP_KEY_FILE_UNREADABLE"));
@@ -67,27 +64,23 @@ test("a file that cannot be read is told with its path", async (t) => {
   }
 });
 
-test("a pass-phrase is the first line of its file, and AP_KEY_PASSPHRASE goes before it", async (t) => {
-  const folder = temporaryFolder(t);
-  const keyFile = writeSecret(folder, "key", known.argon2Export);
-  const passphraseFile = writeSecret(folder, "pass", `${known.passphrase} \r\nsomething else\n`);
-  assert.equal((await openKey({ ...keyring, keyFile, passphraseFile }, deaf)).signer.address, known.address);
-  await assert.rejects(openKey({ ...keyring, keyFile, passphraseFile, passphrase: "wrong" }, deaf), {
+test("a wrong pass-phrase is told with where it came from", async (t) => {
+  const keyFile = writeSecret(temporaryFolder(t), "key", known.argon2Export);
+  await assert.rejects(openKey({ ...keyring, keyFile, passphrase: "wrong" }, deaf), {
     message: /from AP_KEY_PASSPHRASE/,
   });
 });
 
-test("files that every user may read are warned of, each once; the group is not everybody", async (t) => {
+test("a file that every user may read is warned of once; the group is not everybody", async (t) => {
   const folder = temporaryFolder(t);
   const keyFile = writeSecret(folder, "key", known.argon2Export);
-  const passphraseFile = writeSecret(folder, "pass", known.passphrase);
   const warningsWith = async (mode: number) => {
-    for (const path of [keyFile, passphraseFile]) chmodSync(path, mode);
-    return (await openKey({ ...keyring, keyFile, passphraseFile }, deaf)).warnings;
+    chmodSync(keyFile, mode);
+    return (await openKey({ ...keyring, keyFile, passphrase: known.passphrase }, deaf)).warnings;
   };
   assert.deepEqual(await warningsWith(0o440), []);
-  const [first = "", second = "", ...more] = await warningsWith(0o644);
-  assert.ok(first.includes(keyFile) && second.includes(passphraseFile) && first.includes("chmod 600"));
+  const [warning = "", ...more] = await warningsWith(0o644);
+  assert.ok(warning.includes(keyFile) && warning.includes("chmod 600"));
   assert.deepEqual(more, []);
 });
 

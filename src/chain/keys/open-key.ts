@@ -67,7 +67,7 @@ async function fromKeyring(settings: KeySettings, address: Address | undefined, 
   const name = folders.get(backend);
   if (name === undefined) throw new ProviderError("AKP_KEYRING_BACKEND_UNSUPPORTED", { backend });
   const folder = join(settings.keyringDir, name);
-  const passphrase = async () =>
+  const passphrase = () =>
     backend === "test" ? testPassphrase : findPassphrase(settings, `the keyring ${folder}`, listener);
   const keyring = await openKeyring({ folder, passphrase, listener });
   if (settings.from === undefined) throw new ProviderError("AKP_KEY_NOT_CHOSEN", { folder, names: keyring.names });

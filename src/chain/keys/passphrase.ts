@@ -1,6 +1,6 @@
-/** What opens an encrypted key: from the environment or from a file, never from the command line. */
+/** What opens an encrypted key. It comes from the environment or a file named there, never from the command line. */
 import { ProviderError } from "../../runtime/errors.ts";
-import { type KeyListener, readSecretFile } from "./secret-file.ts";
+import type { KeyListener } from "./secret-file.ts";
 
 export interface Passphrase {
   readonly text: string;
@@ -13,29 +13,14 @@ export interface Passphrase {
 export interface PassphraseSettings {
   /** AP_KEY_PASSPHRASE, as it is. */
   readonly passphrase?: string | undefined;
-  /** --key-passphrase-file: its first line, without the spaces around it. */
-  readonly passphraseFile?: string | undefined;
 }
 
 /** `what` is the thing that it should open. Asked only when something is encrypted. */
-export async function findPassphrase(
-  settings: PassphraseSettings,
-  what: string,
-  listener: KeyListener,
-): Promise<Passphrase> {
-  const found = await look(settings, listener);
-  if (!found || found.text === "") throw new ProviderError("AKP_KEY_PASSPHRASE_MISSING", { what });
-  listener.onSecret(found.text);
-  return found;
-}
-
-async function look(settings: PassphraseSettings, listener: KeyListener): Promise<Passphrase | undefined> {
-  if (settings.passphrase !== undefined) return { text: settings.passphrase, from: "AP_KEY_PASSPHRASE" };
-  const path = settings.passphraseFile;
-  if (path === undefined) return undefined;
-  // The network's own tools read a pass-phrase that is piped to them in the same way.
-  const [line = ""] = (await readSecretFile(path, listener)).split("\n");
-  return { text: line.trim(), from: path };
+export function findPassphrase(settings: PassphraseSettings, what: string, listener: KeyListener): Passphrase {
+  const { passphrase: text } = settings;
+  if (!text) throw new ProviderError("AKP_KEY_PASSPHRASE_MISSING", { what });
+  listener.onSecret(text);
+  return { text, from: "AP_KEY_PASSPHRASE" };
 }
 
 export function wrongPassphrase(what: string, { from }: Passphrase): ProviderError {

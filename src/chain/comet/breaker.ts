@@ -1,0 +1,51 @@
+/** Leaves a node alone after it failed several times in a row, and tries it again now and then, one call at a time. */
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { jitter, type Random } from "../../runtime/random.ts";
+
+export interface Breaker {
+  /** Whether a call may be made now. Of those that ask once the pause is over, one is let through. */
+  admit(): boolean;
+  succeeded(): void;
+  /** A call that began at this time failed. Many at once that fail together count as one. */
+  failed(beganMs: number): void;
+  readonly failures: number;
+  readonly open: boolean;
+}
+
+export function createBreaker(clock: Clock, random: Random): Breaker {
+  let failures = 0;
+  let failedAtMs = Number.NEGATIVE_INFINITY;
+  let retryAtMs = 0;
+  const isOpen = () => failures >= limits.rpcBreakerFailures;
+  /** Jittered, so that many providers do not all come back in the instant in which a public node does. */
+  function pauseMs(): number {
+    const doublings = failures - limits.rpcBreakerFailures;
+    return jitter(random, Math.min(limits.rpcBreakerFirstMs * 2 ** doublings, limits.rpcBreakerMostMs));
+  }
+
+  return {
+    admit() {
+      if (!isOpen()) return true;
+      if (clock.monotonicMs() < retryAtMs) return false;
+      // Whoever comes next waits for what this one finds out.
+      retryAtMs = clock.monotonicMs() + pauseMs();
+      return true;
+    },
+    succeeded() {
+      failures = 0;
+    },
+    failed(beganMs) {
+      if (beganMs < failedAtMs) return;
+      failedAtMs = clock.monotonicMs();
+      failures += 1;
+      if (isOpen()) retryAtMs = clock.monotonicMs() + pauseMs();
+    },
+    get failures() {
+      return failures;
+    },
+    get open() {
+      return isOpen();
+    },
+  };
+}

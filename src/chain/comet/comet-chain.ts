@@ -1,0 +1,135 @@
+/** The chain over CometBFT RPC: nodes, follower, mirror and wake-up put together as one service. */
+import type { Journal } from "../../journal/journal.ts";
+import type { Address } from "../../market/address.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Service } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { jitter, type Random } from "../../runtime/random.ts";
+import type { Chain, Step, StepListener } from "../chain.ts";
+import type { CursorUnit } from "./cursor-writer.ts";
+import type { EndpointOptions } from "./endpoint.ts";
+import { createFollower, type FollowerCounts, isOfChain } from "./follower.ts";
+import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
+import type { MirrorKey } from "./mirror/mirror-state.ts";
+import { createPool, type Pool, unlessAborted } from "./pool.ts";
+import { createQueries } from "./queries/queries.ts";
+import { createWakeup, type WakeupCounts } from "./wakeup.ts";
+
+export interface CometChainOptions {
+  readonly endpoints: readonly EndpointOptions[];
+  readonly chainId?: string;
+  readonly provider: Address;
+  readonly journal: Pick<Journal, "relaxed" | "read">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface CometChain extends Chain {
+  readonly service: Service;
+  /** For what else is asked of the nodes: simulating, sending and finding transactions. */
+  readonly pool: Pool;
+  /** Compares the mirror with the chain's lists now; else that happens now and then. */
+  compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
+  readonly counts: {
+    readonly follower: Readonly<FollowerCounts>;
+    readonly mirror: Readonly<MirrorCounts>;
+    readonly wakeup: Readonly<WakeupCounts>;
+  };
+}
+
+export function createCometChain(options: CometChainOptions): CometChain {
+  const { provider, journal, clock, random, log } = options;
+  const pool = createPool(options);
+  const queries = createQueries(pool);
+  const mirror = createMirror({ queries, provider, log });
+  const listeners: StepListener[] = [];
+  let turn: Promise<unknown> = Promise.resolve();
+
+  /** Listeners never run two at a time, whoever it is that has news. */
+  function tell(step: Step): Promise<CursorUnit | undefined> {
+    const mine = turn.then(() => tellNow(step));
+    turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async function tellNow(step: Step): Promise<CursorUnit | undefined> {
+    const units: CursorUnit[] = [];
+    for (const listener of listeners) {
+      const unit = await listener(step);
+      if (unit) units.push(unit);
+    }
+    if (units.length === 0) return undefined;
+    return (tables) => {
+      for (const unit of units) unit(tables);
+    };
+  }
+
+  const follower = createFollower({
+    pool,
+    journal,
+    clock,
+    log,
+    consumer: {
+      block: async (block) =>
+        tell({ block, changed: await mirror.apply(block, follower.head?.height ?? block.height) }),
+      gap: async (gap) => tell({ gap, changed: await mirror.build(gap.to) }),
+    },
+  });
+  const wakeup = createWakeup({ endpoint: () => pool.preferred, wake: follower.wake, clock, random, log });
+
+  async function compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
+    const changed = await mirror.compare(signal);
+    const unit = changed.length > 0 ? await tell({ changed }) : undefined;
+    if (unit) await journal.relaxed("mirror compared", unit);
+    return changed;
+  }
+
+  async function compareNowAndThen(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(clock, jitter(random, limits.rpcMirrorRelistMs), signal);
+      try {
+        await compareMirror(signal);
+      } catch (thrown) {
+        if (signal.aborted || !isOfChain(thrown)) throw thrown;
+        log.error("the mirror could not be compared with the chain; it is tried again later", { error: thrown });
+      }
+    }
+  }
+
+  const service: Service = {
+    name: "chain",
+    async start(scope) {
+      scope.onStop(() => pool.close());
+      await pool.open(scope.signal);
+      // First the mirror, then the blocks after it: whoever follows from here misses nothing.
+      await mirror.build(journal.read.cursor.get(pool.chainId) ?? 0n, scope.signal);
+      scope.task("nodes", pool.run);
+      scope.task("follower", (signal) => follower.run(mirror.height, signal));
+      scope.task("wake-up", wakeup.run);
+      scope.task("mirror", (signal) => compareNowAndThen(signal).catch(unlessAborted(signal)));
+    },
+  };
+
+  return {
+    service,
+    pool,
+    provider,
+    queries,
+    mirror,
+    get chainId() {
+      return pool.chainId;
+    },
+    get height() {
+      return follower.height;
+    },
+    get status() {
+      const { head, blockTimeMs, trouble } = follower;
+      return { nodes: pool.members, head: head?.height, blockTimeMs, trouble };
+    },
+    compareMirror,
+    onStep: (listener) => void listeners.push(listener),
+    counts: { follower: follower.counts, mirror: mirror.counts, wakeup: wakeup.counts },
+  };
+}

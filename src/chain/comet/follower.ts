@@ -1,0 +1,237 @@
+/**
+ * Follows the chain block by block, by height, from the journal's cursor: no height is ever left out. A block is handed
+ * over and only then counts as done; after a crash the last ones come again, so consumers must not mind that.
+ */
+import type { Journal } from "../../journal/journal.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type ChainBlock, readBlock, readBlockResults, readHeaderTime } from "./block.ts";
+import { createBlockTime } from "./block-time.ts";
+import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
+import type { CallLimits } from "./endpoint.ts";
+import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
+import type { Reading } from "./member.ts";
+import { createPause } from "./pause.ts";
+import type { Pool } from "./pool.ts";
+import { readAhead } from "./read-ahead.ts";
+
+export interface BlockConsumer {
+  /** May return what is to be written together with the cursor. A failure of the chain's makes it come again. */
+  block(block: ChainBlock): Promise<CursorUnit | undefined>;
+  /** These blocks are lost: whatever they changed must be read from the chain's lists. */
+  gap(gap: Gap): Promise<CursorUnit | undefined>;
+}
+
+export interface FollowerCounts {
+  blocks: number;
+  events: number;
+  otherEvents: number;
+  malformedEvents: number;
+  gaps: number;
+  standStills: number;
+  retries: number;
+}
+
+export interface Follower {
+  /** Follows until the signal; rejects when the journal or the consumer fails. `start` is where a chain never followed begins. */
+  run(start: bigint, signal: AbortSignal): Promise<void>;
+  /** There may be a new block. */
+  wake(): void;
+  /** The last height that was handed over. */
+  readonly height: bigint;
+  /** The highest that a node told of. */
+  readonly head: Reading | undefined;
+  readonly blockTimeMs: number;
+  /** Why nothing comes just now, in words. */
+  readonly trouble: string | undefined;
+  readonly counts: Readonly<FollowerCounts>;
+}
+
+export interface FollowerDeps {
+  readonly pool: Pool;
+  readonly journal: Pick<Journal, "relaxed" | "read">;
+  readonly consumer: BlockConsumer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createFollower({ pool, journal, consumer, clock, log }: FollowerDeps): Follower {
+  const counts: FollowerCounts = {
+    blocks: 0,
+    events: 0,
+    otherEvents: 0,
+    malformedEvents: 0,
+    gaps: 0,
+    standStills: 0,
+    retries: 0,
+  };
+  const blockTime = createBlockTime();
+  const pause = createPause(clock);
+  const gaps = createGapJudge(pool, clock);
+  let height = 0n;
+  let head: Reading | undefined;
+  let newsAtMs = 0;
+  let failuresInRow = 0;
+  let trouble: string | undefined;
+
+  /**
+   * A node that takes longer than a block for a call is as good as dead. After a failure it may take longer: a large
+   * block over a slow line is no reason to try for ever.
+   */
+  function bounds(signal: AbortSignal): CallLimits {
+    const patienceMs = Math.max(blockTime.averageMs, limits.rpcCallLeastMs) * 2 ** failuresInRow;
+    return { signal, timeoutMs: Math.min(patienceMs, limits.rpcCallMs) };
+  }
+
+  async function fetchBlock(at: bigint, signal: AbortSignal): Promise<ChainBlock> {
+    const options = { ...bounds(signal), askOthersWhenRefused: true };
+    const params = { height: `${at}` };
+    const results = (result: unknown, node: string) => readBlockResults(node, at, result);
+    const time = (result: unknown, node: string) => readHeaderTime(node, at, pool.chainId, result);
+    try {
+      const [events, timeNs] = await Promise.all([
+        pool.call("block_results", params, results, options),
+        pool.call("header", params, time, options),
+      ]);
+      return readBlock(events.result, timeNs.result);
+    } catch (thrown) {
+      throw new Unfetched(thrown);
+    }
+  }
+
+  async function look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+    const seen = await pool.head(bounds(signal));
+    if (head === undefined || seen.height > head.height) {
+      newsAtMs = clock.monotonicMs();
+      head = seen;
+    }
+    if (seen.height > height) return follow(seen.height, cursor, signal);
+    settleDown();
+    if (clock.monotonicMs() - newsAtMs > limits.rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
+    const pollMs = Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
+    await pause.wait(pollMs, signal);
+  }
+
+  async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+    const width = limits.rpcReadAheadBlocks;
+    try {
+      for await (const block of readAhead(height + 1n, to, width, fetchBlock, signal)) {
+        const unit = await handOver(block);
+        height = block.height;
+        await cursor.moveTo(height, unit);
+        settleDown();
+      }
+      newsAtMs = clock.monotonicMs();
+    } catch (thrown) {
+      if (!(thrown instanceof Unfetched)) throw thrown;
+      const has = (at: bigint) => fetchBlock(at, signal).then(() => true, isRefused);
+      const gap = isOfChain(thrown.reason) ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
+      if (!gap) throw thrown.reason;
+      await skip(gap, cursor);
+    }
+  }
+
+  async function handOver(block: ChainBlock): Promise<CursorUnit | undefined> {
+    const unit = await consumer.block(block);
+    for (const error of block.malformed) log.error("an event could not be read", { error });
+    blockTime.note(block.height, block.timeNs);
+    counts.blocks += 1;
+    counts.events += block.events.length;
+    counts.otherEvents += block.otherEvents;
+    counts.malformedEvents += block.malformed.length;
+    return unit;
+  }
+
+  async function skip(gap: Gap, cursor: CursorWriter): Promise<void> {
+    log.error("blocks are lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap }) });
+    const unit = await consumer.gap(gap);
+    counts.gaps += 1;
+    height = gap.to;
+    await cursor.moveTo(height, unit);
+  }
+
+  async function changeNode(signal: AbortSignal): Promise<void> {
+    counts.standStills += 1;
+    log.error("no new block for three block times: other nodes are asked", { node: pool.preferred.name, height });
+    await pool.standsStill(bounds(signal));
+    newsAtMs = clock.monotonicMs();
+  }
+
+  function settleDown(): void {
+    if (failuresInRow > 0) log.info("the chain can be followed again", { height });
+    failuresInRow = 0;
+    trouble = undefined;
+  }
+
+  /** Told once; then tried again in silence, ever more slowly. */
+  async function retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
+    if (failuresInRow === 0) log.error("the chain cannot be followed just now", { error, height });
+    trouble = reasonOf(error);
+    counts.retries += 1;
+    const pauseMs = Math.min(limits.rpcRetryFirstMs * 2 ** failuresInRow, limits.rpcRetryMostMs);
+    failuresInRow += 1;
+    await pause.wait(pauseMs, signal);
+  }
+
+  return {
+    async run(start, signal) {
+      const { chainId } = pool;
+      const cursor = createCursorWriter(journal, chainId);
+      const known = journal.read.cursor.get(chainId);
+      height = known ?? start;
+      newsAtMs = clock.monotonicMs();
+      // Written at once: were we to die before the next block, the next start would begin later and miss some.
+      if (known === undefined) await cursor.moveTo(start, undefined);
+      try {
+        while (!signal.aborted) {
+          try {
+            await look(cursor, signal);
+          } catch (thrown) {
+            if (signal.aborted) break;
+            if (!isOfChain(thrown)) throw thrown;
+            await retryLater(thrown, signal);
+          }
+        }
+      } finally {
+        await cursor.flush();
+      }
+    },
+    wake: pause.ring,
+    get height() {
+      return height;
+    },
+    get head() {
+      return head;
+    },
+    get blockTimeMs() {
+      return blockTime.averageMs;
+    },
+    get trouble() {
+      return trouble;
+    },
+    counts,
+  };
+}
+
+/** No node gave the block; the consumer's own failures must not be taken for that. */
+class Unfetched extends Error {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    super(reasonOf(reason));
+    this.reason = reason;
+  }
+}
+
+/** False when nodes answered that they do not have it; any other failure says nothing and is thrown on. */
+function isRefused(thrown: unknown): false {
+  if (thrown instanceof Unfetched && isOfChain(thrown.reason) && hasRefusal(thrown.reason)) return false;
+  throw thrown instanceof Unfetched ? thrown.reason : thrown;
+}
+
+/** What nodes do to us passes or is repaired; any other failure is ours and must come to light. */
+export function isOfChain(thrown: unknown): thrown is ProviderError {
+  return thrown instanceof ProviderError && thrown.code.startsWith("AKP_CHAIN_");
+}

@@ -1,0 +1,87 @@
+/** The mirror's content from the chain's own lists. */
+import type { Address } from "../../../market/address.ts";
+import { type DeploymentId, deploymentOf, formatDeploymentId } from "../../../market/ids.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Deployment, Lease } from "../../records.ts";
+import { isStateGone, type QueryOptions } from "../queries/abci-query.ts";
+import type { Listed } from "../queries/paged-list.ts";
+import type { Queries } from "../queries/queries.ts";
+import { inParallel } from "./in-parallel.ts";
+import { type MirrorState, stateOf } from "./mirror-state.ts";
+
+export interface MirrorLists {
+  readonly state: MirrorState;
+  /** Everything up to this height is in it. */
+  readonly height: bigint;
+  /** All of it is of exactly that height. */
+  readonly steady: boolean;
+}
+
+type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
+
+/** With a height in the options, of that height; where the node no longer keeps it, of the newest one. */
+export async function readLists(queries: Queries, provider: Address, options: QueryOptions): Promise<MirrorLists> {
+  const { height: wanted, ...first } = options;
+  const orders = await pinned((each) => queries.orders({ state: "open" }, each), wanted, first);
+  const { height, endpoint } = orders;
+  const rest = { ...first, endpoint };
+  let steady = orders.steady && (wanted ?? height) === height;
+
+  async function read<T>(list: List<T>): Promise<readonly T[]> {
+    const listed = await pinned(list, steady ? height : undefined, rest);
+    steady &&= listed.steady && listed.height === height;
+    return listed.items;
+  }
+
+  const openBids = await read((each) => queries.bids({ provider, state: "open" }, each));
+  const wonBids = await read((each) => queries.bids({ provider, state: "active" }, each));
+  const active = await read((each) => queries.leases({ provider, state: "active" }, each));
+  const reclaiming = await read((each) => reclaimingLeases(queries, provider, each));
+  const leases = [...active, ...reclaiming];
+  const deployments = await deploymentsOf(queries, leases, read, (id) =>
+    unlessGone({ ...rest, height: steady ? height : undefined }, (each) => queries.deployment(id, each)),
+  );
+  return { state: stateOf(orders.items, [...openBids, ...wonBids], leases, deployments), height, steady };
+}
+
+/** What is asked of a height that the node does not keep is asked again of the newest. */
+export async function unlessGone<T>(options: QueryOptions, read: (options: QueryOptions) => Promise<T>): Promise<T> {
+  try {
+    return await read(options);
+  } catch (thrown) {
+    if (options.height === undefined || !isStateGone(thrown)) throw thrown;
+    return read({ ...options, height: undefined });
+  }
+}
+
+function pinned<T>(list: List<T>, height: bigint | undefined, options: QueryOptions): Promise<Listed<T>> {
+  return unlessGone({ ...options, height }, list);
+}
+
+/** A chain that cannot reclaim does not know the word. */
+async function reclaimingLeases(queries: Queries, provider: Address, options: QueryOptions): Promise<Listed<Lease>> {
+  try {
+    return await queries.leases({ provider, state: "reclaiming" }, options);
+  } catch (thrown) {
+    if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED") || !/invalid state/.test(thrown.message)) throw thrown;
+    const { height = 0n, endpoint = "" } = options;
+    return { items: [], height, endpoint, steady: true };
+  }
+}
+
+/** A few are asked for one by one; for many, the list of all active ones is quicker. */
+async function deploymentsOf(
+  queries: Queries,
+  leases: readonly Lease[],
+  read: <T>(list: List<T>) => Promise<readonly T[]>,
+  readOne: (id: DeploymentId) => Promise<{ readonly value: Deployment | undefined }>,
+): Promise<readonly Deployment[]> {
+  const wanted = new Map(leases.map(({ id }) => [formatDeploymentId(id), deploymentOf(id)]));
+  if (wanted.size > limits.rpcMirrorSingles) {
+    const all = await read((each) => queries.deployments({ state: "active" }, each));
+    return all.filter(({ id }) => wanted.has(formatDeploymentId(id)));
+  }
+  const found = await inParallel(wanted.values(), limits.rpcMirrorQueries, readOne);
+  return found.flatMap(({ value }) => value ?? []);
+}

@@ -1,0 +1,154 @@
+/**
+ * What concerns us of the chain, in memory: open orders, our bids and leases, the deployments that pay them. Built from
+ * the chain's lists and kept by the follower's blocks, so that a thousand orders cost no thousand queries and a loop
+ * can look things up without waiting. That something is not in it proves nothing: whoever destroys asks the chain.
+ */
+import type { Address } from "../../../market/address.ts";
+import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { MirrorView } from "../../chain.ts";
+import type { ChainBlock } from "../block.ts";
+import type { Queries } from "../queries/queries.ts";
+import { changesOf, type MirrorChanges } from "./mirror-changes.ts";
+import { readLists } from "./mirror-lists.ts";
+import { readChanges } from "./mirror-reads.ts";
+import {
+  copyState,
+  differences,
+  emptyState,
+  forgetEnded,
+  isLive,
+  type MirrorKey,
+  type MirrorState,
+  putOrder,
+} from "./mirror-state.ts";
+
+export interface MirrorCounts {
+  /** Times that it was built from lists. */
+  builds: number;
+  /** Comparisons with the lists of its own height. */
+  comparisons: number;
+  /** Things that were not as the chain had them; anything but 0 is a fault of ours. */
+  drift: number;
+}
+
+export interface Mirror extends MirrorView {
+  /** Builds it from the lists of a node at this height or above; gives what is different now. */
+  build(atOrAbove: bigint, signal?: AbortSignal): Promise<readonly MirrorKey[]>;
+  /** Takes a block into account; gives what it changed. `head` is how far the chain is. */
+  apply(block: ChainBlock, head: bigint): Promise<readonly MirrorKey[]>;
+  /** Compares it with the chain's lists and puts right what differs; gives what did. */
+  compare(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
+  readonly counts: Readonly<MirrorCounts>;
+}
+
+export interface MirrorDeps {
+  readonly queries: Queries;
+  readonly provider: Address;
+  readonly log: Log;
+}
+
+export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
+  const counts: MirrorCounts = { builds: 0, comparisons: 0, drift: 0 };
+  let state = emptyState();
+  let height = 0n;
+  let ready = false;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  /** One at a time: a block must not change what is just being built. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = turn.then(work, work);
+    turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async function build(atOrAbove: bigint, signal?: AbortSignal): Promise<MirrorKey[]> {
+    // Never back in time, also where less would do.
+    const floor = atOrAbove > height ? atOrAbove : height;
+    const built = await readLists(queries, provider, { atOrAbove: floor, signal });
+    const changed = differences(state, built.state);
+    keepEnded(state, built.state);
+    state = built.state;
+    height = built.height;
+    ready = true;
+    counts.builds += 1;
+    return changed;
+  }
+
+  async function apply(block: ChainBlock, head: bigint): Promise<MirrorKey[]> {
+    const changes = changesOf(block, provider, state);
+    if (block.height <= height) return changes.keys;
+    const cannotBeLed = !ready || block.malformed.length > 0 || head - block.height > limits.rpcMirrorLagBlocks;
+    if (cannotBeLed) return [...changes.keys, ...(await build(block.height))];
+    take(await readChanges(queries, provider, changes, block.height), changes);
+    height = block.height;
+    return changes.keys;
+  }
+
+  function take(read: Awaited<ReturnType<typeof readChanges>>, changes: MirrorChanges): void {
+    if (read.allOrders) {
+      state.orders.clear();
+      for (const order of read.allOrders) putOrder(state, order);
+    }
+    for (const order of read.orders) putOrder(state, order);
+    for (const key of changes.endedOrders) state.orders.delete(key);
+    for (const bid of read.bids) state.bids.set(formatBidId(bid.id), bid);
+    for (const lease of read.leases) state.leases.set(formatBidId(lease.id), lease);
+    for (const deployment of read.deployments) state.deployments.set(formatDeploymentId(deployment.id), deployment);
+    forgetEnded(state);
+  }
+
+  async function compare(signal?: AbortSignal): Promise<MirrorKey[]> {
+    const [ours, at] = [copyState(state), height];
+    const theirs = await readLists(queries, provider, { atOrAbove: at, height: at, signal });
+    // Lists of another height differ for good reasons; they can replace what we have, and show nothing.
+    if (!theirs.steady || theirs.height !== at) return inTurn(() => build(height, signal));
+    const drifted = differences(ours, theirs.state);
+    counts.comparisons += 1;
+    counts.drift += drifted.length;
+    if (drifted.length === 0) return refreshEscrow(ours, theirs.state);
+    log.error("the mirror was not as the chain has it, and is built anew", {
+      height: at,
+      drifted: drifted.slice(0, 10),
+    });
+    return [...drifted, ...(await inTurn(() => build(height, signal)))];
+  }
+
+  /** Money moves without events. What a block has changed meanwhile is newer and stays. */
+  function refreshEscrow(before: MirrorState, fresh: MirrorState): MirrorKey[] {
+    for (const [key, deployment] of fresh.deployments) {
+      if (state.deployments.get(key) === before.deployments.get(key)) state.deployments.set(key, deployment);
+    }
+    for (const [key, lease] of fresh.leases) {
+      if (state.leases.get(key) === before.leases.get(key)) state.leases.set(key, lease);
+    }
+    return [];
+  }
+
+  return {
+    build: (atOrAbove, signal) => inTurn(() => build(atOrAbove, signal)),
+    apply: (block, head) => inTurn(() => apply(block, head)),
+    compare,
+    counts,
+    get ready() {
+      return ready;
+    },
+    get height() {
+      return height;
+    },
+    orders: () => state.orders.values(),
+    bids: () => state.bids.values(),
+    leases: () => state.leases.values(),
+    order: (id) => state.orders.get(formatOrderId(id)),
+    bid: (id) => state.bids.get(formatBidId(id)),
+    lease: (id) => state.leases.get(formatBidId(id)),
+    deployment: (id) => state.deployments.get(formatDeploymentId(id)),
+  };
+}
+
+/** How something ended is not in the lists of what lives. */
+function keepEnded(from: MirrorState, to: MirrorState): void {
+  for (const [key, bid] of from.bids) if (!isLive(bid) && !to.bids.has(key)) to.bids.set(key, bid);
+  for (const [key, lease] of from.leases) if (!isLive(lease) && !to.leases.has(key)) to.leases.set(key, lease);
+}

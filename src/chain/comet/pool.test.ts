@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
+import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
+import { realClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Fields, Log } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { createPool, type Pool } from "./pool.ts";
+
+interface Stage {
+  readonly chain: EventChain;
+  readonly proxies: FaultProxy[];
+  readonly pool: Pool;
+}
+
+async function stage(t: TestContext, nodes: number): Promise<Stage> {
+  const chain = await startEventChain(t);
+  for (let made = 0; made < 10; made += 1) await chain.block();
+  const proxies = await Promise.all(Array.from({ length: nodes }, () => startFaultProxy(t, () => chain.node.rpcUrl)));
+  const pool = openPool(
+    t,
+    proxies.map(({ url }) => url),
+  );
+  await pool.open();
+  return { chain, proxies, pool };
+}
+
+const name = (_: unknown, node: string) => node;
+
+/** Waits for the rejection and gives it. */
+async function failureOf(work: Promise<unknown>): Promise<ProviderError> {
+  const thrown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(thrown instanceof ProviderError, String(thrown));
+  return thrown;
+}
+
+test("a call that one node fails is answered by the next, which is used from then on", async (t) => {
+  const { proxies, pool } = await stage(t, 3);
+  const [first] = proxies as [FaultProxy];
+  assert.equal((await pool.call("health", {}, name)).endpoint, first.url);
+  first.fault = () => "cut";
+  const { endpoint } = await pool.call("health", {}, name);
+  assert.notEqual(endpoint, first.url);
+  assert.equal(pool.switches, 1);
+  first.fault = () => undefined;
+  assert.equal((await pool.call("health", {}, name)).endpoint, endpoint, "and stays in use");
+  assert.equal(pool.members[0]?.counts.failures, 1);
+});
+
+test("an answer that cannot be read counts as a failure of its node", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const read = (_: unknown, node: string) => {
+    if (node !== proxies[0]?.url) return node;
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: node, method: "health", reason: "it is odd" });
+  };
+  assert.equal((await pool.call("health", {}, read)).endpoint, proxies[1]?.url);
+  assert.equal(pool.members[0]?.counts.failures, 1);
+});
+
+test("what a node refuses is not asked of others, unless they might grant it", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  first.fault = () => "error";
+  assert.equal((await failureOf(pool.call("tx", {}, name))).code, "AKP_CHAIN_CALL_REFUSED");
+  const { endpoint } = await pool.call("block_results", { height: "3" }, name, { askOthersWhenRefused: true });
+  assert.equal(endpoint, second.url);
+  assert.equal(pool.members[0]?.condition, "good", "a refusal is an answer");
+});
+
+test("a node that fails again and again is left alone for a while", async (t) => {
+  const { proxies, pool } = await stage(t, 1);
+  const [only] = proxies as [FaultProxy];
+  let calls = 0;
+  only.fault = () => {
+    calls += 1;
+    return "html";
+  };
+  for (let tried = 0; tried < 10; tried += 1) await failureOf(pool.call("health", {}, name));
+  assert.equal(calls, limits.rpcBreakerFailures);
+  assert.equal(pool.members[0]?.condition, "down");
+  const refused = await failureOf(pool.call("health", {}, name));
+  assert.equal(refused.code, "AKP_CHAIN_NO_ENDPOINT");
+  assert.match(refused.message, /is down \(.*an HTML page/);
+});
+
+test("a read at or above a height is answered only by a node that has reached it", async (t) => {
+  const { chain, proxies, pool } = await stage(t, 2);
+  const [behind, ahead] = proxies as [FaultProxy, FaultProxy];
+  behind.lag = 2n;
+  await pool.probe();
+  assert.equal((await pool.call("health", {}, name)).endpoint, behind.url, "two blocks are nothing for other reads");
+  const strict = await pool.call("health", {}, name, { atOrAbove: chain.node.height });
+  assert.equal(strict.endpoint, ahead.url);
+  assert.equal(strict.nodeHeight, chain.node.height);
+  const beyond = await failureOf(pool.call("health", {}, name, { atOrAbove: chain.node.height + 1n }));
+  assert.match(beyond.message, /at height 10, and 11 is asked for/);
+  await chain.block();
+  assert.equal((await pool.call("health", {}, name, { atOrAbove: 11n })).endpoint, ahead.url);
+});
+
+test("without a chain's id given, that of the first node that answers counts, and others are told apart", async (t) => {
+  const ours = await startEventChain(t, { chainId: "ours-1" });
+  const theirs = await startEventChain(t, { chainId: "theirs-1" });
+  await ours.block();
+  await theirs.block();
+  const dead = "http://127.0.0.1:1";
+  const pool = openPool(t, [dead, ours.node.rpcUrl, theirs.node.rpcUrl]);
+  await pool.open();
+  assert.equal(pool.chainId, "ours-1");
+  assert.deepEqual(
+    pool.members.map(({ condition }) => condition),
+    ["unknown", "good", "other chain"],
+  );
+});
+
+test("a pool of nothing but nodes of another chain does not open, and says which chain they are of", async (t) => {
+  const theirs = await startEventChain(t, { chainId: "theirs-1" });
+  await theirs.block();
+  const lines: [string, Fields | undefined][] = [];
+  const log: Log = {
+    debug: () => undefined,
+    info: () => undefined,
+    error: (message, fields) => void lines.push([message, fields]),
+    with: () => log,
+  };
+  const endpoints = [{ url: theirs.node.rpcUrl }];
+  const pool = createPool({ endpoints, chainId: "ours-1", clock: realClock, random: createSeededRandom(1), log });
+  t.after(() => pool.close());
+  const { code, message } = await failureOf(pool.open());
+  assert.equal(code, "AKP_CHAIN_WRONG_ID");
+  assert.match(message, /belongs to the chain theirs-1, not to ours-1/);
+  assert.deepEqual(
+    lines.map(([text]) => text),
+    ["a node is not used"],
+  );
+});
+
+test("a pool without a node that answers says why", async (t) => {
+  const pool = openPool(t, ["http://127.0.0.1:1"]);
+  const { code, message, advice } = await failureOf(pool.open());
+  assert.equal(code, "AKP_CHAIN_UNREACHABLE");
+  assert.match(message, /ECONNREFUSED/);
+  assert.match(advice, /--node/);
+});
+
+test("two nodes that differ only in what their names leave out are told apart", async (t) => {
+  const { chain } = await stage(t, 1);
+  const url = chain.node.rpcUrl;
+  const pool = openPool(t, [`${url}/?key=1`, `${url}/?key=2`]);
+  assert.deepEqual(
+    pool.members.map(({ name }) => name),
+    [`${url}/…`, `${url}/… (2)`],
+  );
+});

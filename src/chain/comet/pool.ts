@@ -1,0 +1,243 @@
+/**
+ * Several nodes of one chain as if they were one that never fails. A call goes to the node that did well last, and on
+ * to the others when that one fails: reads may be repeated, and a transaction has one hash however often it is sent.
+ */
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { jitter, type Random } from "../../runtime/random.ts";
+import { type CallLimits, createEndpoint, type Endpoint, type EndpointOptions } from "./endpoint.ts";
+import { type Condition, createMember, type Member, type MemberState, type Params, type Reading } from "./member.ts";
+
+export interface PoolOptions {
+  readonly endpoints: readonly EndpointOptions[];
+  /** Without one, the chain is that of the first node in the list that answers. */
+  readonly chainId?: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface CallOptions extends CallLimits {
+  /** The answering node must have told just now that it is at this height or above. For what must not be stale. */
+  readonly atOrAbove?: bigint | undefined;
+  /** What one node refuses another may grant, for instance a block that the first has thrown away. */
+  readonly askOthersWhenRefused?: boolean;
+  /** Only this node, for what must come from one. */
+  readonly endpoint?: string | undefined;
+}
+
+export interface Answer<T> {
+  readonly result: T;
+  /** Name of the node that gave it. */
+  readonly endpoint: string;
+  /** The height that this node had reached when it was asked, at least. */
+  readonly nodeHeight: bigint;
+}
+
+export interface Pool {
+  /** Asks every node how it is and learns the chain's id; throws when none can be used. */
+  open(signal?: AbortSignal): Promise<void>;
+  /** Known once the pool is open. */
+  readonly chainId: string;
+  /** What `read` makes of the result; when it throws, the answer counts as a failure of that node. */
+  call<T>(
+    method: string,
+    params: Params,
+    read: (result: unknown, node: string) => T,
+    options?: CallOptions,
+  ): Promise<Answer<T>>;
+  /** The head as the node in use sees it. */
+  head(bounds?: CallLimits): Promise<Reading>;
+  /** The node in use shows no new block: another one is to be used, if there is one. */
+  standsStill(bounds?: CallLimits): Promise<void>;
+  /** Asks every node how it is. */
+  probe(bounds?: CallLimits): Promise<void>;
+  /** Keeps asking until the signal. */
+  run(signal: AbortSignal): Promise<void>;
+  /** The node in use. */
+  readonly preferred: Endpoint;
+  readonly members: readonly MemberState[];
+  /** How often another node took over. */
+  readonly switches: number;
+  close(): void;
+}
+
+export function createPool({ endpoints, chainId: wantedId, clock, random, log }: PoolOptions): Pool {
+  let chainId = wantedId;
+  const members = distinctEndpoints(endpoints, clock).map((endpoint) =>
+    createMember(endpoint, () => chainId, { clock, random }),
+  );
+  const told = new Map<Member, Condition>();
+  let [preferred] = members as [Member, ...Member[]];
+  let switches = 0;
+
+  function prefer(member: Member): void {
+    if (member === preferred) return;
+    log.info("another node is used from now on", { from: preferred.endpoint.name, to: member.endpoint.name });
+    preferred = member;
+    switches += 1;
+  }
+
+  /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
+  function* candidates(only: string | undefined): IterableIterator<Member> {
+    const inOrder = [...members].sort((a, b) => rank(a) - rank(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
+    for (const member of inOrder) {
+      if (only !== undefined && member.endpoint.name !== only) continue;
+      if (["behind", "catching up", "other chain"].includes(member.condition)) continue;
+      if (member.admit()) yield member;
+    }
+  }
+
+  /** One that just failed comes after those that did not, and the one in use before all. */
+  function rank(member: Member): number {
+    if (member.failures > 0) return 2;
+    return member === preferred ? 0 : 1;
+  }
+
+  async function ask<T>(what: string, work: (member: Member) => Promise<T>, options: CallOptions): Promise<Answer<T>> {
+    const failures: unknown[] = [];
+    for (const member of candidates(options.endpoint)) {
+      try {
+        const nodeHeight = await verify(member, options);
+        const result = await work(member);
+        if (options.endpoint === undefined) prefer(member);
+        return { result, endpoint: member.endpoint.name, nodeHeight };
+      } catch (thrown) {
+        if (!(thrown instanceof ProviderError)) throw thrown;
+        if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && !options.askOthersWhenRefused) throw thrown;
+        failures.push(thrown);
+      }
+    }
+    throw nobody(what, failures, options.endpoint);
+  }
+
+  /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
+  async function verify(member: Member, { atOrAbove, ...bounds }: CallOptions): Promise<bigint> {
+    const { endpoint, reading } = member;
+    const isFresh = reading !== undefined && clock.monotonicMs() - reading.atMs <= limits.rpcReadingMs;
+    const knows = atOrAbove === undefined ? reading !== undefined : isFresh && reading.height >= atOrAbove;
+    const { chainId: found, height } = knows && reading ? reading : await member.read(bounds);
+    chainId ??= found;
+    if (found !== chainId) throw ofOtherChain(member);
+    if (atOrAbove !== undefined && height < atOrAbove) {
+      const reason = `it is at height ${height}, and ${atOrAbove} is asked for`;
+      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: endpoint.name, reason });
+    }
+    return height;
+  }
+
+  /** The one failure as it is, several of them together, or why nobody was asked at all. */
+  function nobody(what: string, failures: readonly unknown[], only: string | undefined): ProviderError {
+    const [first, ...others] = failures;
+    if (first instanceof ProviderError && others.length === 0 && members.length === 1) return first;
+    const strangers = members.filter(({ condition }) => condition === "other chain");
+    if (strangers.length === members.length && strangers[0]) return ofOtherChain(strangers[0]);
+    const idle = members
+      .map(({ state }) => state)
+      .filter(({ name }) => only === undefined || name === only)
+      .map(({ name, condition, trouble }) => `${name} is ${condition}${trouble ? ` (${trouble})` : ""}`);
+    const reasons = failures.length > 0 ? failures.map(reasonOf) : idle;
+    return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: reasons.join("; "), failures });
+  }
+
+  function ofOtherChain({ endpoint, reading }: Member): ProviderError {
+    const details = { endpoint: endpoint.name, found: reading?.chainId ?? "", wanted: chainId ?? "" };
+    return new ProviderError("AKP_CHAIN_WRONG_ID", details);
+  }
+
+  async function probe(bounds: CallLimits = {}): Promise<void> {
+    const asked = members.filter((member) => member.admit());
+    const answers = await Promise.allSettled(
+      asked.map((member) => member.read({ timeoutMs: limits.rpcProbeMs, ...bounds })),
+    );
+    bounds.signal?.throwIfAborted();
+    if (chainId === undefined) chainId = members.find(({ reading }) => reading)?.reading?.chainId;
+    const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
+    judgeLag(present.filter(({ reading }) => reading?.chainId === chainId));
+    for (const member of members) tell(member);
+  }
+
+  /** Only readings of the same moment can be compared. */
+  function judgeLag(present: readonly Member[]): void {
+    const heights = present.map(({ reading }) => reading?.height ?? 0n);
+    const best = heights.reduce((a, b) => (a > b ? a : b), 0n);
+    for (const [index, member] of present.entries()) member.lag = best - (heights[index] ?? 0n);
+  }
+
+  function tell(member: Member): void {
+    const { name, condition, trouble } = member.state;
+    if (told.get(member) === condition) return;
+    told.set(member, condition);
+    const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
+    if (condition === "good") log.info("a node can be used", fields);
+    else log.error("a node is not used", fields);
+  }
+
+  return {
+    async open(signal) {
+      await probe({ signal });
+      await ask("status", async () => undefined, { signal });
+    },
+    get chainId() {
+      if (chainId === undefined) throw nobody("which chain this is", [], undefined);
+      return chainId;
+    },
+    call(method, params, read, options = {}) {
+      const work = (member: Member) =>
+        member.call(method, params, (result) => read(result, member.endpoint.name), options);
+      return ask(method, work, options);
+    },
+    async head(bounds = {}) {
+      const { result } = await ask("status", (member) => member.read(bounds), {
+        ...bounds,
+        askOthersWhenRefused: true,
+      });
+      return result;
+    },
+    async standsStill(bounds) {
+      const still = preferred;
+      await probe(bounds);
+      const others = members.filter((member) => member !== still && member.condition === "good");
+      const [next] = others.sort((a, b) => Number((b.reading?.height ?? 0n) - (a.reading?.height ?? 0n)));
+      if (next) prefer(next);
+    },
+    probe,
+    async run(signal) {
+      while (!signal.aborted) {
+        await sleep(clock, jitter(random, limits.rpcProbeMs), signal).catch(unlessAborted(signal));
+        if (!signal.aborted) await probe({ signal }).catch(unlessAborted(signal));
+      }
+    },
+    get preferred() {
+      return preferred.endpoint;
+    },
+    get members() {
+      return members.map(({ state }) => state);
+    },
+    get switches() {
+      return switches;
+    },
+    close() {
+      for (const { endpoint } of members) endpoint.close();
+    },
+  };
+}
+
+function distinctEndpoints(endpoints: readonly EndpointOptions[], clock: Clock): Endpoint[] {
+  const names = new Set<string>();
+  return endpoints.map((options, index) => {
+    const plain = createEndpoint(options, clock);
+    const endpoint = names.has(plain.name) ? createEndpoint(options, clock, ` (${index + 1})`) : plain;
+    names.add(endpoint.name);
+    return endpoint;
+  });
+}
+
+/** The end that was asked for is no failure. */
+export function unlessAborted(signal: AbortSignal): (thrown: unknown) => void {
+  return (thrown) => {
+    if (!signal.aborted) throw thrown;
+  };
+}

@@ -1,0 +1,96 @@
+/** A gRPC query by its path and protobuf bytes, asked over RPC. */
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import type { Answer, CallOptions, Pool } from "../pool.ts";
+import { isRecord } from "../rpc-answer.ts";
+import { readHeight } from "../wire-text.ts";
+
+export interface QueryOptions extends Omit<CallOptions, "askOthersWhenRefused"> {
+  /** The state after this block; nodes keep some of the last ones. Without it, the newest state. */
+  readonly height?: bigint | undefined;
+  /** Of a list, how many entries to ask for at once. */
+  readonly pageEntries?: number;
+}
+
+/** What the chain said, and the height of the state in which that was so. */
+export interface At<T> {
+  readonly value: T;
+  readonly height: bigint;
+  readonly endpoint: string;
+}
+
+export interface Query<Request, Value> {
+  readonly path: string;
+  encode(request: Request): Uint8Array;
+  decode(answer: Uint8Array): Value;
+}
+
+/** The SDK's own errors; the first is what a gRPC NotFound turns into on the way through ABCI. */
+const sdkCodes = { keyNotFound: 22, invalidHeight: 26, notFound: 38, invalidRequest: 18 };
+
+interface Response {
+  readonly code: number;
+  readonly codespace: string;
+  readonly log: string;
+  readonly value: Uint8Array;
+  readonly height: bigint;
+}
+
+/** Undefined when the chain says that there is no such thing; throws when it says anything else but yes. */
+export async function ask<Request, Value>(
+  pool: Pool,
+  query: Query<Request, Value>,
+  request: Request,
+  options: QueryOptions = {},
+): Promise<At<Value | undefined>> {
+  const { path } = query;
+  const { result, endpoint, nodeHeight } = await send(pool, path, query.encode(request), options);
+  const { code, codespace, log } = result;
+  if (code === 0) return { value: decode(query, result.value, endpoint), height: result.height, endpoint };
+  // A refusal carries no height, but the node had reached this one.
+  if (codespace === "sdk" && code === sdkCodes.keyNotFound) return { value: undefined, height: nodeHeight, endpoint };
+  throw new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason: log, endpoint });
+}
+
+/** Whether a query failed because the node does not keep the state of the height that was asked for. */
+export function isStateGone(thrown: unknown): boolean {
+  if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) return false;
+  const { codespace, code, reason } = thrown.details;
+  if (codespace !== "sdk") return false;
+  if (code === sdkCodes.notFound || code === sdkCodes.invalidHeight) return true;
+  return code === sdkCodes.invalidRequest && /height/.test(String(reason));
+}
+
+function send(pool: Pool, path: string, bytes: Uint8Array, options: QueryOptions): Promise<Answer<Response>> {
+  const { height, pageEntries: _, ...call } = options;
+  const data = Buffer.from(bytes).toString("hex");
+  const params = { path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
+  const floor = options.atOrAbove ?? 0n;
+  return pool.call("abci_query", params, (result, node) => readResponse(node, path, result, floor), call);
+}
+
+function readResponse(endpoint: string, path: string, result: unknown, floor: bigint): Response {
+  const method = `abci_query ${path}`;
+  try {
+    const response = isRecord(result) ? result["response"] : undefined;
+    if (!isRecord(response)) throw new TypeError("it holds no response");
+    const { code = 0, codespace = "", log = "", value } = response;
+    if (typeof code !== "number") throw new TypeError("its code is no number");
+    const height = readHeight(response["height"] ?? "0");
+    // Behind one name there may be several nodes, and another one than told us its height may have answered.
+    if (code === 0 && height < floor) throw new TypeError(`it is of height ${height}, below ${floor}`);
+    const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
+    return { code, codespace: String(codespace), log: String(log), value: bytes, height };
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
+  }
+}
+
+function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, endpoint: string): Value {
+  try {
+    return query.decode(bytes);
+  } catch (thrown) {
+    const details = { endpoint, method: `abci_query ${query.path}`, reason: reasonOf(thrown) };
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details, { cause: thrown });
+  }
+}

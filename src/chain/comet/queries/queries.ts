@@ -1,0 +1,112 @@
+/** Everything that we ask the chain, by name. A single thing that is not there is undefined, at the height of the answer. */
+import type { AuditedProvider, CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { Params as DeploymentParams, Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { Address } from "../../../market/address.ts";
+import type { Coin } from "../../../market/coin.ts";
+import type { BidId, DeploymentId, GroupId, LeaseId, OrderId } from "../../../market/ids.ts";
+import type { MarketParams } from "../../codec/reclamation.ts";
+import type {
+  Account,
+  Bid,
+  BidState,
+  Deployment,
+  EscrowAccount,
+  EscrowPayment,
+  Group,
+  Lease,
+  LeaseState,
+  Order,
+  OrderState,
+} from "../../records.ts";
+import type { Pool } from "../pool.ts";
+import { type At, ask, type Query, type QueryOptions } from "./abci-query.ts";
+import {
+  accountQuery,
+  auditedAttributesQuery,
+  auditorAttributesQuery,
+  balanceQuery,
+  balancesQuery,
+  type CertificateFilter,
+  certificatesQuery,
+  providerQuery,
+} from "./account-queries.ts";
+import {
+  type DeploymentFilter,
+  deploymentParamsQuery,
+  deploymentQuery,
+  deploymentsQuery,
+  type EscrowFilter,
+  escrowAccountsQuery,
+  escrowPaymentsQuery,
+  groupQuery,
+} from "./deployment-queries.ts";
+import {
+  bidQuery,
+  bidsQuery,
+  leaseQuery,
+  leasesQuery,
+  type MarketFilter,
+  marketParamsQuery,
+  orderQuery,
+  ordersQuery,
+} from "./market-queries.ts";
+import { type Listed, type ListQuery, list } from "./paged-list.ts";
+
+type One<Request, Value> = (request: Request, options?: QueryOptions) => Promise<At<Value | undefined>>;
+type Many<Filter, Value> = (filter: Filter, options?: QueryOptions) => Promise<Listed<Value>>;
+
+export interface Queries {
+  readonly account: One<Address, Account>;
+  readonly balance: One<{ address: Address; denom: string }, Coin>;
+  readonly balances: Many<Address, Coin>;
+  readonly provider: One<Address, Provider>;
+  readonly auditedAttributes: Many<Address, AuditedProvider>;
+  readonly auditorAttributes: One<{ auditor: Address; owner: Address }, readonly AuditedProvider[]>;
+  readonly certificates: Many<CertificateFilter, CertificateResponse>;
+  readonly deployment: One<DeploymentId, Deployment>;
+  readonly deployments: Many<DeploymentFilter, Deployment>;
+  readonly group: One<GroupId, Group>;
+  readonly deploymentParams: One<undefined, DeploymentParams>;
+  readonly order: One<OrderId, Order>;
+  readonly orders: Many<MarketFilter<OrderState>, Order>;
+  readonly bid: One<BidId, Bid>;
+  readonly bids: Many<MarketFilter<BidState>, Bid>;
+  readonly lease: One<LeaseId, Lease>;
+  readonly leases: Many<MarketFilter<LeaseState>, Lease>;
+  readonly marketParams: One<undefined, MarketParams>;
+  readonly escrowAccounts: Many<EscrowFilter, EscrowAccount>;
+  readonly escrowPayments: Many<EscrowFilter, EscrowPayment>;
+}
+
+export function createQueries(pool: Pool): Queries {
+  const one =
+    <Request, Value>(query: Query<Request, Value>): One<Request, Value> =>
+    (request, options) =>
+      ask(pool, query, request, options);
+  const many =
+    <Filter, Value>(query: ListQuery<Filter, Value>): Many<Filter, Value> =>
+    (filter, options) =>
+      list(pool, query, filter, options);
+  return {
+    account: one(accountQuery),
+    balance: one(balanceQuery),
+    balances: many(balancesQuery),
+    provider: one(providerQuery),
+    auditedAttributes: many(auditedAttributesQuery),
+    auditorAttributes: one(auditorAttributesQuery),
+    certificates: many(certificatesQuery),
+    deployment: one(deploymentQuery),
+    deployments: many(deploymentsQuery),
+    group: one(groupQuery),
+    deploymentParams: one(deploymentParamsQuery),
+    order: one(orderQuery),
+    orders: many(ordersQuery),
+    bid: one(bidQuery),
+    bids: many(bidsQuery),
+    lease: one(leaseQuery),
+    leases: many(leasesQuery),
+    marketParams: one(marketParamsQuery),
+    escrowAccounts: many(escrowAccountsQuery),
+    escrowPayments: many(escrowPaymentsQuery),
+  };
+}

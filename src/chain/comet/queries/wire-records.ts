@@ -1,0 +1,143 @@
+/** From what the codecs decode to our records. What the chain would never write is a fault of the node. */
+import type {
+  Types_Account as WireAccount,
+  Types_Payment as WirePayment,
+} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { GroupSpec, type Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { Coin as WireCoin, DecCoin as WireDecCoin } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { type Coin, coinOf, type DecCoin, decCoinOf } from "../../../market/coin.ts";
+import { parseDecimal } from "../../../market/decimal.ts";
+import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
+import type { Order as WireOrder } from "../../codec/reclamation.ts";
+import type {
+  Bid,
+  BidState,
+  Deployment,
+  DeploymentState,
+  EscrowAccount,
+  EscrowPayment,
+  EscrowState,
+  Group,
+  GroupState,
+  Lease,
+  LeaseState,
+  Order,
+  OrderState,
+} from "../../records.ts";
+import { readBidId, readDeploymentId, readGroupId, readInt64, readOrderId, strange } from "./wire-ids.ts";
+
+const orderStates = ["open", "active", "closed"] as const satisfies OrderState[];
+const bidStates = ["open", "active", "lost", "closed"] as const satisfies BidState[];
+const leaseStates = ["active", "insufficient_funds", "closed", "reclaiming"] as const satisfies LeaseState[];
+const deploymentStates = ["active", "closed"] as const satisfies DeploymentState[];
+const groupStates = ["open", "paused", "insufficient_funds", "closed"] as const satisfies GroupState[];
+const escrowStates = ["open", "closed", "overdrawn"] as const satisfies EscrowState[];
+
+/** States are numbered from 1; 0 means that none was set. */
+function readState<State extends string>(states: readonly State[], number: number, what: string): State {
+  const state = states[number - 1];
+  if (state === undefined) throw strange(`the state ${number} of ${what}`);
+  return state;
+}
+
+export function readOrder(wire: WireOrder | undefined): Order {
+  if (!wire) throw strange("an answer without an order");
+  return {
+    id: readOrderId(wire.id),
+    state: readState(orderStates, wire.state, "an order"),
+    spec: wire.spec ?? GroupSpec.fromPartial({}),
+    createdAt: readInt64(wire.createdAt),
+    reclamationWindowNs: wire.reclamation?.minWindowNs,
+  };
+}
+
+export function readBid({ bid, escrowAccount }: QueryBidResponse): Bid {
+  if (!bid) throw strange("an answer without a bid");
+  return {
+    id: readBidId(bid.id),
+    state: readState(bidStates, bid.state, "a bid"),
+    price: readPrice(bid.price),
+    createdAt: readInt64(bid.createdAt),
+    offer: bid.resourcesOffer,
+    reclamationWindowNs: bid.reclamationWindowNs,
+    escrow: escrowAccount && readEscrowAccount(escrowAccount),
+  };
+}
+
+export function readLease({ lease, escrowPayment }: QueryLeaseResponse): Lease {
+  if (!lease) throw strange("an answer without a lease");
+  return {
+    id: readBidId(lease.id),
+    state: readState(leaseStates, lease.state, "a lease"),
+    price: readPrice(lease.price),
+    createdAt: readInt64(lease.createdAt),
+    closedOn: readInt64(lease.closedOn),
+    reason: lease.reason,
+    reclamation: lease.reclamation,
+    payment: escrowPayment && readEscrowPayment(escrowPayment),
+  };
+}
+
+export function readDeployment({ deployment, groups, escrowAccount }: QueryDeploymentResponse): Deployment {
+  if (!deployment) throw strange("an answer without a deployment");
+  return {
+    id: readDeploymentId(deployment.id),
+    state: readState(deploymentStates, deployment.state, "a deployment"),
+    hash: deployment.hash,
+    createdAt: readInt64(deployment.createdAt),
+    reclamationWindowNs: deployment.reclamation?.minWindowNs,
+    groups: groups.map(readGroup),
+    escrow: escrowAccount && readEscrowAccount(escrowAccount),
+  };
+}
+
+export function readGroup(wire: WireGroup | undefined): Group {
+  if (!wire) throw strange("an answer without a group");
+  return {
+    id: readGroupId(wire.id),
+    state: readState(groupStates, wire.state, "a group"),
+    spec: wire.groupSpec ?? GroupSpec.fromPartial({}),
+    createdAt: readInt64(wire.createdAt),
+  };
+}
+
+const scopes = ["deployment", "bid"] as const;
+
+function accountKey(id: { scope: number; xid: string } | undefined): string {
+  return `${readState(scopes, id?.scope ?? 0, "an escrow account's scope")}/${id?.xid ?? ""}`;
+}
+
+export function readEscrowAccount({ id, state }: WireAccount): EscrowAccount {
+  if (!state) throw strange("an escrow account without a state");
+  return {
+    key: accountKey(id),
+    owner: state.owner,
+    state: readState(escrowStates, state.state, "an escrow account"),
+    settledAt: readInt64(state.settledAt),
+    funds: state.funds.map(({ denom, amount }) => ({ denom, amount: parseDecimal(amount || "0") })),
+    transferred: state.transferred.map(readPrice),
+  };
+}
+
+export function readEscrowPayment({ id, state }: WirePayment): EscrowPayment {
+  if (!state) throw strange("an escrow payment without a state");
+  return {
+    key: `${accountKey(id?.aid)}/${id?.xid ?? ""}`,
+    owner: state.owner,
+    state: readState(escrowStates, state.state, "an escrow payment"),
+    rate: readPrice(state.rate),
+    balance: readPrice(state.balance),
+    unsettled: readPrice(state.unsettled),
+    withdrawn: readCoin(state.withdrawn),
+  };
+}
+
+function readPrice(wire: WireDecCoin | undefined): DecCoin {
+  if (!wire) throw strange("an amount that is missing");
+  return decCoinOf(parseDecimal(wire.amount || "0"), wire.denom);
+}
+
+export function readCoin(wire: WireCoin | undefined): Coin {
+  if (!wire || !/^\d+$/.test(wire.amount)) throw strange("an amount that is no whole number");
+  return coinOf(BigInt(wire.amount), wire.denom);
+}

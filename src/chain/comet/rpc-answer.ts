@@ -1,0 +1,53 @@
+/** What a node answered, taken apart: a result, a refusal, or something that is no answer of a node at all. */
+import { ProviderError } from "../../runtime/errors.ts";
+
+export interface Question {
+  readonly endpoint: string;
+  readonly method: string;
+  readonly id: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** So much of a strange answer is shown: enough to recognise a proxy's error page. */
+const shownChars = 80;
+
+/** The result of a JSON-RPC call; throws what else it may be. */
+export function readAnswer(question: Question, { status, body }: HttpAnswer): unknown {
+  const { endpoint, method, id } = question;
+  const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason });
+  const answer = parse(body);
+  if (answer === undefined) throw strange(describe(status, body));
+  const { error, result } = answer;
+  if (isRecord(error)) {
+    const reason = String(error["data"] ?? error["message"] ?? "no reason given");
+    throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { endpoint, method, reason, rpcCode: error["code"] });
+  }
+  if (answer["id"] !== id) throw strange(`it is the answer to call ${JSON.stringify(answer["id"])} instead of ${id}`);
+  if (result === undefined) throw strange(`it holds neither a result nor an error (HTTP ${status})`);
+  return result;
+}
+
+function parse(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isRecord(value) && "jsonrpc" in value ? value : undefined;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined;
+    throw thrown;
+  }
+}
+
+function describe(status: number, body: string): string {
+  const text = body.trim();
+  if (text === "") return `nothing (HTTP ${status})`;
+  const kind = text.startsWith("<") ? "an HTML page" : text.startsWith("{") ? "JSON that is cut off or none" : "a text";
+  return `${kind} (HTTP ${status}, ${body.length} characters) that begins ${JSON.stringify(text.slice(0, shownChars))}`;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { startEventChain } from "../../../test/event-chain.ts";
+import { eventually } from "../../../test/eventually.ts";
+import { startFaultProxy } from "../../../test/fault-proxy.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { createEndpoint } from "./endpoint.ts";
+import { createWakeup } from "./wakeup.ts";
+
+/** Real sockets, and time that the test moves. */
+async function stage(t: TestContext) {
+  const chain = await startEventChain(t);
+  await chain.block();
+  const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
+  const clock = createVirtualClock();
+  const endpoint = createEndpoint({ url: proxy.url }, clock);
+  let woken = 0;
+  const wake = () => {
+    woken += 1;
+  };
+  const parts = { endpoint: () => endpoint, wake, clock, random: createSeededRandom(1), log: silentLog };
+  const wakeup = createWakeup(parts);
+  const stopping = new AbortController();
+  const ended = wakeup.run(stopping.signal);
+  t.after(async () => {
+    stopping.abort();
+    await ended;
+    endpoint.close();
+  });
+  await eventually("the subscription", () => wakeup.subscribed);
+  return { chain, proxy, clock, wakeup, wakes: () => woken };
+}
+
+test("every new block wakes, and so does the beginning of a subscription", async (t) => {
+  const { chain, wakes } = await stage(t);
+  assert.equal(wakes(), 1);
+  await chain.block();
+  await eventually("the block", () => wakes() === 2);
+});
+
+test("a connection over which nothing comes any more is noticed and made anew", async (t) => {
+  const { chain, proxy, clock, wakeup, wakes } = await stage(t);
+  proxy.muteSockets();
+  await chain.block();
+  await clock.advance(limits.rpcWakePingMs);
+  assert.equal(wakeup.counts.halfOpen, 0, "it is asked first");
+  await clock.advance(limits.rpcWakePingMs);
+  await eventually("the end of it", () => wakeup.counts.halfOpen === 1 && !wakeup.subscribed);
+  const before = wakes();
+  await eventually("a new connection", async () => {
+    await clock.advance(limits.rpcWakeReconnectFirstMs);
+    return wakeup.counts.connections === 2 && wakes() > before;
+  });
+});
+
+test("a healthy connection without blocks is kept", async (t) => {
+  const { clock, wakeup } = await stage(t);
+  for (let beat = 1; beat < 5; beat += 1) {
+    await eventually("the answer to a ping", () => wakeup.counts.pongs === beat);
+    await clock.advance(limits.rpcWakePingMs);
+  }
+  assert.deepEqual([wakeup.counts.connections, wakeup.counts.halfOpen, wakeup.subscribed], [1, 0, true]);
+});

@@ -1,0 +1,110 @@
+/** Things on the chain as the rest of the program sees them: our ids and exact money, the chain's own names of states. */
+import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import type { Address } from "../market/address.ts";
+import type { Coin, DecCoin } from "../market/coin.ts";
+import type { Decimal } from "../market/decimal.ts";
+import type { BidId, DeploymentId, GroupId, LeaseId, OrderId } from "../market/ids.ts";
+
+export type OrderState = "open" | "active" | "closed";
+export type BidState = "open" | "active" | "lost" | "closed";
+export type LeaseState = "active" | "insufficient_funds" | "closed" | "reclaiming";
+export type DeploymentState = "active" | "closed";
+export type GroupState = "open" | "paused" | "insufficient_funds" | "closed";
+export type EscrowState = "open" | "closed" | "overdrawn";
+
+export interface Order {
+  readonly id: OrderId;
+  readonly state: OrderState;
+  readonly spec: GroupSpec;
+  readonly createdAt: bigint;
+  /** How long before a reclamation the tenant wants to be told; undefined where reclaiming is not agreed on. */
+  readonly reclamationWindowNs: bigint | undefined;
+}
+
+export interface Bid {
+  readonly id: BidId;
+  readonly state: BidState;
+  readonly price: DecCoin;
+  readonly createdAt: bigint;
+  readonly offer: readonly ResourceOffer[];
+  readonly reclamationWindowNs: bigint | undefined;
+  /** The deposit on the bid. */
+  readonly escrow: EscrowAccount | undefined;
+}
+
+export interface Lease {
+  readonly id: LeaseId;
+  readonly state: LeaseState;
+  readonly price: DecCoin;
+  readonly createdAt: bigint;
+  /** Height; 0 while it runs. */
+  readonly closedOn: bigint;
+  /** The chain's number for why it was closed; 0 while it runs. */
+  readonly reason: number;
+  readonly reclamation: Reclamation | undefined;
+  readonly payment: EscrowPayment | undefined;
+}
+
+export interface Reclamation {
+  readonly windowNs: bigint;
+  /** Height; 0 until it has started. */
+  readonly startedAt: bigint;
+  /** Seconds since the epoch; 0 until it has started. */
+  readonly deadline: bigint;
+  readonly reason: number;
+}
+
+export interface Deployment {
+  readonly id: DeploymentId;
+  readonly state: DeploymentState;
+  /** Of the manifest. */
+  readonly hash: Uint8Array;
+  readonly createdAt: bigint;
+  readonly reclamationWindowNs: bigint | undefined;
+  readonly groups: readonly Group[];
+  /** What its leases are paid from. */
+  readonly escrow: EscrowAccount | undefined;
+}
+
+export interface Group {
+  readonly id: GroupId;
+  readonly state: GroupState;
+  readonly spec: GroupSpec;
+  readonly createdAt: bigint;
+}
+
+/** An amount that is below zero where an account is overdrawn. */
+export interface SignedDecCoin {
+  readonly denom: string;
+  readonly amount: Decimal;
+}
+
+export interface EscrowAccount {
+  /** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
+  readonly key: string;
+  readonly owner: string;
+  readonly state: EscrowState;
+  /** Height up to which its payments are settled. */
+  readonly settledAt: bigint;
+  readonly funds: readonly SignedDecCoin[];
+  readonly transferred: readonly DecCoin[];
+}
+
+export interface EscrowPayment {
+  /** "deployment/owner/dseq/gseq/oseq/provider". */
+  readonly key: string;
+  readonly owner: string;
+  readonly state: EscrowState;
+  /** Per block. */
+  readonly rate: DecCoin;
+  readonly balance: DecCoin;
+  readonly unsettled: DecCoin;
+  readonly withdrawn: Coin;
+}
+
+export interface Account {
+  readonly address: Address;
+  readonly number: bigint;
+  readonly sequence: bigint;
+}

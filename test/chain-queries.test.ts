@@ -1,0 +1,217 @@
+/** Queries against an embedded node with the whole market, and against what a real node answered. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import type { Query } from "../src/chain/comet/queries/abci-query.ts";
+import { auditedAttributesQuery, certificatesQuery } from "../src/chain/comet/queries/account-queries.ts";
+import {
+  deploymentsQuery,
+  escrowAccountsQuery,
+  escrowPaymentsQuery,
+} from "../src/chain/comet/queries/deployment-queries.ts";
+import { bidsQuery, leasesQuery, marketParamsQuery, ordersQuery } from "../src/chain/comet/queries/market-queries.ts";
+import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import { wireFields } from "../src/chain/embedded/wire.ts";
+import { amountOf } from "../src/market/coin.ts";
+import { showDecimal } from "../src/market/decimal.ts";
+import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
+import { openPool } from "./event-chain.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
+import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "./market-chain.ts";
+import { createBid, createDeployment, createLease, hash } from "./market-messages.ts";
+import { person } from "./market-stage.ts";
+import { readJsonVector, vectorTest } from "./vectors.ts";
+
+const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });
+const order = (dseq: bigint): OrderId => ({ ...deployment(dseq), gseq: 1, oseq: 1 });
+const bid = (dseq: bigint): BidId => ({ ...order(dseq), provider: providerAddress, bseq: 0 });
+
+const recordedLists: readonly [string, Query<never, { readonly items: readonly unknown[] }>][] = [
+  ["akash.market.v1beta5.Query.Orders", ordersQuery],
+  ["akash.market.v1beta5.Query.Bids", bidsQuery],
+  ["akash.market.v1beta5.Query.Leases", leasesQuery],
+  ["akash.deployment.v1beta4.Query.Deployments", deploymentsQuery],
+  ["akash.escrow.v1.Query.Accounts", escrowAccountsQuery],
+  ["akash.escrow.v1.Query.Payments", escrowPaymentsQuery],
+  ["akash.cert.v1.Query.Certificates", certificatesQuery],
+  ["akash.audit.v1.Query.AllProvidersAttributes", auditedAttributesQuery],
+];
+
+for (const [name, query] of recordedLists) {
+  vectorTest(`the real node's list ${name} is read whole`, () => {
+    const { response } = readJsonVector<{ response: { value: string | null } }>(`chain/queries/${name}.json`);
+    const bytes = Buffer.from(response.value ?? "", "base64");
+    const { items } = query.decode(bytes);
+    // What is listed is the first field of every one of these answers.
+    assert.equal(items.length, [...wireFields(bytes)].filter(({ number }) => number === 1).length);
+  });
+}
+
+vectorTest("the real node's market parameters are read with what reclamation added", () => {
+  const { response } = readJsonVector<{ response: { value: string } }>(
+    "chain/queries/akash.market.v1beta5.Query.Params.json",
+  );
+  const params = marketParamsQuery.decode(Buffer.from(response.value, "base64"));
+  assert.equal(params.orderMaxBids, 20);
+  assert.equal(params.minReclamationWindowNs, 3_600_000_000_000n);
+});
+
+test("single things are read with ids and money of ours, and what is not there is undefined at a height", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  await act(tenantKey, createDeployment({ id: deployment(2n ** 63n + 5n) }));
+  const { dseq } = deployment(2n ** 63n + 5n);
+  await act(providerKey, createBid(bid(dseq)));
+
+  const found = await queries.order(order(dseq), { atOrAbove: node.height });
+  assert.deepEqual([found.value?.id, found.value?.state, found.height], [order(dseq), "open", node.height]);
+  const ours = await queries.bid(bid(dseq));
+  assert.equal(showDecimal(ours.value?.price.amount ?? { atto: 0n }), "25.1605");
+  assert.equal(ours.value?.escrow?.key, `bid/${tenantAddress}/${dseq}/1/1/${providerAddress}`);
+  await act(tenantKey, createLease(bid(dseq)));
+  const lease = await queries.lease(bid(dseq));
+  assert.deepEqual([lease.value?.state, lease.value?.payment?.state], ["active", "open"]);
+  const paid = await queries.deployment(deployment(dseq));
+  assert.deepEqual(Buffer.from(paid.value?.hash ?? []), Buffer.from(hash));
+  assert.equal(paid.value?.groups[0]?.state, "open");
+  assert.deepEqual(
+    paid.value?.escrow?.funds.map(({ amount }) => showDecimal(amount)),
+    ["5000000"],
+  );
+  assert.equal((await queries.group({ ...deployment(dseq), gseq: 1 })).value?.spec.name, "lab");
+
+  const absent = [
+    await queries.order(order(99n)),
+    await queries.bid(bid(99n)),
+    await queries.lease(bid(99n)),
+    await queries.deployment(deployment(99n)),
+    await queries.account(person(77)),
+    await queries.provider(person(77)),
+    await queries.auditorAttributes({ auditor: person(77), owner: providerAddress }),
+  ];
+  for (const { value, height } of absent) assert.deepEqual([value, height > 0n], [undefined, true]);
+  assert.deepEqual((await queries.auditedAttributes(person(77))).items, []);
+});
+
+test("accounts, balances, providers, certificates and parameters are read", async (t) => {
+  const { node } = await startMarketChain(t);
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  const account = await queries.account(providerAddress);
+  assert.deepEqual([account.value?.address, account.value?.sequence], [providerAddress, 1n]);
+  const { items } = await queries.balances(tenantAddress);
+  assert.equal(amountOf(items, "uact"), 10n ** 13n);
+  assert.equal((await queries.balance({ address: tenantAddress, denom: "uakt" })).value?.amount, 10n ** 13n);
+  assert.equal((await queries.provider(providerAddress)).value?.hostUri, "https://provider.test:8443");
+  assert.deepEqual((await queries.certificates({ owner: tenantAddress })).items, []);
+  assert.equal((await queries.marketParams(undefined)).value?.orderMaxBids, 20);
+  assert.ok((await queries.deploymentParams(undefined)).value);
+});
+
+test("a query that the chain refuses is told with its code", async (t) => {
+  const { node } = await startMarketChain(t);
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  await assert.rejects(
+    queries.orders({ state: "nonsense" as "open" }),
+    (thrown) => ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED") && /\(sdk 18\)/.test(thrown.message),
+  );
+});
+
+test("a list in pages is whole, whatever the size of a page, and all of one height while no block comes", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  const ids = Array.from({ length: 23 }, (_, index) => deployment(BigInt(index + 1)));
+  await act(tenantKey, ...ids.map((id) => createDeployment({ id })));
+  await act(providerKey, ...ids.map(({ dseq }) => createBid(bid(dseq))));
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  for (const pageEntries of [1, 2, 5, 22, 23, 24]) {
+    const orders = await queries.orders({ state: "open" }, { pageEntries });
+    assert.deepEqual(
+      orders.items.map(({ id }) => id.dseq),
+      ids.map(({ dseq }) => dseq),
+      `pages of ${pageEntries}`,
+    );
+    assert.deepEqual([orders.steady, orders.height], [true, node.height]);
+    const bids = await queries.bids({ provider: providerAddress, state: "open" }, { pageEntries });
+    assert.equal(bids.items.length, 23, `pages of ${pageEntries}`);
+    const deployments = await queries.deployments({ state: "active" }, { pageEntries });
+    assert.equal(deployments.items.length, 23, `pages of ${pageEntries}`);
+    const accounts = await queries.escrowAccounts({ state: "open" }, { pageEntries });
+    assert.equal(accounts.items.length, 46, `pages of ${pageEntries}`);
+  }
+});
+
+test("a list during which a block comes is read on, and says that it is not of one height", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  const ids = Array.from({ length: 9 }, (_, index) => deployment(BigInt(index + 1)));
+  await act(tenantKey, ...ids.map((id) => createDeployment({ id })));
+  const proxy = await startFaultProxy(t, () => node.rpcUrl);
+  const pool = openPool(t, [proxy.url]);
+  await pool.open();
+  const before = node.height;
+  let asked = 0;
+  proxy.fault = (method) => {
+    if (method === "abci_query") asked += 1;
+    if (asked === 2) node.step();
+    return undefined;
+  };
+  const { items, steady, height } = await createQueries(pool).orders({ state: "open" }, { pageEntries: 4 });
+  assert.equal(items.length, 9);
+  assert.deepEqual([steady, height], [false, before]);
+});
+
+test("a list is begun anew at another node when the first fails half-way", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  await act(tenantKey, ...[1n, 2n, 3n, 4n, 5n].map((dseq) => createDeployment({ id: deployment(dseq) })));
+  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => node.rpcUrl)));
+  const pool = openPool(
+    t,
+    proxies.map(({ url }) => url),
+  );
+  await pool.open();
+  let asked = 0;
+  const [first] = proxies;
+  assert.ok(first);
+  first.fault = () => {
+    asked += 1;
+    return asked >= 2 ? "cut" : undefined;
+  };
+  const { items, endpoint } = await createQueries(pool).orders({ state: "open" }, { pageEntries: 2 });
+  assert.equal(items.length, 5);
+  assert.equal(endpoint, proxies[1]?.url);
+});
+
+test("a list whose pages lead to themselves is given up", async (t) => {
+  const page = QueryOrdersResponse.fromPartial({ pagination: { nextKey: Buffer.from("again") } });
+  const value = Buffer.from(QueryOrdersResponse.encode(page).finish()).toString("base64");
+  const status = {
+    node_info: { network: "loop-1" },
+    sync_info: { latest_block_height: "5", latest_block_time: "2026-01-01T00:00:00Z", earliest_block_height: "1" },
+  };
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { id, method } = JSON.parse(body);
+    const result = method === "status" ? status : { response: { code: 0, value, height: "5" } };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const pool = openPool(t, [`http://127.0.0.1:${(server.address() as AddressInfo).port}`]);
+  await pool.open();
+  await assert.rejects(createQueries(pool).orders({}), (thrown) => ProviderError.is(thrown, "AKP_CHAIN_LIST_ENDLESS"));
+});

@@ -1,0 +1,172 @@
+/** Nodes and wires that go wrong between the chain and the follower. What is handed over is still the chain's own list. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { follow, openPool, startEventChain } from "./event-chain.ts";
+import { eventually } from "./eventually.ts";
+import { chaos, startFaultProxy } from "./fault-proxy.ts";
+import { createOwner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+test("calls that are cut, cut off, garbled, refused or answered with a web page cost no event", async () => {
+  for (let seed = 1; seed <= runs(2, 60); seed += 1) {
+    await using owner = createOwner();
+    const random = createSeededRandom(seed);
+    const chain = await startEventChain(owner, { perBlock: 2 });
+    const proxies = await Promise.all([1, 2].map(() => startFaultProxy(owner, () => chain.node.rpcUrl)));
+    for (const proxy of proxies) {
+      proxy.fault = chaos(random, 0.2, ["cut", "cut off", "html", "error", "wrong id"]);
+    }
+    const pool = openPool(
+      owner,
+      proxies.map(({ url }) => url),
+      chain.node.chainId,
+    );
+    const following = await follow(owner, pool);
+    for (let made = 0; made < 20; made += 1) await chain.block(1 + random.int(3));
+    await eventually(`seed ${seed}`, () => following.follower.height === chain.node.height, 30_000);
+    assert.deepEqual(following.seen, chain.app.told, `seed ${seed}`);
+    assert.deepEqual(following.gaps, [], `seed ${seed}`);
+  }
+});
+
+/** Two ways to the same node, and the follower on one of them. */
+async function twoNodes(t: TestContext, blockMs: number) {
+  const chain = await startEventChain(t, { perBlock: 1, blockMs });
+  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  const pool = openPool(
+    t,
+    proxies.map(({ url }) => url),
+  );
+  await pool.open();
+  const following = await follow(t, pool);
+  // Until it has measured the block time it looks seldom.
+  const hurry = chain.node.onBlock(() => following.follower.wake());
+  await eventually("a measured block time", () => following.follower.height >= 2n);
+  hurry();
+  const inUse = proxies.find(({ url }) => url === pool.preferred.url.origin);
+  assert.ok(inUse);
+  return { chain, pool, inUse, ...following };
+}
+
+test("a node that takes calls and never answers is left within three block times", async (t) => {
+  const blockMs = 1_000;
+  const { chain, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
+  const before = follower.height;
+  const sinceMs = performance.now();
+  inUse.fault = () => "hang";
+  await eventually("the next block", () => follower.height > before);
+  const tookMs = performance.now() - sinceMs;
+  assert.ok(tookMs < 3 * blockMs, `it took ${tookMs} ms`);
+  assert.notEqual(pool.preferred.url.origin, inUse.url);
+  assert.deepEqual(seen, chain.app.told.slice(0, seen.length));
+});
+
+test("a node whose height stands still for three block times is exchanged for one that goes on", async (t) => {
+  const blockMs = 200;
+  const { chain, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
+  const frozenAt = chain.node.height;
+  inUse.frozenAt = frozenAt;
+  const sinceMs = performance.now();
+  await eventually("the next block", () => follower.height > frozenAt);
+  const tookMs = performance.now() - sinceMs;
+  assert.ok(tookMs < 10 * blockMs, `it took ${tookMs} ms`);
+  assert.ok(follower.counts.standStills > 0);
+  assert.notEqual(pool.preferred.url.origin, inUse.url);
+  assert.deepEqual(seen, chain.app.told.slice(0, seen.length));
+});
+
+test("a node three blocks behind is not used, and one that catches up is used again", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const [slow, good] = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  assert.ok(slow && good);
+  for (let made = 0; made < 10; made += 1) await chain.block();
+  slow.lag = 3n;
+  const pool = openPool(t, [slow.url, good.url]);
+  await pool.open();
+  assert.deepEqual(
+    pool.members.map(({ condition, lag }) => [condition, lag]),
+    [
+      ["behind", 3n],
+      ["good", 0n],
+    ],
+  );
+  const following = await follow(t, pool);
+  await eventually("the head", () => following.follower.height === 10n);
+  assert.equal(slow.passed.get("block_results"), undefined);
+  assert.deepEqual(following.seen, chain.app.told);
+  slow.lag = 2n;
+  await pool.probe();
+  assert.equal(pool.members[0]?.condition, "good");
+});
+
+test("a node of another chain is never used", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const other = await startEventChain(t, { perBlock: 5, chainId: "other-1" });
+  for (let made = 0; made < 5; made += 1) await chain.block();
+  for (let made = 0; made < 50; made += 1) await other.block();
+  const proxy = await startFaultProxy(t, () => other.node.rpcUrl);
+  const pool = openPool(t, [proxy.url, chain.node.rpcUrl], "events-1");
+  await pool.open();
+  const following = await follow(t, pool);
+  await eventually("the head", () => following.follower.height === 5n);
+  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual([...proxy.passed.keys()], ["status"]);
+  assert.equal(pool.members[0]?.condition, "other chain");
+  assert.match(pool.members[0]?.trouble ?? "", /other-1/);
+});
+
+test("a block of 5,000 events comes whole", async (t) => {
+  const chain = await startEventChain(t);
+  await chain.block(1, 5_000, 1);
+  const pool = openPool(t, [chain.node.rpcUrl]);
+  await pool.open();
+  const following = await follow(t, pool);
+  await eventually("the block", () => following.follower.height === 1n);
+  assert.equal(following.seen.length, 5_002);
+  assert.deepEqual(following.seen, chain.app.told);
+});
+
+test("a node that cannot give a block's results is passed over for that, and nothing is called lost", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const [poor, good] = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  assert.ok(poor && good);
+  poor.fault = (method) => (method === "block_results" ? "error" : undefined);
+  for (let made = 0; made < 10; made += 1) await chain.block();
+  const pool = openPool(t, [poor.url, good.url]);
+  await pool.open();
+  const following = await follow(t, pool);
+  await eventually("the head", () => following.follower.height === 10n);
+  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.gaps, []);
+});
+
+test("results that the only node refuses for a while are waited for", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
+  let refusals = 0;
+  proxy.fault = (method) => {
+    if (method !== "block_results" || refusals >= 3) return undefined;
+    refusals += 1;
+    return "error";
+  };
+  for (let made = 0; made < 3; made += 1) await chain.block();
+  const pool = openPool(t, [proxy.url]);
+  await pool.open();
+  const following = await follow(t, pool);
+  await eventually("the head", () => following.follower.height === 3n);
+  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.gaps, []);
+  assert.ok(following.follower.counts.retries > 0);
+});
+
+test("blocks that no node has any more are told as a gap, and the rest is followed", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1, keepBlocks: 10 });
+  for (let made = 0; made < 50; made += 1) await chain.block();
+  const pool = openPool(t, [chain.node.rpcUrl]);
+  await pool.open();
+  const following = await follow(t, pool);
+  await eventually("the head", () => following.follower.height === 50n);
+  assert.deepEqual(following.gaps, [{ from: 1n, to: 40n }]);
+  assert.deepEqual(following.seen, chain.app.told.slice(40));
+});

@@ -1,0 +1,243 @@
+/** The mirror against an embedded node with the whole market. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Step } from "../src/chain/chain.ts";
+import { type CometChain, createCometChain } from "../src/chain/comet/comet-chain.ts";
+import { openJournal } from "../src/journal/open.ts";
+import { type BidId, type DeploymentId, formatBidId, formatOrderId, type OrderId } from "../src/market/ids.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { createLifecycle } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
+import { temporaryFolder } from "./folder.ts";
+import {
+  type MarketChain,
+  providerAddress,
+  providerKey,
+  rivalAddress,
+  rivalKey,
+  startMarketChain,
+  tenantAddress,
+  tenantKey,
+} from "./market-chain.ts";
+import {
+  closeBid,
+  closeDeployment,
+  createBid,
+  createDeployment,
+  createLease,
+  updateDeployment,
+} from "./market-messages.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+interface Watched {
+  readonly chain: CometChain;
+  readonly steps: readonly Step[];
+  stop(): Promise<void>;
+}
+
+interface WatchOptions {
+  readonly dir?: string;
+  readonly url?: string;
+}
+
+async function watch(t: Owner, market: MarketChain, options: WatchOptions = {}): Promise<Watched> {
+  const { dir = temporaryFolder(t), url = market.node.rpcUrl } = options;
+  const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
+  const chain = createCometChain({
+    endpoints: [{ url }],
+    provider: providerAddress,
+    journal,
+    clock: realClock,
+    random: createSeededRandom(1),
+    log: silentLog,
+  });
+  const steps: Step[] = [];
+  chain.onStep((step) => void steps.push(step));
+  const stopping = new AbortController();
+  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
+  const ended = lifecycle.run(stopping.signal);
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await ended;
+    await journal.close();
+  }
+  t.after(stop);
+  await Promise.race([ended, eventually("the mirror", () => chain.mirror.ready)]);
+  return { chain, steps, stop };
+}
+
+const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });
+const order = (dseq: bigint): OrderId => ({ ...deployment(dseq), gseq: 1, oseq: 1 });
+const bid = (dseq: bigint, provider = providerAddress): BidId => ({ ...order(dseq), provider, bseq: 0 });
+
+async function upToDate({ chain }: Watched, { node }: MarketChain): Promise<void> {
+  await eventually("the newest block", () => chain.height === node.height && chain.mirror.height === node.height);
+}
+
+test("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
+  const market = await startMarketChain(t);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  const watched = await watch(t, market);
+  const { mirror } = watched.chain;
+  assert.deepEqual(
+    [...mirror.orders()].map(({ id }) => id),
+    [order(1n)],
+    "what was there before is listed",
+  );
+
+  await market.act(tenantKey, createDeployment({ id: deployment(2n) }), createDeployment({ id: deployment(3n) }));
+  await market.act(providerKey, createBid(bid(1n)), createBid(bid(2n)), createBid(bid(3n)));
+  await market.act(rivalKey, createBid(bid(2n, rivalAddress)));
+  await upToDate(watched, market);
+  assert.equal([...mirror.orders()].length, 3);
+  assert.equal(mirror.order(order(2n))?.spec.name, "lab");
+  assert.deepEqual(
+    [1n, 2n, 3n].map((dseq) => mirror.bid(bid(dseq))?.state),
+    ["open", "open", "open"],
+  );
+  assert.equal(mirror.bid(bid(2n, rivalAddress)), undefined, "a rival's bid does not concern us");
+
+  await market.act(tenantKey, createLease(bid(1n)));
+  await market.act(tenantKey, createLease(bid(2n, rivalAddress)));
+  await upToDate(watched, market);
+  assert.deepEqual(
+    [...mirror.orders()].map(({ id }) => id),
+    [order(3n)],
+  );
+  assert.deepEqual(
+    [1n, 2n, 3n].map((dseq) => mirror.bid(bid(dseq))?.state),
+    ["active", "lost", "open"],
+  );
+  assert.deepEqual(
+    [...mirror.leases()].map(({ id, state }) => [formatBidId(id), state]),
+    [[formatBidId(bid(1n)), "active"]],
+  );
+  assert.equal(mirror.deployment(deployment(1n))?.escrow?.state, "open");
+
+  const hash = new Uint8Array(32).fill(9);
+  await market.act(tenantKey, updateDeployment(hash, deployment(1n)));
+  await upToDate(watched, market);
+  assert.deepEqual(Buffer.from(mirror.deployment(deployment(1n))?.hash ?? []), Buffer.from(hash));
+
+  await market.act(providerKey, closeBid(bid(3n)));
+  await market.act(tenantKey, closeDeployment(deployment(1n)));
+  await upToDate(watched, market);
+  assert.equal(mirror.bid(bid(3n))?.state, "closed");
+  assert.equal(mirror.lease(bid(1n))?.state, "closed");
+  assert.equal(mirror.deployment(deployment(1n)), undefined);
+  const keys = watched.steps.flatMap(({ changed }) => changed.map(({ kind, key }) => `${kind} ${key}`));
+  assert.ok(keys.includes(`order ${formatOrderId(order(3n))}`));
+  assert.ok(keys.includes(`lease ${formatBidId(bid(1n))}`));
+
+  assert.deepEqual(await watched.chain.compareMirror(), []);
+  assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 });
+});
+
+test("a block with more new orders than are asked for one by one is taken from the list", async (t) => {
+  const market = await startMarketChain(t);
+  const watched = await watch(t, market);
+  const ids = Array.from({ length: 60 }, (_, index) => deployment(BigInt(index + 1)));
+  await market.act(tenantKey, ...ids.map((id) => createDeployment({ id })));
+  await market.act(providerKey, ...ids.map(({ dseq }) => createBid(bid(dseq))));
+  await market.act(tenantKey, ...ids.slice(0, 50).map(({ dseq }) => createLease(bid(dseq))));
+  await upToDate(watched, market);
+  const { mirror } = watched.chain;
+  assert.equal([...mirror.orders()].length, 10);
+  assert.equal([...mirror.leases()].length, 50);
+  assert.equal([...mirror.bids()].filter(({ state }) => state === "active").length, 50);
+  assert.equal(mirror.deployment(deployment(50n))?.state, "active");
+});
+
+test("what closed while we were away is no longer in the mirror after a start", async (t) => {
+  const market = await startMarketChain(t);
+  const dir = temporaryFolder(t);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }), createDeployment({ id: deployment(2n) }));
+  await market.act(providerKey, createBid(bid(1n)));
+  await market.act(tenantKey, createLease(bid(1n)));
+  const before = await watch(t, market, { dir });
+  assert.equal(before.chain.mirror.lease(bid(1n))?.state, "active");
+  await upToDate(before, market);
+  await before.stop();
+  await market.act(tenantKey, closeDeployment(deployment(1n)), closeDeployment(deployment(2n)));
+  const after = await watch(t, market, { dir });
+  await upToDate(after, market);
+  assert.deepEqual([...after.chain.mirror.leases()], []);
+  assert.deepEqual([...after.chain.mirror.orders()], []);
+  const replayed = after.steps.flatMap(({ changed }) => changed.map(({ kind, key }) => `${kind} ${key}`));
+  assert.ok(replayed.includes(`lease ${formatBidId(bid(1n))}`), "and the close is told");
+  assert.equal((await after.chain.queries.lease(bid(1n))).value?.state, "closed", "the chain has the proof");
+});
+
+test("an event that a node hides shows up as drift when the mirror is compared, and is put right", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { url: proxy.url });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("EventOrder", "Event") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n)), undefined);
+  const drifted = await watched.chain.compareMirror();
+  assert.deepEqual(drifted[0], { kind: "order", key: formatOrderId(order(1n)) });
+  assert.equal(watched.chain.counts.mirror.drift, 1);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+});
+
+test("after a block with an event that cannot be read, the mirror is built from the lists", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { url: proxy.url });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.equal(watched.chain.counts.follower.malformedEvents, 1);
+  assert.equal(watched.chain.counts.mirror.builds, 2);
+});
+
+test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { url: proxy.url });
+  await upToDate(watched, market);
+  proxy.fault = () => "cut";
+  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  for (let made = 0; made < 100; made += 1) market.node.step();
+  proxy.fault = () => undefined;
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.equal(watched.chain.counts.mirror.builds, 2);
+  assert.equal(proxy.passed.get("block_results"), Number(market.node.height - 3n), "but every block was read");
+});
+
+test("whatever happens on the market, mirror and chain agree", async () => {
+  for (let seed = 1; seed <= runs(2, 40); seed += 1) {
+    await using owner = createOwner();
+    const random = createSeededRandom(seed);
+    const market = await startMarketChain(owner);
+    const watched = await watch(owner, market);
+    let created = 0n;
+    for (let turn = 0; turn < 60; turn += 1) {
+      const dseq = BigInt(1 + random.int(Number(created) + 1));
+      const bidder = random.int(2) === 0 ? providerAddress : rivalAddress;
+      const acts = [
+        () => market.act(tenantKey, createDeployment({ id: deployment(++created) })),
+        () => market.act(bidder === providerAddress ? providerKey : rivalKey, createBid(bid(dseq, bidder))),
+        () => market.act(tenantKey, createLease(bid(dseq, bidder))),
+        () => market.act(providerKey, closeBid(bid(dseq))),
+        () => market.act(tenantKey, closeDeployment(deployment(dseq))),
+        () => market.act(tenantKey, updateDeployment(new Uint8Array(32).fill(turn), deployment(dseq))),
+      ];
+      // Much of this the chain refuses, as it should.
+      await acts[random.int(acts.length)]?.().catch(() => undefined);
+    }
+    await upToDate(watched, market);
+    assert.deepEqual(await watched.chain.compareMirror(), [], `seed ${seed}`);
+    assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 }, `seed ${seed}`);
+  }
+});
