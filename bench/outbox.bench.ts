@@ -1,0 +1,191 @@
+/**
+ * How soon bids land: a node in another process makes a block a second; orders are created in one block, and a bid on each
+ * is filed as soon as that block is seen. Real signatures, at most 50 messages per transaction.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createWakeup } from "../src/chain/comet/wakeup.ts";
+import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+import { createCometBroadcaster } from "../src/chain/outbox/comet-broadcaster.ts";
+import { createOutbox, type Outbox } from "../src/chain/outbox/outbox.ts";
+import type { Settled } from "../src/chain/outbox/settlement.ts";
+import { transactionHash } from "../src/chain/tx/transaction.ts";
+import { openJournal } from "../src/journal/open.ts";
+import { parseAddress } from "../src/market/address.ts";
+import { parseDecCoins } from "../src/market/coin.ts";
+import { parseDecimal } from "../src/market/decimal.ts";
+import type { OrderId } from "../src/market/ids.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { signTransaction, type TestKey } from "../test/chain-signing.ts";
+import { eventually } from "../test/eventually.ts";
+import { closeDeployment, createDeployment } from "../test/market-messages.ts";
+import type { Message } from "../test/market-stage.ts";
+import { bidOn, chainId, providerKey, providerSigner, registration, tenantKey } from "../test/outbox-stage.ts";
+import { createOwner, type Owner } from "../test/owner.ts";
+import { report, round } from "./report.ts";
+
+interface Landing {
+  readonly orders: number;
+  readonly landed: number;
+  /** Blocks after the one that created the orders until the last bid was in. */
+  readonly blocks: number;
+  readonly seconds: number;
+  readonly transactions: number;
+}
+
+export async function bench(): Promise<void> {
+  const market = await openMarket();
+  const few = await land(market, 200);
+  const many = await land(market, 2_000);
+  const spoiled = await land(market, 200, true);
+  await market.owner[Symbol.asyncDispose]();
+  const rows = Object.entries({ few, many, spoiled }).map(([name, landing]) => ({ name, ...landing }));
+  report("outbox: bids on orders of one block, 1 s blocks, node in another process", rows, {
+    bench: "outbox",
+    orders: few.orders,
+    landed: few.landed,
+    blocks: few.blocks,
+    orders2: many.orders,
+    landed2: many.landed,
+    blocks2: many.blocks,
+    spoiledLanded: spoiled.landed,
+  });
+}
+
+interface Market {
+  readonly owner: Owner & AsyncDisposable;
+  readonly chain: Broadcaster;
+  readonly outbox: Outbox;
+  /** Runs before the next transaction of the outbox is broadcast. */
+  beforeBroadcast: (() => Promise<void>) | undefined;
+}
+
+async function openMarket(): Promise<Market> {
+  const owner = createOwner();
+  const url = await startNode(owner);
+  const deps = { clock: realClock, random: realRandom, log: silentLog };
+  const pool = createPool({ endpoints: [{ url }], ...deps });
+  owner.after(() => pool.close());
+  await pool.open();
+  const chain = createCometBroadcaster(pool);
+  const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
+  owner.after(() => rmSync(dir, { recursive: true }));
+  const { journal } = await openJournal({ dir, ...deps });
+  owner.after(() => journal.close());
+
+  let gate: Promise<void> | undefined;
+  const gated: Broadcaster = {
+    ...chain,
+    async broadcast(tx) {
+      gate ??= market.beforeBroadcast?.();
+      await gate;
+      return chain.broadcast(tx);
+    },
+  };
+  const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+  const outbox = createOutbox({ chainId, signer: providerSigner, chain: gated, journal, ...deps, settings });
+  const abort = new AbortController();
+  const running = outbox.run(abort.signal);
+  const wakeup = createWakeup({ endpoint: () => pool.preferred, wake: outbox.wake, ...deps });
+  const waking = wakeup.run(abort.signal);
+  owner.after(async () => {
+    abort.abort();
+    await Promise.all([running, waking]);
+  });
+  const market: Market = { owner, chain, outbox, beforeBroadcast: undefined };
+  await deliver(chain, providerKey, [[registration(providerKey.address)]]);
+  return market;
+}
+
+async function startNode(owner: Owner): Promise<string> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "outbox-node.ts")], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const closed = once(child, "close");
+  owner.after(async () => {
+    child.stdin.end();
+    await closed;
+  });
+  const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+  return line.trim();
+}
+
+let nextDseq = 1n;
+
+async function land(market: Market, count: number, spoil = false): Promise<Landing> {
+  const { chain, outbox } = market;
+  const orders = Array.from({ length: count }, (): OrderId => {
+    return { owner: parseAddress(tenantKey.address), dseq: nextDseq++, gseq: 1, oseq: 1 };
+  });
+  const groups = Array.from({ length: Math.ceil(count / 50) }, (_, group) => orders.slice(group * 50, group * 50 + 50));
+  const createdAt = await deliver(
+    chain,
+    tenantKey,
+    groups.map((group) => group.map((id) => createDeployment({ id }))),
+  );
+  if (spoil) {
+    market.beforeBroadcast = async () =>
+      void (await submit(chain, tenantKey, [closeDeployment(orders[17] as OrderId)]));
+  }
+  const before = outbox.counts.transactions;
+  const startedMs = performance.now();
+  const ids = await Promise.all(orders.map((order) => outbox.file(bidOn(order))));
+  const settled = await Promise.all(ids.map(outbox.wait));
+  const seconds = round((performance.now() - startedMs) / 1_000);
+  const landed = settled.filter(({ state }) => state === "done");
+  const blocks = Number(lastHeight(landed) - createdAt);
+  return { orders: count, landed: landed.length, blocks, seconds, transactions: outbox.counts.transactions - before };
+}
+
+function lastHeight(settled: readonly Settled[]): bigint {
+  return settled.map(({ result }) => BigInt(result.height ?? 0)).reduce((a, b) => (a > b ? a : b), 0n);
+}
+
+/** Transactions that must all be in one block; gives its height. Signed in advance, sent at the beginning of a block. */
+async function deliver(
+  chain: Broadcaster,
+  key: TestKey,
+  transactions: readonly (readonly Message[])[],
+): Promise<bigint> {
+  const signed: string[] = [];
+  const { height } = await chain.head();
+  await eventually("the next block", async () => (await chain.head()).height > height);
+  await Promise.all(transactions.map(async (messages) => signed.push(await submit(chain, key, messages))));
+  const heights = await Promise.all(
+    signed.map((hash) =>
+      eventually("the transaction is in a block", async () => {
+        const included = await chain.findTx(hash, 0n);
+        if (included && included.code !== 0) throw new Error(included.log);
+        return included?.height;
+      }),
+    ),
+  );
+  const [first = 0n] = heights;
+  if (heights.some((each) => each !== first)) throw new Error(`not in one block: ${[...new Set(heights)].join(", ")}`);
+  return first;
+}
+
+let stampTieNs = 0n;
+
+async function submit(chain: Broadcaster, key: TestKey, messages: readonly Message[]): Promise<string> {
+  const head = await chain.head();
+  const account = await chain.account(key.address, head.height);
+  const gas = 1_500_000 * messages.length;
+  const tx = signTransaction({
+    messages,
+    signers: [{ key, accountNumber: account?.number ?? 0n }],
+    chainId,
+    gas,
+    fee: [{ denom: "uakt", amount: `${gas}` }],
+    unorderedNs: head.timeNs + 60_000_000_000n + stampTieNs++,
+  });
+  const receipt = await chain.broadcast(tx);
+  if (receipt.kind === "refused") throw new Error(receipt.log);
+  return transactionHash(tx);
+}

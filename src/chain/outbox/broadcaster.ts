@@ -1,0 +1,50 @@
+/**
+ * What the outbox needs of the chain. Every call rejects when nobody answered; what became of it is unknown then. An
+ * answer comes from a node of the right chain, and where a height is given, from one that has reached it.
+ */
+export interface Broadcaster {
+  head(): Promise<Head>;
+  /** Undefined while the chain has never seen the address. */
+  account(address: string, atOrAbove: bigint): Promise<Account | undefined>;
+  simulate(tx: Uint8Array, atOrAbove: bigint): Promise<Simulation>;
+  broadcast(tx: Uint8Array): Promise<Receipt>;
+  /** Undefined only when a node that has every block up to the height knows no transaction with this hash. */
+  findTx(hash: string, atOrAbove: bigint): Promise<Included | undefined>;
+}
+
+export interface Head {
+  readonly height: bigint;
+  /** Time of that block. */
+  readonly timeNs: bigint;
+}
+
+export interface Account {
+  readonly number: bigint;
+  readonly sequence: bigint;
+}
+
+export type Simulation =
+  | { readonly kind: "ran"; readonly gasUsed: bigint }
+  /** The code is lost on the way of a simulation; its words are all there is. */
+  | { readonly kind: "refused"; readonly log: string };
+
+export type Receipt =
+  /** It waits in a pool, or the node has seen it before. That says nothing about its fate. */
+  { readonly kind: "taken" } | ({ readonly kind: "refused" } & Refusal);
+
+export interface Refusal {
+  readonly code: number;
+  readonly codespace: string;
+  readonly log: string;
+}
+
+/** A transaction in a block. */
+export interface Included extends Refusal {
+  readonly height: bigint;
+  readonly gasUsed: bigint;
+  /**
+   * Whether it got past the checks before its messages. If so its stamp or sequence is used up, and it has done all that
+   * it ever will. If not, the same bytes might still succeed in a later block.
+   */
+  readonly admitted: boolean;
+}

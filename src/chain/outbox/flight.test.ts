@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limits } from "../../runtime/limits.ts";
+import type { Included } from "./broadcaster.ts";
+import { type Flight, nextStep } from "./flight.ts";
+
+const sent = { hash: "AB", chainId: "c-1", sender: "akash1a", bytes: new Uint8Array(), subjects: ["order 1"] };
+const proof = BigInt(limits.outboxProofBlocks);
+const unordered = (more: Partial<Flight> = {}): Flight => ({ ...sent, stampNs: 1_000n, askedAt: 10n, ...more });
+const ordered = (more: Partial<Flight> = {}): Flight => ({
+  ...sent,
+  sequence: 7n,
+  timeoutHeight: 20n,
+  askedAt: 10n,
+  ...more,
+});
+const at = (height: bigint, timeNs = 0n) => ({ height, timeNs });
+const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUsed: 1n, admitted: true };
+const notAdmitted: Included = { ...included, code: 5, codespace: "sdk", log: "insufficient funds", admitted: false };
+
+test("what a block holds is settled, also when its stamp has passed long ago", () => {
+  assert.deepEqual(nextStep(unordered(), included, at(99n, 9_999n)), { kind: "settle", included });
+});
+
+test("one that no node has heard of yet is broadcast, and again after a while", () => {
+  const { askedAt, ...fresh } = unordered();
+  assert.equal(nextStep(fresh, undefined, at(10n)).kind, "broadcast");
+  assert.equal(nextStep(unordered(), undefined, at(11n)).kind, "wait");
+  assert.equal(nextStep(unordered(), undefined, at(10n + BigInt(limits.outboxRebroadcastBlocks))).kind, "broadcast");
+});
+
+test("a block whose time equals the stamp may still hold it; only a later one proves that none will", () => {
+  const flight = unordered();
+  assert.equal(nextStep(flight, undefined, at(11n, 1_000n)).kind, "wait");
+  assert.equal(flight.passedAt, undefined);
+  assert.equal(nextStep(flight, undefined, at(12n, 1_001n)).kind, "wait");
+  assert.equal(flight.passedAt, 12n);
+});
+
+test("it is dead when it was not found again so many blocks later, and not before", () => {
+  const flight = unordered();
+  for (let height = 12n; height < 12n + proof; height += 1n) {
+    assert.equal(nextStep(flight, undefined, at(height, 2_000n)).kind, "wait");
+  }
+  assert.equal(nextStep(flight, undefined, at(12n + proof, 2_000n)).kind, "refile");
+});
+
+test("a failure before its messages leaves it alive until its stamp has passed", () => {
+  const flight = unordered();
+  assert.equal(nextStep(flight, notAdmitted, at(11n)).kind, "wait");
+  assert.equal(nextStep(flight, notAdmitted, at(12n, 1_001n)).kind, "wait");
+  assert.equal(nextStep(flight, notAdmitted, at(12n + proof, 2_000n)).kind, "refile");
+});
+
+test("an ordered one is over when its height or its sequence has passed", () => {
+  const byHeight = ordered({ askedAt: 20n });
+  assert.equal(nextStep(byHeight, undefined, at(20n), 7n).kind, "wait");
+  assert.equal(byHeight.passedAt, undefined, "the block at its height may hold it");
+  nextStep(byHeight, undefined, at(21n), 7n);
+  assert.equal(nextStep(byHeight, undefined, at(21n + proof), 7n).kind, "refile");
+  const bySequence = ordered();
+  nextStep(bySequence, undefined, at(11n), 8n);
+  assert.equal(nextStep(bySequence, undefined, at(11n + proof), 8n).kind, "refile");
+});

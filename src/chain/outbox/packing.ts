@@ -1,0 +1,66 @@
+/** Which of the waiting intents travel together. Pure, so that its rules can be tested as rules. */
+import type { Intent } from "../../journal/intents.ts";
+
+export interface PackingRules {
+  readonly mostMessages: number;
+  readonly mostGas: bigint;
+  /** Transactions that may still be sent now. */
+  readonly room: number;
+  /** About what its message needs; 0 for one that nobody knows yet. */
+  gasOf(intent: Intent): bigint;
+  /** Whether the intent must travel alone. */
+  alone(intent: Intent): boolean;
+  /** Subjects of transactions that are under way. */
+  readonly busy: ReadonlySet<string>;
+}
+
+/** Groups of intents, the most urgent first; within one, by age, which is the order of their messages. */
+export function pack(waiting: readonly Intent[], rules: PackingRules): Intent[][] {
+  const open: Group[] = [];
+  const full: Group[] = [];
+  const groups = () => open.length + full.length;
+  for (const intent of firstOfEachSubject(waiting, rules.busy)) {
+    const most = rules.alone(intent) ? 1 : largestGroup(intent, rules.mostMessages);
+    const gas = rules.gasOf(intent);
+    let group = open.find((each) => each.intents.length < Math.min(each.most, most) && each.gas + gas <= rules.mostGas);
+    if (!group) {
+      if (groups() >= rules.room) continue;
+      group = { intents: [], gas: 0n, most };
+      open.push(group);
+    }
+    group.intents.push(intent);
+    group.gas += gas;
+    group.most = Math.min(group.most, most);
+    if (group.intents.length >= group.most) full.push(...open.splice(open.indexOf(group), 1));
+  }
+  return [...full, ...open].map(({ intents }) => intents.sort((a, b) => a.id - b.id));
+}
+
+interface Group {
+  readonly intents: Intent[];
+  gas: bigint;
+  most: number;
+}
+
+/** Each failure that named no message halves the company, until the guilty one stands alone. */
+export function largestGroup({ failures = 0 }: Pick<Intent, "failures">, mostMessages: number): number {
+  return Math.max(1, Math.floor(mostMessages / 2 ** failures));
+}
+
+/**
+ * What is about one order or lease happens in the order it was filed: a bid is not closed before it is made. So only the
+ * oldest about each subject is up, and it is as urgent as the most urgent that waits behind it.
+ */
+function firstOfEachSubject(waiting: readonly Intent[], busy: ReadonlySet<string>): Intent[] {
+  const first = new Map<string, Intent>();
+  const urgency = new Map<string, number>();
+  for (const intent of waiting) {
+    const { subject, priority } = intent;
+    if (busy.has(subject)) continue;
+    const known = first.get(subject);
+    if (!known || intent.id < known.id) first.set(subject, intent);
+    urgency.set(subject, Math.min(urgency.get(subject) ?? priority, priority));
+  }
+  const urgencyOf = ({ subject, priority }: Intent) => urgency.get(subject) ?? priority;
+  return [...first.values()].sort((a, b) => urgencyOf(a) - urgencyOf(b) || a.id - b.id);
+}

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { causeOf, fateOf } from "./verdict.ts";
+
+const logs: readonly [string, string][] = [
+  ["failed to execute message; message index: 3: order closed: bid not open", "message"],
+  // A deposit that cannot be paid is the message's own trouble, not the fee's.
+  [
+    "failed to execute message; message index: 0: spendable balance 5uakt is smaller than 9uakt: insufficient funds",
+    "message",
+  ],
+  ["spendable balance 5uakt is smaller than 5000uakt: insufficient funds: insufficient funds", "funds"],
+  ["fee-grant not found: not found", "funds"],
+  ["account sequence mismatch, expected 1, got 6: incorrect account sequence", "stale"],
+  ["failed to add unordered nonce: sender akash1a has already used timeout 5: invalid request", "stale"],
+  ["unordered transactions are not enabled: feature not supported", "unordered"],
+  ['errUnknownField "/cosmos.tx.v1beta1.TxBody": {TagNum: 4, WireType:"varint"}: tx parse error', "unordered"],
+  ["fee payer address: akash1a does not exist: unknown address", "account"],
+  ["something new", "unexplained"],
+];
+
+for (const [log, kind] of logs) {
+  test(`"${log.slice(0, 60)}" is read as ${kind}`, () => assert.equal(causeOf(log).kind, kind));
+}
+
+vectorTest("the real node's refusals are read for what they are", () => {
+  const recorded = readJsonVector<{ label: string; answer: { code: number; log?: string } }[]>("chain/refused.json");
+  const kinds = recorded.flatMap(({ label, answer }) => (answer.log ? [[label, causeOf(answer.log).kind]] : []));
+  assert.deepEqual(Object.fromEntries(kinds), {
+    "unordered, stamp in the past": "stale",
+    "unordered, stamp too far ahead": "stale",
+    "unordered with a sequence": "unexplained",
+    "ordered, sequence too high": "stale",
+    "ordered, sequence too low": "stale",
+    "fee too small": "price",
+    "gas too small": "gas",
+    "signed for another chain": "unexplained",
+    garbage: "unexplained",
+  });
+});
+
+test("a failed transaction is over only if it got as far as its messages", () => {
+  const failed = { height: 5n, gasUsed: 1n, codespace: "sdk", code: 5, log: "insufficient funds" };
+  assert.equal(fateOf({ ...failed, admitted: false }).kind, "undecided");
+  assert.equal(fateOf({ ...failed, admitted: true }).kind, "unexplained");
+  assert.equal(
+    fateOf({ ...failed, admitted: true, log: "out of gas in location: WriteFlat: out of gas" }).kind,
+    "out of gas",
+  );
+  const named = "failed to execute message; message index: 2: bid not open";
+  assert.deepEqual(fateOf({ ...failed, admitted: true, log: named }), { kind: "blamed", index: 2 });
+  assert.equal(fateOf({ ...failed, code: 0, log: "", admitted: true }).kind, "done");
+});

@@ -1,0 +1,72 @@
+/**
+ * An outbox in a process of its own, which files the work of a plan and is killed at a boundary. The chain lives in the
+ * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the boundary to die at.
+ */
+import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+import { createOutbox } from "../src/chain/outbox/outbox.ts";
+import { openJournal } from "../src/journal/open.ts";
+import type { OrderId } from "../src/market/ids.ts";
+import { createCountingBoundary } from "../src/runtime/boundary.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { sendSettings } from "./outbox-run.ts";
+import { chainId, providerSigner } from "./outbox-stage.ts";
+import { planOutbox, wishOf } from "./outbox-workload.ts";
+
+export interface ChildQuestion {
+  readonly id: number;
+  readonly method: keyof Broadcaster | "orders";
+  readonly args: readonly unknown[];
+}
+
+export interface ParentAnswer {
+  readonly id: number;
+  readonly value: unknown;
+}
+
+const [dir = "", seed = "0", crashAt = "0"] = process.argv.slice(2);
+const waiting = new Map<number, (value: never) => void>();
+let questions = 0;
+
+process.on("message", ({ id, value }: ParentAnswer) => {
+  waiting.get(id)?.(value as never);
+  waiting.delete(id);
+});
+
+function askParent<T>(method: ChildQuestion["method"], ...args: unknown[]): Promise<T> {
+  const id = questions++;
+  return new Promise<T>((resolve) => {
+    waiting.set(id, resolve);
+    process.send?.({ id, method, args } satisfies ChildQuestion);
+  });
+}
+
+const chain: Broadcaster = {
+  head: () => askParent("head"),
+  account: (...args) => askParent("account", ...args),
+  simulate: (...args) => askParent("simulate", ...args),
+  broadcast: (...args) => askParent("broadcast", ...args),
+  findTx: (...args) => askParent("findTx", ...args),
+};
+
+const boundary = createCountingBoundary(Number(crashAt), () => {
+  process.kill(process.pid, "SIGKILL");
+  // The signal arrives at once, but not before the next instruction.
+  for (;;);
+});
+const deps = { clock: realClock, log: silentLog, boundary };
+const { journal } = await openJournal({ dir, ...deps });
+const outbox = createOutbox({ chainId, signer: providerSigner, chain, journal, settings: sendSettings, ...deps });
+const abort = new AbortController();
+const running = outbox.run(abort.signal);
+const orders = await askParent<OrderId[]>("orders");
+const plan = planOutbox(Number(seed));
+const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(wishOf(plan, index, orders))));
+// The parent makes blocks all the time; look for them more often than by oneself.
+const looking = setInterval(outbox.wake, 20);
+await Promise.all(ids.map(outbox.wait));
+clearInterval(looking);
+abort.abort();
+await running;
+await journal.close();
+process.disconnect();

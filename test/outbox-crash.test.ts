@@ -1,0 +1,114 @@
+/** The program ends at every boundary of the outbox; what the next one makes of it must be as if nothing had happened. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
+import { temporaryFolder } from "./folder.ts";
+import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
+import { createOutboxStage } from "./outbox-stage.ts";
+import { checkEffects, doAct, type OutboxPlan, planOutbox } from "./outbox-workload.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+const seeds = Array.from({ length: runs(1, 20) }, (_, index) => index + 1);
+
+/** Both orders cross the same boundaries; the quick run takes fewer of the second. */
+const every = { unordered: 1, ordered: runs(4, 1) };
+
+for (const ordering of ["unordered", "ordered"] as const) {
+  test(`after a crash at any boundary every intent has one effect or none, ${ordering}`, async (t) => {
+    const folder = temporaryFolder(t);
+    let crashes = 0;
+    let boundaries = 0;
+    for (const seed of seeds) {
+      const plan = planOutbox(seed);
+      const whole = createCountingBoundary();
+      await runPlan(join(folder, `${seed}`), plan, ordering, whole);
+      boundaries += whole.crossings.length;
+      for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += every[ordering]) {
+        const boundary = createCountingBoundary(crashAt);
+        const what = `seed ${seed}, crash at ${crashAt}: ${whole.crossings[crashAt - 1]}`;
+        await runPlan(join(folder, `${seed}-${crashAt}`), plan, ordering, boundary).catch((thrown: unknown) => {
+          throw new Error(what, { cause: thrown });
+        });
+        assert.ok(boundary.crashed, what);
+        crashes += 1;
+      }
+    }
+    t.diagnostic(`${crashes} crashes at ${boundaries} boundaries, over ${seeds.length} seeds`);
+  });
+}
+
+/** The plan from beginning to end, with one crash on the way if the boundary has one. */
+async function runPlan(
+  dir: string,
+  plan: OutboxPlan,
+  ordering: "ordered" | "unordered",
+  boundary: CountingBoundary,
+): Promise<void> {
+  await using owner = createOwner();
+  const clock = createVirtualClock();
+  const stage = await createOutboxStage({ clock, genesis: { unordered: ordering === "unordered" } });
+  const orders = await stage.orders(plan.orders);
+  const coming: Mishap[] = [];
+  const faults = { ...noFaults(), mishap: () => coming.shift() };
+  const world = { clock, stage, faults };
+  let run = await begin(owner, world, dir, boundary);
+  for (const act of plan.acts) {
+    if (act.kind === "mishaps") coming.push(...act.list);
+    run = await survive(owner, world, dir, boundary, run, (on) => doAct(act, plan, orders, on));
+  }
+  run = await survive(owner, world, dir, boundary, run, untilSettled);
+  checkEffects(run.journal.read, stage, plan, orders);
+  run = await survive(owner, world, dir, boundary, run, ({ stop }) => stop());
+}
+
+type World = Parameters<typeof runOutbox>[1];
+
+async function begin(owner: Owner, world: World, dir: string, boundary: CountingBoundary): Promise<OutboxRun> {
+  try {
+    return await runOutbox(owner, world, { dir, boundary });
+  } catch (thrown) {
+    if (!isCrash(thrown)) throw thrown;
+    return runOutbox(owner, world, { dir });
+  }
+}
+
+/** Does the work; when the program ends on the way, does it again with the next one. */
+async function survive(
+  owner: Owner,
+  world: World,
+  dir: string,
+  boundary: CountingBoundary,
+  run: OutboxRun,
+  work: (on: OutboxRun) => Promise<void>,
+): Promise<OutboxRun> {
+  const crashedBefore = boundary.crashed;
+  try {
+    await work(run);
+  } catch (thrown) {
+    if (!isCrash(thrown)) throw thrown;
+  }
+  if (boundary.crashed === crashedBefore) return run;
+  await run.stop();
+  const next = await runOutbox(owner, world, { dir });
+  await work(next);
+  return next;
+}
+
+/** The crash itself, or a journal that died of it. */
+function isCrash(thrown: unknown): boolean {
+  if (thrown instanceof SimulatedCrash) return true;
+  return (
+    thrown instanceof ProviderError && (thrown.cause instanceof SimulatedCrash || thrown.code === "AKP_JOURNAL_CLOSED")
+  );
+}
+
+async function untilSettled(run: OutboxRun): Promise<void> {
+  for (let blocks = 0; !run.crashed && run.outbox.counts.owed > 0; blocks++) {
+    assert.ok(blocks < 100, "everything is settled in the end");
+    await run.block(20_000);
+  }
+}

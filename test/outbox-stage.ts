@@ -1,0 +1,213 @@
+/** A chain in this process with a provider, a tenant and orders to bid on, and everything that can go wrong on the way there. */
+
+import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { QueryBidsRequest } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import {
+  BaseAccount,
+  BasicAllowance,
+  MsgGrantAllowance,
+  QueryAccountRequest,
+  QueryAccountResponse,
+  QueryBalanceRequest,
+  QueryBalanceResponse,
+  SimulateRequest,
+  SimulateResponse,
+} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { queryBidsResponse } from "../src/chain/codec/answers.ts";
+import { createApp } from "../src/chain/embedded/app.ts";
+import type { Genesis } from "../src/chain/embedded/genesis.ts";
+import type { Block } from "../src/chain/embedded/node/block-store.ts";
+import { type Chain, createChain } from "../src/chain/embedded/node/chain.ts";
+import { NodeRefusal } from "../src/chain/embedded/node/node-refusal.ts";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+import type { Wish } from "../src/chain/outbox/intent.ts";
+import { parseAddress } from "../src/market/address.ts";
+import type { BidId, OrderId } from "../src/market/ids.ts";
+import type { VirtualClock } from "../src/runtime/clock.ts";
+import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
+import { createBid, createDeployment, deposit } from "./market-messages.ts";
+import type { Message } from "./market-stage.ts";
+
+export const chainId = "outbox-1";
+export const providerKey = testKey("outbox provider");
+export const tenantKey = testKey("outbox tenant");
+export const providerSigner = createSigner(providerKey.secret);
+
+export interface OutboxStage {
+  readonly chain: Chain;
+  readonly broadcaster: Broadcaster;
+  /** Keeps a transaction from the pool for so many blocks, as a slow peer would. */
+  delay(tx: Uint8Array, blocks: number): void;
+  /** The next block, so much later. */
+  step(afterMs?: number): Promise<Block>;
+  /** Orders of the tenant, created in one block. */
+  orders(count: number): Promise<OrderId[]>;
+  /** A transaction of somebody else, taken into the pool. */
+  submit(key: TestKey, messages: readonly Message[]): void;
+  balance(address: string): bigint;
+  /** Every bid of the provider on chain, by sequence number of its deployment. */
+  bids(): bigint[];
+}
+
+export interface StageOptions {
+  readonly clock: VirtualClock;
+  readonly genesis?: Partial<Genesis>;
+  readonly providerCoins?: Genesis["accounts"][number]["coins"];
+  /** The chain has never heard of the provider's address. */
+  readonly unknownProvider?: boolean;
+}
+
+/** What one message of `submit` pays. */
+export const stageFee = 1_300_000n;
+
+const richCoins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10_000_000_000_000n }));
+
+export async function createOutboxStage(options: StageOptions): Promise<OutboxStage> {
+  const { clock, genesis, providerCoins = richCoins, unknownProvider = false } = options;
+  const timeNs = BigInt(clock.now()) * 1_000_000n;
+  const accounts = [
+    ...(unknownProvider ? [] : [{ address: providerKey.address, coins: providerCoins }]),
+    { address: tenantKey.address, coins: richCoins },
+  ];
+  const app = createApp({ chainId, timeNs, accounts, ...genesis });
+  const chain = createChain({ app, clock });
+  const { mempool } = chain;
+  let nextDseq = 1n;
+
+  let delayed: { readonly tx: Uint8Array; readonly untilHeight: bigint }[] = [];
+
+  async function step(afterMs = 6_000): Promise<Block> {
+    await clock.advance(afterMs);
+    const due = delayed.filter(({ untilHeight }) => chain.store.height >= untilHeight);
+    delayed = delayed.filter((each) => !due.includes(each));
+    // Too late for some of them; the pool says so to nobody.
+    for (const { tx } of due) await broadcasterOf(chain).broadcast(tx);
+    return chain.step();
+  }
+
+  function submit(key: TestKey, messages: readonly Message[]): void {
+    const { number, sequence } = accountOf(chain, key.address) ?? { number: 0n, sequence: 0n };
+    const signers = [{ key, accountNumber: number, sequence }];
+    const gas = Number(stageFee) * messages.length;
+    const fee = [{ denom: "uakt", amount: `${gas}` }];
+    const { code, log } = mempool.take(signTransaction({ messages, signers, chainId, gas, fee }));
+    if (code !== 0) throw new Error(log);
+  }
+
+  await chain.open();
+  chain.step();
+  if (!unknownProvider) submit(providerKey, [registration(providerKey.address)]);
+  await step();
+
+  return {
+    chain,
+    broadcaster: broadcasterOf(chain),
+    delay: (tx, blocks) => void delayed.push({ tx, untilHeight: chain.store.height + BigInt(blocks) }),
+    step,
+    submit,
+    async orders(count) {
+      const ids = Array.from({ length: count }, () => ({
+        owner: parseAddress(tenantKey.address),
+        dseq: nextDseq++,
+        gseq: 1,
+        oseq: 1,
+      }));
+      submit(
+        tenantKey,
+        ids.map((id) => createDeployment({ id })),
+      );
+      const block = await step();
+      if (block.output.txResults.some(({ code }) => code !== 0)) throw new Error(block.output.txResults[0]?.log);
+      return ids;
+    },
+    balance(address) {
+      const request = QueryBalanceRequest.encode({ address, denom: "uakt" }).finish();
+      const { value } = app.query("/cosmos.bank.v1beta1.Query/Balance", request);
+      return BigInt(QueryBalanceResponse.decode(value).balance?.amount ?? 0);
+    },
+    bids() {
+      const bids: bigint[] = [];
+      for (let key = new Uint8Array(); ; ) {
+        const request = QueryBidsRequest.encode(
+          QueryBidsRequest.fromPartial({ pagination: { key, limit: 1000 } }),
+        ).finish();
+        const { code, log, value } = app.query("/akash.market.v1beta5.Query/Bids", request);
+        if (code !== 0) throw new Error(log);
+        const page = queryBidsResponse.decode(value);
+        bids.push(...page.bids.map(({ bid }) => bid?.id?.dseq.toBigInt() ?? 0n));
+        key = Uint8Array.from(page.pagination?.nextKey ?? []);
+        if (key.length === 0) return bids.sort((a, b) => Number(a - b));
+      }
+    },
+  };
+}
+
+export function registration(owner: string): Message {
+  const attributes = [{ key: "region", value: "lab" }];
+  const message = MsgCreateProvider.fromPartial({ owner, hostUri: "https://provider.test:8443", attributes });
+  return { typeUrl: "/akash.provider.v1beta4.MsgCreateProvider", value: MsgCreateProvider.encode(message).finish() };
+}
+
+export function allowFees(granter: string, grantee: string): Message {
+  const basic = BasicAllowance.encode(BasicAllowance.fromPartial({})).finish();
+  const allowance = { typeUrl: "/cosmos.feegrant.v1beta1.BasicAllowance", value: basic };
+  const value = MsgGrantAllowance.encode({ granter, grantee, allowance }).finish();
+  return { typeUrl: "/cosmos.feegrant.v1beta1.MsgGrantAllowance", value };
+}
+
+export function bidIdOn(order: OrderId): BidId {
+  return { ...order, provider: parseAddress(providerKey.address), bseq: 0 };
+}
+
+export function bidOn(order: OrderId, amount = 500_000n): Wish {
+  const message = createBid(bidIdOn(order), { deposit: deposit(amount, "uakt") });
+  return { subject: `order ${order.dseq}`, why: "it fits", message, priority: "bid" };
+}
+
+/** Refused by the chain before it looks at any order: for nothing at all nobody may offer. */
+export function malformedBidOn(order: OrderId): Wish {
+  return { ...bidOn(order), message: createBid(bidIdOn(order), { price: { denom: "uact", amount: "0" } }) };
+}
+
+/** What a client of the node's wire would see, without the wire. */
+function broadcasterOf(chain: Chain): Broadcaster {
+  const { app, store, mempool } = chain;
+  return {
+    async head() {
+      const { height, timeNs } = store.latest?.header ?? { height: 0n, timeNs: 0n };
+      return { height, timeNs };
+    },
+    account: async (address) => accountOf(chain, address),
+    async simulate(txBytes) {
+      const request = SimulateRequest.encode(SimulateRequest.fromPartial({ txBytes })).finish();
+      const { code, log, value } = app.query("/cosmos.tx.v1beta1.Service/Simulate", request);
+      if (code !== 0) return { kind: "refused", log };
+      return { kind: "ran", gasUsed: SimulateResponse.decode(value).gasInfo?.gasUsed.toBigInt() ?? 0n };
+    },
+    async broadcast(tx) {
+      try {
+        const { code, codespace, log } = mempool.take(tx);
+        return code === 0 ? { kind: "taken" } : { kind: "refused", code, codespace, log };
+      } catch (error) {
+        if (error instanceof NodeRefusal && error.message === "tx already exists in cache") return { kind: "taken" };
+        throw error;
+      }
+    },
+    async findTx(hash) {
+      const place = store.tx(hash);
+      const result = place?.block.output.txResults[place.index];
+      if (!place || !result) return undefined;
+      const { code, codespace, log, gasUsed, events } = result;
+      return { height: place.block.header.height, code, codespace, log, gasUsed, admitted: events.length > 0 };
+    },
+  };
+}
+
+function accountOf({ app }: Chain, address: string): { number: bigint; sequence: bigint } | undefined {
+  const request = QueryAccountRequest.encode({ address }).finish();
+  const { code, value } = app.query("/cosmos.auth.v1beta1.Query/Account", request);
+  if (code !== 0) return undefined;
+  const account = BaseAccount.decode(QueryAccountResponse.decode(value).account?.value ?? new Uint8Array());
+  return { number: account.accountNumber.toBigInt(), sequence: account.sequence.toBigInt() };
+}
