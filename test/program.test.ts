@@ -1,21 +1,21 @@
 /** The program from outside: what a person sees, what it leaves behind, and how it ends. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "./folder.ts";
 import { startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
+import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
 test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
   const folder = temporaryFolder(t);
   const program = startProgram(t, ["demo", "--stories", "3"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
-  assert.match(program.said, /seen → decided → settled → told/);
-  const [, stories] = /(\d+) stories complete, 0 runs failed, 0 messages dropped/.exec(program.said) ?? [];
-  assert.ok(Number(stories) >= 3, program.said);
+  assert.match(program.said, /posted → order seen → funded → updated → end seen/);
+  const summary = /(\d+) stories complete, (\d+) blocks, 1 transactions landed, 0 failed, 0 messages dropped/;
+  const [, stories, blocks] = summary.exec(program.said) ?? [];
+  assert.ok(Number(stories) >= 3 && Number(blocks) >= 5, program.said);
   assert.deepEqual(readdirSync(folder), []);
 });
 
@@ -104,17 +104,14 @@ test("a damaged journal is set aside and reported, and the start goes on", async
   assert.equal(await program.ended(), 0);
 });
 
-const tooSmall = mountTooSmall();
-
-test("a full disk ends the start with what to do and exit code 3", { skip: tooSmall.skip }, async (t) => {
-  const folder = temporaryFolder(t);
-  tooSmall.mount(folder);
-  t.after(() => tooSmall.unmount(folder));
-  writeFileSync(join(folder, "ballast"), Buffer.alloc(60 * 1024));
-  const program = startProgram(t, ["run", "--data-dir", join(folder, "data")]);
+test("a full disk ends the start with what to do and exit code 3, and loses nothing", {
+  skip: cannotMount,
+}, async (t) => {
+  const disk = mountDisk(t);
+  fillUp(disk);
+  const program = startProgram(t, ["run", "--data-dir", join(disk, "data")]);
   assert.equal(await program.ended(), 3, program.said);
   assert.match(program.said, /the disk that holds .* is full\n {2}→ Free some room/);
-  rmSync(join(folder, "ballast"));
 });
 
 test("Redis absent at start is said once, the provider runs, and connects when it appears", {
@@ -147,15 +144,3 @@ test("help names every command and how to begin", async (t) => {
   assert.equal(await program.ended(), 0);
   for (const word of ["run", "demo", "config"]) assert.match(program.said, new RegExp(`^  ${word} `, "m"));
 });
-
-/** A file system of 64 KiB: smaller than an empty journal. Only root can mount one. */
-function mountTooSmall() {
-  const call = (...args: string[]) => spawnSync(args[0] ?? "", args.slice(1)).status === 0;
-  const mount = (folder: string) => call("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder);
-  const unmount = (folder: string) => call("umount", folder);
-  const probe = join(tmpdir(), `akash-provider-mount-${process.pid}`);
-  mkdirSync(probe, { recursive: true });
-  const can = mount(probe) && unmount(probe);
-  rmSync(probe, { recursive: true });
-  return { mount, unmount, skip: can ? false : "only root can mount a small disk" };
-}

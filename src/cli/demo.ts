@@ -1,16 +1,16 @@
-/** `akash-provider demo`, which is `npm start`: everything in one process with made-up orders, and nothing left behind. */
+/** `akash-provider demo`, which is `npm start`: a chain, tenants and a provider in one process, and nothing left behind. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createProvider, type Provider } from "../provider/provider.ts";
+import { createDemo, type Demo } from "../provider/demo.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { streamDestination } from "../runtime/log-destination.ts";
 import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
 import { openTerminal } from "./terminal.ts";
-import { renderView, shortOrder } from "./view.ts";
+import { renderView, shortId } from "./view.ts";
 
 interface DemoOptions {
   readonly stories?: number;
@@ -25,8 +25,8 @@ const logLinesKept = 200;
 
 export function demoCommand(): Command {
   return new Command("demo")
-    .description("show everything at work with made-up orders; needs no chain, no cluster and no settings")
-    .option("--stories <number>", "end after this many orders have gone all the way", parseCount)
+    .description("show everything at work in one process, with a chain in a box; needs no settings")
+    .option("--stories <number>", "end after this many deployments have gone all the way", parseCount)
     .option("--no-live", "print lines instead of drawing a live view")
     .action(async (options: DemoOptions) => {
       const dataDir = mkdtempSync(join(tmpdir(), "akash-provider-demo-"));
@@ -47,14 +47,7 @@ async function demo(dataDir: string, options: DemoOptions): Promise<void> {
     timestamp: "kitchen",
     destination: live ? { write: (line) => keepLine(logLines, line), lost: 0 } : streamDestination(process.stderr),
   });
-  const provider = createProvider({
-    dataDir,
-    metricsListener: { host: "127.0.0.1", port: 0 },
-    rehearse: true,
-    clock: realClock,
-    random: realRandom,
-    log,
-  });
+  const provider = createDemo({ dataDir, clock: realClock, random: realRandom, log });
   const quit = () => ended.abort();
   const show = live ? drawFrames(provider, logLines, signal, quit) : printStories(provider, signal);
   try {
@@ -64,37 +57,34 @@ async function demo(dataDir: string, options: DemoOptions): Promise<void> {
   }
 }
 
-async function endAfter(provider: Provider, stories: number | undefined, signal: AbortSignal, end: () => void) {
+async function endAfter(provider: Demo, stories: number | undefined, signal: AbortSignal, end: () => void) {
   await everyFrame(signal, () => {
-    if (stories !== undefined && provider.status().storiesComplete >= stories) end();
+    if (stories !== undefined && provider.storiesComplete >= stories) end();
   });
 }
 
-async function drawFrames(
-  provider: Provider,
-  logLines: string[],
-  signal: AbortSignal,
-  quit: () => void,
-): Promise<void> {
+async function drawFrames(provider: Demo, logLines: string[], signal: AbortSignal, quit: () => void): Promise<void> {
   const terminal = openTerminal(process.stdin, process.stdout, quit);
   try {
     await everyFrame(signal, () => {
       const { columns, rows, color } = terminal;
-      terminal.draw(renderView(provider.status(), { title, columns, rows, color, logLines }));
+      const { stories, storiesComplete } = provider;
+      const options = { title, columns, rows, color, stories, storiesComplete, logLines };
+      terminal.draw(renderView(provider.status(), options));
     });
   } finally {
     terminal.close();
   }
 }
 
-async function printStories(provider: Provider, signal: AbortSignal): Promise<void> {
+async function printStories(provider: Demo, signal: AbortSignal): Promise<void> {
   const printed = new Set<string>();
-  process.stdout.write(`${title}: made-up orders pass through bus, queue and journal; Ctrl-C ends it\n`);
+  process.stdout.write(`${title}: tenants use a chain in a box, a provider watches; Ctrl-C ends it\n`);
   await everyFrame(signal, () => {
-    for (const { order, stations, complete } of provider.status().stories) {
-      if (!complete || printed.has(order)) continue;
-      printed.add(order);
-      process.stdout.write(`${shortOrder(order)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
+    for (const { deployment, stations, complete } of provider.stories) {
+      if (!complete || printed.has(deployment)) continue;
+      printed.add(deployment);
+      process.stdout.write(`${shortId(deployment)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
     }
   });
 }
@@ -108,11 +98,12 @@ async function everyFrame(signal: AbortSignal, act: () => void): Promise<void> {
 }
 
 /** What a person, or a test, reads at the end. */
-function summary(provider: Provider): string {
-  const { storiesComplete, queues, topics } = provider.status();
+function summary(provider: Demo): string {
+  const { topics, chain } = provider.status();
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
-  const failed = queues.reduce((sum, { counts }) => sum + counts.outcomes.failed, 0);
-  return `${storiesComplete} stories complete, ${failed} runs failed, ${dropped} messages dropped`;
+  const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
+  const transactions = `${landed} transactions landed, ${failed} failed`;
+  return `${provider.storiesComplete} stories complete, ${height} blocks, ${transactions}, ${dropped} messages dropped`;
 }
 
 function keepLine(lines: string[], line: string): void {

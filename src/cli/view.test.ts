@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import type { ProviderStatus } from "../provider/status.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { renderView, seconds, shortOrder } from "./view.ts";
+import { renderView, seconds, shortId } from "./view.ts";
 
-const order = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du/7/1/1";
+const deployment = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du/7";
 const status: ProviderStatus = {
   nowMs: 65_000,
   upMs: 65_000,
@@ -15,7 +15,7 @@ const status: ProviderStatus = {
   ],
   queues: [
     {
-      name: "rehearsal",
+      name: "orders",
       counts: {
         outcomes: { done: 41, waiting: 2, stalled: 0, failed: 1, recheck: 42 },
         merged: 3,
@@ -28,27 +28,45 @@ const status: ProviderStatus = {
     },
   ],
   topics: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
-  stories: [
-    {
-      order,
-      stations: [
-        { name: "seen", atMs: 10 },
-        { name: "decided", atMs: 12 },
-      ],
-      complete: false,
-    },
-  ],
+  chain: {
+    chainId: "akash-demo-1",
+    height: 12n,
+    head: 13n,
+    orders: 3,
+    bids: 2,
+    leases: 1,
+    owed: 4,
+    landed: 5,
+    failed: 6,
+    trouble: undefined,
+    events: [`12 order created  ${deployment}/1/1`],
+  },
+};
+const stations = [
+  { name: "posted", atMs: 10 },
+  { name: "order seen", atMs: 260 },
+];
+const stories = [{ deployment, stations, complete: false }];
+const options = {
+  title: "akash-provider demo",
+  columns: 100,
+  rows: 40,
+  color: false,
+  logLines: ["one", "two"],
+  stories,
   storiesComplete: 41,
 };
-const options = { title: "akash-provider demo", columns: 100, rows: 40, color: false, logLines: ["one", "two"] };
 
-test("the view shows services, queues, topics, stories and the newest log lines", () => {
+test("the view shows services, chain, queues, topics, stories and the newest log lines", () => {
   const text = renderView(status, options).join("\n");
   assert.match(text, /● journal +running +1 m 5 s +12 commits/);
   assert.match(text, /● bus +init +5 s +redis: not there yet/);
-  assert.match(text, /rehearsal +1 +2 +5 +41 +2 +0 +1 +42 +0/);
+  assert.match(text, /orders +1 +2 +5 +41 +2 +0 +1 +42 +0/);
   assert.match(text, /akash\.provider\.event\.order +44 +43 +1/);
-  assert.match(text, /… akash1qyqsz…p7du\/7\/1\/1 {2}seen \+0 ms → decided \+2 ms/);
+  assert.match(text, /CHAIN {2}akash-demo-1 {2}block 12 of 13/);
+  assert.match(text, /open orders 3 {2}our bids 2 {2}our leases 1 {2}transactions: waiting 4 landed 5 failed 6/);
+  assert.match(text, /12 order created {2}akash1qyqsz…p7du\/7\/1\/1/);
+  assert.match(text, /… akash1qyqsz…p7du\/7 {2}posted \+0.0 s → order seen \+0.3 s/);
   assert.match(text, /LOG\none\ntwo$/);
 });
 
@@ -73,5 +91,5 @@ test("durations and orders are short", () => {
     [seconds(999), seconds(59_999), seconds(61_000), seconds(7_320_000)],
     ["0 s", "59 s", "1 m 1 s", "2 h 2 m"],
   );
-  assert.equal(shortOrder("akash1short/1/2/3"), "akash1short/1/2/3");
+  assert.equal(shortId("akash1short/1/2/3"), "akash1short/1/2/3");
 });

@@ -1,5 +1,5 @@
 /** The live view: the provider's status as lines of text. Pure, so that a test can read what a person would see. */
-import type { ProviderStatus } from "../provider/status.ts";
+import type { ProviderStatus, StoryStatus } from "../provider/status.ts";
 import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 
@@ -8,6 +8,8 @@ export interface ViewOptions {
   readonly columns: number;
   readonly rows: number;
   readonly color: boolean;
+  readonly stories: readonly StoryStatus[];
+  readonly storiesComplete: number;
   /** The newest lines of the log, oldest first. */
   readonly logLines: readonly string[];
 }
@@ -26,9 +28,10 @@ export function renderView(status: ProviderStatus, options: ViewOptions): string
     `${palette.heading(options.title)}  ${palette.faint(`up ${seconds(status.upMs)} · q quits`)}`,
     "",
     ...servicesBlock(status, palette),
+    ...chainBlock(status, palette),
     ...queuesBlock(status, palette),
     ...topicsBlock(status, palette),
-    ...storiesBlock(status, palette),
+    ...storiesBlock(options, palette),
   ];
   const room = options.rows - lines.length - 1;
   const logLines = room > 0 ? options.logLines.slice(-room) : [];
@@ -46,6 +49,17 @@ function servicesBlock({ services, nowMs }: ProviderStatus, palette: Palette): s
     ].join(" "),
   );
   return [palette.heading("SERVICE          state       since"), ...rows, ""];
+}
+
+function chainBlock({ chain }: ProviderStatus, palette: Palette): string[] {
+  if (!chain) return [];
+  const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble, events } = chain;
+  return [
+    palette.heading(`CHAIN  ${chainId}  block ${height} of ${head ?? "?"}${trouble ? `  ${trouble}` : ""}`),
+    `  open orders ${orders}  our bids ${bids}  our leases ${leases}  transactions: waiting ${owed} landed ${landed} failed ${failed}`,
+    ...events.map((line) => `  ${palette.faint(shortIds(line))}`),
+    "",
+  ];
 }
 
 function queuesBlock({ queues }: ProviderStatus, palette: Palette): string[] {
@@ -73,20 +87,28 @@ function topicsBlock({ topics }: ProviderStatus, palette: Palette): string[] {
   return [palette.heading(head), ...rows, ""];
 }
 
-function storiesBlock({ stories, storiesComplete }: ProviderStatus, palette: Palette): string[] {
+function storiesBlock({ stories, storiesComplete }: ViewOptions, palette: Palette): string[] {
   if (stories.length === 0) return [];
-  const rows = stories.map(({ order, stations, complete }) => {
+  const rows = stories.map(({ deployment, stations, complete }) => {
     const first = stations[0]?.atMs ?? 0;
-    const path = stations.map(({ name, atMs }) => `${name}${palette.faint(` +${atMs - first} ms`)}`).join(" → ");
-    return `${complete ? palette.state.running("✔") : palette.state.init("…")} ${shortOrder(order)}  ${path}`;
+    const path = stations.map(({ name, atMs }) => `${name}${palette.faint(` +${tenths(atMs - first)} s`)}`).join(" → ");
+    return `${complete ? palette.state.running("✔") : palette.state.init("…")} ${shortId(deployment)}  ${path}`;
   });
   return [palette.heading(`STORIES  ${storiesComplete} complete`), ...rows, ""];
 }
 
-/** akash1qqqq…/1234/1/1: enough of the owner to tell tenants apart. */
-export function shortOrder(order: string): string {
-  const [owner = "", ...rest] = order.split("/");
+/** akash1qqqqq…qqqq/1234/1/1: enough of the owner to tell tenants apart. */
+export function shortId(id: string): string {
+  const [owner = "", ...rest] = id.split("/");
   return [owner.length > 16 ? `${owner.slice(0, 11)}…${owner.slice(-4)}` : owner, ...rest].join("/");
+}
+
+function shortIds(line: string): string {
+  return line.replace(/akash1[a-z0-9/]+/g, shortId);
+}
+
+function tenths(ms: number): string {
+  return (ms / 1_000).toFixed(1);
 }
 
 export function seconds(ms: number): string {

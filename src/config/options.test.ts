@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command, CommanderError } from "commander";
+import { exitCodeOfUsage, throwOnWrongUsage } from "../cli/usage.ts";
 import { loadConfig } from "./load.ts";
-import { addSettingOptions, exitCodeOfUsage, givenFlags, throwOnWrongUsage } from "./options.ts";
+import { addSettingOptions, givenFlags } from "./options.ts";
 import { settingsByFlag } from "./table.ts";
 
 /** A command that says nothing on the terminal; what it would have said is in `told`. */

@@ -1,6 +1,5 @@
 /** The table of settings as options of a commander command, and back to what was given. */
-import { type Command, type CommanderError, Option } from "commander";
-import { exitCodes } from "../runtime/catalogue.ts";
+import { type Command, Option } from "commander";
 import type { Flags } from "./load.ts";
 import type { LiveSetting, Program, Setting } from "./setting.ts";
 import { groups, variableOf } from "./table.ts";
@@ -30,18 +29,6 @@ export function givenFlags(command: Command): Flags {
   return Object.fromEntries(
     given.map((option) => [option.long?.slice(2) ?? "", command.getOptionValue(option.attributeName())]),
   );
-}
-
-/** What to end with when commander threw: it has said what is wrong, or it was asked for help. */
-export function exitCodeOfUsage({ exitCode }: CommanderError): number {
-  return exitCode === 0 ? 0 : exitCodes.settings;
-}
-
-/** Makes the whole tree of commands throw CommanderError instead of ending the process by itself. */
-export function throwOnWrongUsage(command: Command): Command {
-  command.exitOverride();
-  for (const below of command.commands) throwOnWrongUsage(below);
-  return command;
 }
 
 function optionOf(setting: Setting, flag: string, command: Command): Option {

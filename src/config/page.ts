@@ -31,7 +31,7 @@ several places, the flag wins over the environment, the environment over the fil
 - Switches are \`true\` or \`false\`; \`--cluster-k8s\` alone means true.
 - In paths, \`~\` and \`$HOME\` stand for the user's home directory.
 
-The programs are \`run\`, which is the provider, its operators \`inventory\`, \`hostname\` and \`ip\`, and \`discovery\`, which looks
+The programs are \`run\`, which is the provider, \`client\`, which are the commands that act on a chain from a shell, the operators \`inventory\`, \`hostname\` and \`ip\`, and \`discovery\`, which looks
 at the hardware of a node.
 
 A setting that does not exist or makes no sense ends the program with exit code 2, and everything that is wrong is told

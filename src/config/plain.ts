@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { invariant } from "../runtime/invariant.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { Fault, type Kind, type TextKind, textKind } from "./kind.ts";
+import { Fault, type Kind, listOf, type TextKind, textKind } from "./kind.ts";
 import { nearest } from "./nearest.ts";
 
 /** Free text; with a pattern, text of that shape. */
@@ -29,6 +29,12 @@ export const path: TextKind<string> = textKind({
   isPath: true,
   read: (given) => given,
 });
+
+/** Several files, each for the thing at the same place of another list. */
+export const paths: TextKind<readonly string[]> = listOf(
+  textKind({ expects: "a path", placeholder: "<path>", read: (given) => given }),
+  "paths separated by commas, with - where there is none",
+);
 
 /** One of a few words. A synonym is another word that existing environments use for one of them. */
 export function choice<const Word extends string>(
@@ -74,11 +80,15 @@ export function whole(
     placeholder,
     read(given) {
       if (!/^[+-]?\d+$/.test(given)) return new Fault("it is not a whole number", `Write ${range}.`);
-      const value = Number(given);
+      // "-0" is zero like any other.
+      const value = Number(given) + 0;
       return value < least || value > most ? new Fault(`it must be from ${least} to ${most}`) : value;
     },
   });
 }
+
+/** A step on the path from a mnemonic to a key: 31 bits, the 32nd says whether it is hardened. */
+export const derivationIndex = whole(0, 2 ** 31 - 1);
 
 /** A count without a bound of its own still has to be a number that is exact. */
 export const count = whole(0, Number.MAX_SAFE_INTEGER);

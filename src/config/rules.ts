@@ -17,6 +17,16 @@ export interface Rule {
 }
 
 export const rules: readonly Rule[] = [
+  ...(["nodeCertFiles", "nodeKeyFiles", "nodeCaFiles"] as const).map(onePathPerNode),
+  {
+    blames: "nodeCertFiles",
+    reads: ["nodeKeyFiles"],
+    broken: ({ nodeCertFiles, nodeKeyFiles }) =>
+      (nodeCertFiles?.length ?? 0) !== (nodeKeyFiles?.length ?? 0) && {
+        reason: `there are ${nodeCertFiles?.length ?? 0} of them and ${nodeKeyFiles?.length ?? 0} keys`,
+        hint: "Give --node-cert and --node-key together, one key for each certificate.",
+      },
+  },
   {
     blames: "withdrawalPeriodMs",
     reads: ["leaseFundsMonitorIntervalMs"],
@@ -141,3 +151,17 @@ export const somePriceIsSet: Rule = {
       hint: "Set at least one price, like --bid-price-cpu-scale 0.004.",
     },
 };
+
+function onePathPerNode(name: "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles"): Rule {
+  return {
+    blames: name,
+    reads: ["nodes"],
+    broken({ nodes, [name]: paths }) {
+      if (paths === undefined || paths.length <= 1 || paths.length === nodes.length) return false;
+      return {
+        reason: `it names ${paths.length} files for ${nodes.length} nodes`,
+        hint: "Name one for all nodes, or one for each in the order of --node, with - where there is none.",
+      };
+    },
+  };
+}

@@ -2,8 +2,11 @@
 import type { Kind } from "./kind.ts";
 
 /** The programs that this binary can be; each takes the settings that name it. */
-export const programs = ["run", "inventory", "hostname", "ip", "discovery"] as const;
+export const programs = ["run", "client", "inventory", "hostname", "ip", "discovery"] as const;
 export type Program = (typeof programs)[number];
+
+/** The provider, and the commands that act on the chain from a shell. */
+export const chainPrograms: readonly Program[] = ["run", "client"];
 
 export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
 

@@ -1,6 +1,8 @@
 /** Which counts of the parts become metrics. The parts know nothing of it. */
 import type { Bus } from "../bus/bus.ts";
 import type { TopicCounts } from "../bus/tally.ts";
+import type { CometChain } from "../chain/comet/comet-chain.ts";
+import type { Outbox } from "../chain/outbox/outbox.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -56,17 +58,17 @@ export function measureBus(metrics: Metrics, bus: Bus): void {
   );
 }
 
-export function measureQueues(metrics: Metrics, queues: () => readonly Queue[]): void {
+export function measureQueues(metrics: Metrics, queues: readonly Queue[]): void {
   const name = "akash_provider_queue";
   metrics.read(
     { name: `${name}_outcomes_total`, help: "Runs by outcome", kind: "counter", labels: ["queue", "outcome"] },
     () =>
-      queues().flatMap(({ name: queue, counts }) =>
+      queues.flatMap(({ name: queue, counts }) =>
         Object.entries(counts.outcomes).map(([outcome, count]) => [{ queue, outcome }, count] as const),
       ),
   );
   metrics.read({ name: `${name}_keys`, help: "Keys by state", kind: "gauge", labels: ["queue", "state"] }, () =>
-    queues().flatMap(({ name: queue, counts }) =>
+    queues.flatMap(({ name: queue, counts }) =>
       (["ready", "running", "delayed"] as const).map((state) => [{ queue, state }, counts[state]] as const),
     ),
   );
@@ -77,7 +79,7 @@ export function measureQueues(metrics: Metrics, queues: () => readonly Queue[]):
       kind: "counter",
       labels: ["queue"],
     },
-    () => queues().map(({ name: queue, counts }) => [{ queue }, counts.refused]),
+    () => queues.map(({ name: queue, counts }) => [{ queue }, counts.refused]),
   );
   metrics.read(
     {
@@ -86,6 +88,56 @@ export function measureQueues(metrics: Metrics, queues: () => readonly Queue[]):
       kind: "gauge",
       labels: ["queue"],
     },
-    () => queues().map(({ name: queue, counts }) => [{ queue }, counts.oldestRunMs / 1_000]),
+    () => queues.map(({ name: queue, counts }) => [{ queue }, counts.oldestRunMs / 1_000]),
   );
+}
+
+export function measureChain(metrics: Metrics, chain: CometChain): void {
+  const gauges = [
+    ["height", "Last block that was worked through", () => Number(chain.height)],
+    ["head_height", "Newest block that a node told of", () => Number(chain.status.head ?? 0n)],
+    ["block_seconds", "Time between blocks, on average", () => chain.status.blockTimeMs / 1_000],
+    ["mirror_ready", "1 once the mirror was built", () => (chain.mirror.ready ? 1 : 0)],
+  ] as const;
+  for (const [name, help, value] of gauges) {
+    metrics.read({ name: `akash_provider_chain_${name}`, help, kind: "gauge" }, value);
+  }
+  const counters = { ...chain.counts.follower };
+  for (const count of Object.keys(counters) as (keyof typeof counters)[]) {
+    const name = `akash_provider_chain_${snake(count)}_total`;
+    const help = `What the follower counted as ${snake(count).replaceAll("_", " ")}`;
+    metrics.read({ name, help, kind: "counter" }, () => chain.counts.follower[count]);
+  }
+  const help = "1 for the condition that each node is in";
+  metrics.read(
+    { name: "akash_provider_chain_node_condition", help, kind: "gauge", labels: ["node", "condition"] },
+    () => chain.status.nodes.map(({ condition }, index) => [{ node: `${index + 1}`, condition }, 1]),
+  );
+}
+
+export function measureOutbox(metrics: Metrics, outbox: Outbox): void {
+  metrics.read(
+    { name: "akash_provider_outbox_owed", help: "Intents that are not settled", kind: "gauge" },
+    () => outbox.counts.owed,
+  );
+  metrics.read(
+    { name: "akash_provider_outbox_in_flight", help: "Transactions whose fate is not known yet", kind: "gauge" },
+    () => outbox.counts.inFlight,
+  );
+  metrics.read(
+    {
+      name: "akash_provider_outbox_stalled",
+      help: "1 while nothing gets through and a person is needed",
+      kind: "gauge",
+    },
+    () => (outbox.state.stalled ? 1 : 0),
+  );
+  metrics.read(
+    { name: "akash_provider_outbox_settled_total", help: "Intents by outcome", kind: "counter", labels: ["outcome"] },
+    () => (["done", "failed", "expired"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
+  );
+}
+
+function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,17 +1,18 @@
 /** The composition root: builds the services in the order in which they lean on each other, and sums up their status. */
 import type { Bus } from "../bus/bus.ts";
 import { createMemoryBus } from "../bus/memory.ts";
-import { createRedisBus, type RedisOptions } from "../bus/redis.ts";
+import type { RedisOptions } from "../bus/redis.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { createLifecycle, type Scope, type Service, type ServiceStatus, untilAborted } from "../runtime/lifecycle.ts";
+import { createLifecycle, type Service, type ServiceStatus, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics } from "../runtime/metrics.ts";
+import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
+import { type ChainLink, type ChainLinkOptions, createChainLink } from "./chain-link.ts";
 import { measureBus, measureJournal, measureLifecycle, measureQueues } from "./measures.ts";
 import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
-import { type Rehearsal, startRehearsal } from "./rehearsal.ts";
 import type { ProviderStatus, TopicStatus } from "./status.ts";
 
 export interface ProviderOptions {
@@ -19,8 +20,12 @@ export interface ProviderOptions {
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
-  /** Send made-up orders through everything. */
-  readonly rehearse?: boolean;
+  /** Without it the provider does not take part in any market. */
+  readonly chain?: ChainLinkOptions;
+  /** What runs before everything else, for instance the node of the demo. */
+  readonly before?: readonly Part[];
+  /** What runs on top of everything else, for instance the tenants of the demo. */
+  readonly after?: (foundation: Foundation) => readonly Part[];
   readonly shutdownMs?: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -35,8 +40,17 @@ export interface Provider {
 }
 
 /** A service and the line that tells a person what it is doing. */
-interface Part extends Service {
+export interface Part extends Service {
   detail(): string;
+}
+
+/** What the services stand on. Each is there once the service of its name runs. */
+export interface Foundation {
+  readonly journal: Journal;
+  readonly bus: Bus;
+  readonly chain: ChainLink;
+  /** Those of the services, for status and metrics. */
+  readonly queues: Queue[];
 }
 
 export function createProvider(options: ProviderOptions): Provider {
@@ -44,35 +58,58 @@ export function createProvider(options: ProviderOptions): Provider {
   const startedMs = clock.now();
   const metrics = createMetrics();
   // Set by the service that starts each; a service only starts after those above it, so none reads one too early.
-  let journal: Journal;
-  let bus: Bus;
+  let journal: Journal | undefined;
+  let bus: Bus | undefined;
+  let chain: ChainLink | undefined;
   let metricsUrl: string | undefined;
-  let rehearsal: Rehearsal | undefined;
+  const queues: Queue[] = [];
+  const foundation: Foundation = {
+    queues,
+    get journal() {
+      return started("journal", journal);
+    },
+    get bus() {
+      return started("bus", bus);
+    },
+    get chain() {
+      return started("chain", chain);
+    },
+  };
 
   const journalPart: Part = {
     name: "journal",
     async start(scope) {
       const opened = await openJournal({ dir: options.dataDir, clock, log: log.with({ module: "journal" }) });
-      journal = opened.journal;
-      scope.onStop(() => journal.close());
-      scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(journal.died)]));
-      measureJournal(metrics, journal);
+      const { journal: own } = opened;
+      journal = own;
+      scope.onStop(() => own.close());
+      scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
+      measureJournal(metrics, own);
     },
     detail: () => (journal ? `${options.dataDir}, ${journal.counts.commits} commits` : options.dataDir),
   };
 
   const busPart: Part = {
     name: "bus",
-    start(scope) {
-      const busLog = log.with({ module: "bus" });
-      bus = options.redis
-        ? createRedisBus({ ...options.redis, clock, random, log: busLog })
-        : createMemoryBus({ clock, log: busLog });
-      scope.onStop(() => bus.close());
-      measureBus(metrics, bus);
+    async start(scope) {
+      const own = await openBus(options);
+      bus = own;
+      scope.onStop(() => own.close());
+      measureBus(metrics, own);
     },
     detail: () => (bus ? describeBus(bus) : ""),
   };
+
+  const chainPart = (settings: ChainLinkOptions): Part => ({
+    name: "chain",
+    async start(scope) {
+      const deps = { journal: foundation.journal, bus: foundation.bus, clock, random };
+      chain = createChainLink(settings, { ...deps, log: log.with({ module: "chain" }) });
+      await chain.start(scope);
+      chain.measure(metrics);
+    },
+    detail: () => chain?.detail() ?? "",
+  });
 
   const metricsPart = (address: ListenAddress): Part => ({
     name: "metrics",
@@ -83,24 +120,16 @@ export function createProvider(options: ProviderOptions): Provider {
     detail: () => metricsUrl ?? "",
   });
 
-  const rehearsalPart: Part = {
-    name: "rehearsal",
-    start(scope: Scope) {
-      rehearsal = startRehearsal({ journal, bus, clock, random, log: log.with({ module: "rehearsal" }) }, scope);
-    },
-    detail: () => `${rehearsal?.complete ?? 0} made-up orders went all the way`,
-  };
-
   const parts: Part[] = [
+    ...(options.before ?? []),
     journalPart,
     busPart,
+    ...(options.chain ? [chainPart(options.chain)] : []),
     ...(options.metricsListener ? [metricsPart(options.metricsListener)] : []),
-    ...(options.rehearse ? [rehearsalPart] : []),
+    ...(options.after?.(foundation) ?? []),
   ];
-  const queues = () => (rehearsal ? [rehearsal.queue] : []);
   const { shutdownMs } = options;
   const lifecycle = createLifecycle({ services: parts, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
-
   measureLifecycle(metrics, lifecycle);
   measureQueues(metrics, queues);
 
@@ -116,17 +145,29 @@ export function createProvider(options: ProviderOptions): Provider {
       nowMs: clock.now(),
       upMs: clock.now() - startedMs,
       services: lifecycle.services.map((status, index) => ({ ...status, detail: parts[index]?.detail() ?? "" })),
-      queues: queues().map(({ name, counts }) => ({ name, counts })),
+      queues: queues.map(({ name, counts }) => ({ name, counts })),
       topics: bus ? topicsOf(bus) : [],
-      stories: rehearsal?.stories ?? [],
-      storiesComplete: rehearsal?.complete ?? 0,
+      ...(chain && { chain: chain.view() }),
     }),
     onChange: lifecycle.onChange,
   };
 }
 
+function started<T>(name: string, part: T | undefined): T {
+  if (part === undefined) throw new Error(`the service ${name} is not started yet`);
+  return part;
+}
+
 async function rejectWith(died: Promise<Error>): Promise<never> {
   throw await died;
+}
+
+async function openBus({ redis, clock, random, log }: ProviderOptions): Promise<Bus> {
+  const busLog = log.with({ module: "bus" });
+  if (!redis) return createMemoryBus({ clock, log: busLog });
+  // The client takes its share of memory; whoever does without Redis does without it too.
+  const { createRedisBus } = await import("../bus/redis.ts");
+  return createRedisBus({ ...redis, clock, random, log: busLog });
 }
 
 function describeBus({ state }: Bus): string {

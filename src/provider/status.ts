@@ -8,8 +8,24 @@ export interface ProviderStatus {
   readonly services: readonly (ServiceStatus & { readonly detail: string })[];
   readonly queues: readonly { readonly name: string; readonly counts: QueueCounts }[];
   readonly topics: readonly TopicStatus[];
-  readonly stories: readonly StoryStatus[];
-  readonly storiesComplete: number;
+  readonly chain?: ChainView;
+}
+
+export interface ChainView {
+  readonly chainId: string;
+  /** The last block worked through, and the newest one that a node told of. */
+  readonly height: bigint;
+  readonly head: bigint | undefined;
+  readonly orders: number;
+  readonly bids: number;
+  readonly leases: number;
+  /** Transactions of ours: intents not settled yet, landed, failed. */
+  readonly owed: number;
+  readonly landed: number;
+  readonly failed: number;
+  readonly trouble: string | undefined;
+  /** What happened last on the market, oldest first. */
+  readonly events: readonly string[];
 }
 
 export interface TopicStatus {
@@ -20,9 +36,9 @@ export interface TopicStatus {
   readonly retained: string;
 }
 
-/** One made-up order on its way, with the stations it has passed and when. */
+/** A deployment of the demo on its way, with the stations it has passed and when. */
 export interface StoryStatus {
-  readonly order: string;
+  readonly deployment: string;
   readonly stations: readonly { readonly name: string; readonly atMs: number }[];
   readonly complete: boolean;
 }

@@ -1,7 +1,7 @@
 import { account, rpcUrls } from "../addresses.ts";
 import { coins, gas, gasAdjustment, gasPrices } from "../money.ts";
-import { choice, duration, path, text } from "../plain.ts";
-import { dead, fixed, type Group, optional, setting } from "../setting.ts";
+import { choice, derivationIndex, duration, path, paths, secret, text } from "../plain.ts";
+import { chainPrograms, dead, fixed, type Group, optional, setting } from "../setting.ts";
 
 export const chainGroup = {
   title: "Chain and transactions",
@@ -11,55 +11,116 @@ export const chainGroup = {
       flag: "node",
       kind: rpcUrls,
       default: "http://localhost:26657",
+      usedBy: chainPrograms,
       doc: "RPC addresses of nodes of the chain; with several, one takes over when another fails.",
     }),
     chainId: optional({
       flag: "chain-id",
       kind: text("a chain id like akashnet-2", /^[a-zA-Z0-9][\w.-]*$/, "<id>"),
+      usedBy: chainPrograms,
       doc: "The chain to work on; a node of another chain is refused.",
     }),
     from: optional({
       flag: "from",
       kind: text("the name of a key, or its address"),
+      usedBy: chainPrograms,
       doc: "The provider's key, by its name in the keyring or by its address.",
     }),
     keyringBackend: setting({
       flag: "keyring-backend",
       kind: choice(["os", "file", "kwallet", "pass", "test", "memory"]),
       default: "os",
+      usedBy: chainPrograms,
       doc: "Which kind of keyring holds the key.",
     }),
     keyringDir: optional({
       flag: "keyring-dir",
       kind: path,
+      usedBy: chainPrograms,
       doc: "Folder of the keyring, if it is not in --home.",
+    }),
+    keyFile: optional({
+      flag: "key-file",
+      kind: path,
+      usedBy: chainPrograms,
+      doc: "A file with the key instead of a keyring: a mnemonic, a private key in hex, or an armored export.",
+    }),
+    keyPassphrase: optional({
+      flag: "key-passphrase",
+      kind: secret,
+      usedBy: chainPrograms,
+      doc: "The pass-phrase of the keyring or of the armored export.",
+    }),
+    keyCoinType: setting({
+      flag: "key-coin-type",
+      kind: derivationIndex,
+      default: "118",
+      usedBy: chainPrograms,
+      doc: "Coin type in the path from a mnemonic to the key.",
+    }),
+    keyAccount: setting({
+      flag: "key-account",
+      kind: derivationIndex,
+      default: "0",
+      usedBy: chainPrograms,
+      doc: "Account in the path from a mnemonic to the key.",
+    }),
+    keyIndex: setting({
+      flag: "key-index",
+      kind: derivationIndex,
+      default: "0",
+      usedBy: chainPrograms,
+      doc: "Address index in the path from a mnemonic to the key.",
+    }),
+    nodeCertFiles: optional({
+      flag: "node-cert",
+      kind: paths,
+      usedBy: chainPrograms,
+      doc: "Client certificates for the nodes, as PEM files in the order of --node; one alone is for all of them.",
+    }),
+    nodeKeyFiles: optional({
+      flag: "node-key",
+      kind: paths,
+      usedBy: chainPrograms,
+      doc: "The keys of those certificates, in the same order.",
+    }),
+    nodeCaFiles: optional({
+      flag: "node-ca",
+      kind: paths,
+      usedBy: chainPrograms,
+      doc: "Bundles of the authorities that the nodes' own certificates must come from, in the same order; without one, those of the system.",
     }),
     gas: setting({
       flag: "gas",
       kind: gas,
       default: "auto",
+      usedBy: chainPrograms,
       doc: "Gas limit of a transaction; `auto` asks the node and multiplies by --gas-adjustment.",
     }),
     gasAdjustment: setting({
       flag: "gas-adjustment",
       kind: gasAdjustment,
       default: "1.5",
+      usedBy: chainPrograms,
       doc: "Factor on the gas that the node estimated.",
     }),
     gasPrices: setting({
       flag: "gas-prices",
       kind: gasPrices,
       default: "0.025uakt",
+      usedBy: chainPrograms,
       doc: "Price of a unit of gas; the fee is gas times price.",
     }),
     fees: optional({
       flag: "fees",
       kind: coins,
+      usedBy: chainPrograms,
       doc: "A fixed fee for every transaction instead of --gas-prices.",
     }),
     feeGranter: optional({
       flag: "fee-granter",
       kind: account,
+      usedBy: chainPrograms,
       doc: "The account that grants us its money for fees.",
     }),
     feePayer: optional({
@@ -70,6 +131,7 @@ export const chainGroup = {
     note: optional({
       flag: "note",
       kind: text("a short text"),
+      usedBy: chainPrograms,
       doc: "A note that is written into every transaction.",
     }),
     broadcastMode: setting({
@@ -83,6 +145,7 @@ export const chainGroup = {
       flag: "rpc-query-timeout",
       kind: duration({ zero: "refused" }),
       default: "1m",
+      usedBy: chainPrograms,
       doc: "How long a query to a node may take.",
     }),
     cachedResultMaxAgeMs: setting({

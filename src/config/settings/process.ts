@@ -2,7 +2,7 @@ import { limits } from "../../runtime/limits.ts";
 import { endpoints, listenAddress, url } from "../addresses.ts";
 import { formatDuration } from "../duration.ts";
 import { choice, duration, onOff, path, secret, text } from "../plain.ts";
-import { belowHome, belowUserHome, dead, type Group, optional, programs, setting } from "../setting.ts";
+import { belowHome, belowUserHome, chainPrograms, dead, type Group, optional, programs, setting } from "../setting.ts";
 
 export const processGroup = {
   title: "Process",
@@ -24,6 +24,7 @@ export const processGroup = {
     providerConfig: optional({
       flag: "provider-config",
       kind: path,
+      usedBy: chainPrograms,
       doc: "The provider.yaml to read.",
     }),
     logLevel: setting({

@@ -1,0 +1,122 @@
+/** `akash-provider chain`: an Akash chain on this machine, for trying things: real wire, real rules, made-up money. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import { createEmbeddedNode } from "../chain/embedded/embedded-node.ts";
+import type { Node } from "../chain/embedded/node/node.ts";
+import { createSigner } from "../chain/keys/signer.ts";
+import { parseDuration } from "../config/duration.ts";
+import { parseAddress } from "../market/address.ts";
+import { type Coin, parseCoins } from "../market/coin.ts";
+import { realClock } from "../runtime/clock.ts";
+import { createLifecycle, type Scope, untilAborted } from "../runtime/lifecycle.ts";
+import { createLog } from "../runtime/log.ts";
+import { realRandom } from "../runtime/random.ts";
+import { abortOnSignals } from "./signals.ts";
+
+interface ChainOptions {
+  readonly chainId: string;
+  readonly rpcPort: number;
+  readonly grpcPort: number;
+  readonly host: string;
+  readonly blockTime: number;
+  readonly file?: string;
+  readonly keys: string;
+  readonly fund: readonly Account[];
+  readonly closeDryLeases: boolean;
+}
+
+interface Account {
+  readonly address: string;
+  readonly coins: readonly Coin[];
+}
+
+/** A million of each token: enough for any number of deposits. */
+const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const people = ["provider", "tenant"];
+
+export function chainCommand(): Command {
+  return new Command("chain")
+    .description("run an Akash chain of your own on this machine, with money for a provider and a tenant")
+    .option("--chain-id <id>", "its name", "akash-box-1")
+    .option("--host <address>", "where it listens", "127.0.0.1")
+    .option("--rpc-port <port>", "port of CometBFT RPC and WebSocket; 0 takes a free one", parsePort, 26_657)
+    .option("--grpc-port <port>", "port of gRPC; 0 takes a free one", parsePort, 9_090)
+    .option("--block-time <time>", "time between blocks", parseTime, 1_000)
+    .option("--file <path>", "keep the chain in this file, so that it survives a restart")
+    .option("--keys <folder>", "where the keys of the provider and the tenant are, or are put", "akash-box")
+    .option("--fund <address=coins>", "give somebody else money too; may be repeated", collectAccount, [])
+    .option("--close-dry-leases", "end leases that can no longer be paid at the end of a block", false)
+    .action((options: ChainOptions) => runChain(options));
+}
+
+async function runChain(options: ChainOptions): Promise<void> {
+  const { chainId, host, rpcPort, grpcPort, blockTime: blockMs, file, fund } = options;
+  const keys = people.map((name) => ({ name, ...keyOf(options.keys, name) }));
+  const log = createLog({ timestamp: "rfc3339" });
+  if (file !== undefined) mkdirSync(dirname(resolve(file)), { recursive: true });
+  const node = createEmbeddedNode({
+    chainId,
+    accounts: [...keys.map(({ address }) => ({ address, coins: purse })), ...fund],
+    closeDryLeasesInEndBlock: options.closeDryLeases,
+    clock: realClock,
+    log,
+    host,
+    rpcPort,
+    grpcPort,
+    blockMs,
+    ...(file !== undefined && { file }),
+  });
+  const service = {
+    name: "chain",
+    async start(scope: Scope) {
+      scope.onStop(() => node.stop());
+      await node.start();
+      scope.task("blocks", (signal) => Promise.race([untilAborted(signal), node.failed]));
+      process.stdout.write(welcome(node, keys));
+    },
+  };
+  await createLifecycle({ services: [service], clock: realClock, log }).run(abortOnSignals());
+}
+
+/** The key in the folder, made when it is not there yet. */
+function keyOf(folder: string, name: string): { path: string; address: string } {
+  const path = join(folder, `${name}.key`);
+  if (!existsSync(path)) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(path, `${Buffer.from(realRandom.bytes(32)).toString("hex")}\n`, { mode: 0o600 });
+  }
+  return { path, address: createSigner(Buffer.from(readFileSync(path, "utf8").trim(), "hex")).address };
+}
+
+function welcome(node: Node, keys: readonly { name: string; path: string; address: string }[]): string {
+  const accounts = keys.map(({ name, path, address }) => `  ${name.padEnd(9)} ${address}  ${path}\n`).join("");
+  const [provider, tenant] = keys.map(({ path }) => path);
+  return `${node.chainId} makes blocks. Ctrl-C ends it.
+  RPC       ${node.rpcUrl}
+  gRPC      ${node.grpcUrl}
+${accounts}
+Try in another terminal:
+  akash-provider events --node ${node.rpcUrl}
+  akash-provider register --node ${node.rpcUrl} --key-file ${provider} --provider-config provider.yaml
+  akash-provider tenant create deploy.yaml --node ${node.rpcUrl} --key-file ${tenant}
+
+`;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError("It must be a port number.");
+  return port;
+}
+
+function parseTime(text: string): number {
+  const ms = parseDuration(text);
+  if (typeof ms !== "number" || ms <= 0) throw new InvalidArgumentError("It must be a time like 1s or 500ms.");
+  return ms;
+}
+
+function collectAccount(text: string, before: readonly Account[]): readonly Account[] {
+  const [address = "", coins = ""] = text.split("=");
+  return [...before, { address: parseAddress(address), coins: parseCoins(coins) }];
+}

@@ -1,0 +1,73 @@
+/** What the commands that act on a chain share: the nodes, the key, and a transaction that is waited for. */
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { createPool, type Pool } from "../chain/comet/pool.ts";
+import { createQueries, type Queries } from "../chain/comet/queries/queries.ts";
+import { openKey } from "../chain/keys/open-key.ts";
+import type { Signer } from "../chain/keys/signer.ts";
+import { createCometBroadcaster } from "../chain/outbox/comet-broadcaster.ts";
+import type { PackedMessage } from "../chain/tx/messages.ts";
+import { type Sent, sendMessages } from "../chain/tx/send.ts";
+import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { givenFlags } from "../config/options.ts";
+import { realClock } from "../runtime/clock.ts";
+import { createLog, type RootLog } from "../runtime/log.ts";
+import { realRandom } from "../runtime/random.ts";
+import { createRedactor, type Redactor } from "../runtime/redact.ts";
+import { endpointsOf } from "./endpoints.ts";
+import { keySettings } from "./key-settings.ts";
+
+export interface Connection {
+  readonly config: LoadedConfig;
+  readonly pool: Pool;
+  readonly queries: Queries;
+  readonly log: RootLog;
+  readonly redactor: Redactor;
+}
+
+/** Opens the nodes of the settings for as long as `work` takes. */
+export async function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const flags = givenFlags(command);
+  const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
+  const redactor = createRedactor();
+  const log = createLog({ level: "error", redactor });
+  const { chainId } = config.values;
+  const pool = createPool({
+    endpoints: endpointsOf(config.values),
+    ...(chainId !== undefined && { chainId }),
+    clock: realClock,
+    random: realRandom,
+    log,
+  });
+  try {
+    await pool.open();
+    return await work({ config, pool, queries: createQueries(pool), log, redactor });
+  } finally {
+    pool.close();
+  }
+}
+
+export interface Wallet {
+  readonly signer: Signer;
+  send(...messages: PackedMessage[]): Promise<Sent>;
+}
+
+export async function openWallet({ config: { values }, pool, redactor }: Connection): Promise<Wallet> {
+  const { signer, warnings } = await openKey(keySettings(values), redactor.register);
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+  const { gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;
+  const deps = {
+    chainId: pool.chainId,
+    chain: createCometBroadcaster(pool),
+    signer,
+    settings: { gas, gasAdjustment, gasPrices, fees, feeGranter, note },
+    clock: realClock,
+    random: realRandom,
+  };
+  return { signer, send: (...messages) => sendMessages(deps, messages) };
+}
+
+/** One line that says what happened on chain. */
+export function printSent(what: string, { height, hash, gasUsed }: Sent): void {
+  process.stdout.write(`${what}  block ${height}  gas ${gasUsed}  tx ${hash}\n`);
+}

@@ -1,0 +1,21 @@
+/** The nodes of the settings, each with its certificate, key and authorities. */
+import type { EndpointOptions } from "../chain/comet/endpoint.ts";
+import type { Config } from "../config/table.ts";
+
+type NodeSettings = Pick<Config, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
+
+export function endpointsOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): EndpointOptions[] {
+  return nodes.map((url, index) => {
+    const certFile = fileFor(nodeCertFiles, index);
+    const keyFile = fileFor(nodeKeyFiles, index);
+    const caFile = fileFor(nodeCaFiles, index);
+    const tls = { ...(certFile && { certFile }), ...(keyFile && { keyFile }), ...(caFile && { caFile }) };
+    return { url, tls };
+  });
+}
+
+/** One file alone is for all nodes, and a dash stands for none. */
+function fileFor(files: readonly string[] | undefined, index: number): string | undefined {
+  const file = files?.length === 1 ? files[0] : files?.[index];
+  return file === "-" ? undefined : file;
+}

@@ -1,0 +1,126 @@
+/** `akash-provider tenant`: the few things a tenant does on chain, to try a provider with. */
+import { Command, InvalidArgumentError } from "commander";
+import type { Bid } from "../chain/records.ts";
+import { addSettingOptions } from "../config/options.ts";
+import { parseAddress } from "../market/address.ts";
+import { type Coin, coinOf, parseCoin, showDecCoin } from "../market/coin.ts";
+import { compareDecimals } from "../market/decimal.ts";
+import { formatDeploymentId, formatOrderId, type OrderId, parseDseq, parseSeq } from "../market/ids.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { type Connection, openWallet, printSent, type Wallet, withNodes } from "./client.ts";
+
+/** Ten times what the chain asks for at least, in millionths. */
+const usualDeposit = 5_000_000n;
+
+interface DeploymentOptions {
+  readonly dseq: bigint;
+}
+
+export function tenantCommand(): Command {
+  return new Command("tenant")
+    .description("act as a tenant on any chain: create, fund, lease, update and close deployments")
+    .addCommand(
+      chainAction("create <sdl>", "post the deployment of an SDL file")
+        .option("--dseq <number>", "its number; the current height if not given", parsed(parseDseq))
+        .option("--deposit <coin>", "what its leases are paid from; 5 AKT or ACT if not given", parsed(parseCoin))
+        .action(create),
+    )
+    .addCommand(onDeployment("update <sdl>", "change the manifest of a deployment").action(update))
+    .addCommand(onDeployment("deposit <coin>", "add to what the leases of a deployment are paid from").action(deposit))
+    .addCommand(
+      onDeployment("lease", "take a bid; the cheapest, unless you name a provider")
+        .option("--gseq <number>", "number of the group", parsed(parseSeq), 1)
+        .option("--oseq <number>", "number of the order", parsed(parseSeq), 1)
+        .option("--provider <address>", "whose bid", parsed(parseAddress))
+        .action(lease),
+    )
+    .addCommand(onDeployment("close", "end a deployment and get back what is left").action(close));
+}
+
+async function create(path: string, options: { dseq?: bigint; deposit?: Coin }, command: Command): Promise<void> {
+  await withWallet(command, async ({ signer, send }, { pool }) => {
+    const [{ readSdl }, { createDeployment }] = await Promise.all([import("./sdl.ts"), messages()]);
+    const { groups, hash, denom } = await readSdl(path);
+    const id = { owner: signer.address, dseq: options.dseq ?? (await pool.head()).height };
+    const { deposit = coinOf(usualDeposit, denom) } = options;
+    const sent = await send(createDeployment({ id, groups, hash, deposit }));
+    printSent(`created ${formatDeploymentId(id)}`, sent);
+  });
+}
+
+async function update(path: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
+  await withWallet(command, async ({ signer, send }) => {
+    const [{ readSdl }, { updateDeployment }] = await Promise.all([import("./sdl.ts"), messages()]);
+    const id = { owner: signer.address, dseq };
+    const { hash } = await readSdl(path);
+    printSent(`updated ${formatDeploymentId(id)}`, await send(updateDeployment(id, hash)));
+  });
+}
+
+async function deposit(coin: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
+  await withWallet(command, async ({ signer, send }) => {
+    const { fundDeployment } = await messages();
+    const id = { owner: signer.address, dseq };
+    printSent(`added ${coin} to ${formatDeploymentId(id)}`, await send(fundDeployment(id, parseCoin(coin))));
+  });
+}
+
+type LeaseOptions = DeploymentOptions & Pick<OrderId, "gseq" | "oseq"> & { readonly provider?: string };
+
+async function lease({ dseq, gseq, oseq, provider }: LeaseOptions, command: Command): Promise<void> {
+  await withWallet(command, async ({ signer, send }, { queries }) => {
+    const { createLease } = await messages();
+    const order: OrderId = { owner: signer.address, dseq, gseq, oseq };
+    const { items } = await queries.bids({ owner: order.owner, dseq, gseq, oseq, state: "open" });
+    const [bid] = items.filter(({ id }) => provider === undefined || id.provider === provider).sort(byPrice);
+    if (!bid) throw new ProviderError("AKP_NO_OPEN_BID", { order: formatOrderId(order) });
+    const sent = await send(createLease(bid.id));
+    printSent(`leased ${formatOrderId(order)} from ${bid.id.provider} for ${showDecCoin(bid.price)} a block`, sent);
+  });
+}
+
+async function close({ dseq }: DeploymentOptions, command: Command): Promise<void> {
+  await withWallet(command, async ({ signer, send }) => {
+    const { closeDeployment } = await messages();
+    const id = { owner: signer.address, dseq };
+    printSent(`closed ${formatDeploymentId(id)}`, await send(closeDeployment(id)));
+  });
+}
+
+/** The network's codecs are large; who only asks for help does not wait for them. */
+const messages = () => import("../chain/tx/tenant-messages.ts");
+
+function withWallet(command: Command, work: (wallet: Wallet, connection: Connection) => Promise<void>): Promise<void> {
+  return withNodes(command, async (connection) => work(await openWallet(connection), connection));
+}
+
+function byPrice(left: Bid, right: Bid): number {
+  return compareDecimals(left.price.amount, right.price.amount);
+}
+
+function chainAction(usage: string, description: string): Command {
+  const [name = "", argument] = usage.split(" ");
+  const command = new Command(name).description(description);
+  if (argument) command.argument(argument);
+  return addSettingOptions(command, "client");
+}
+
+function onDeployment(usage: string, description: string): Command {
+  return chainAction(usage, description).requiredOption(
+    "--dseq <number>",
+    "number of the deployment",
+    parsed(parseDseq),
+  );
+}
+
+/** Market's refusals, in the way commander tells them. */
+function parsed<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (thrown) {
+      if (!(thrown instanceof ProviderError)) throw thrown;
+      throw new InvalidArgumentError(`${thrown.message}. ${thrown.advice}`);
+    }
+  };
+}

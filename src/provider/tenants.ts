@@ -1,0 +1,137 @@
+/**
+ * Scripted tenants for `npm start`. Each creates a deployment, funds it, updates it and closes it, over and over, with
+ * real transactions; the provider sees them as it would see anybody. One deployment from beginning to end is a story.
+ */
+import { createHash } from "node:crypto";
+import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { Chain, Step } from "../chain/chain.ts";
+import type { Signer } from "../chain/keys/signer.ts";
+import type { PackedMessage } from "../chain/tx/messages.ts";
+import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
+import { closeDeployment, createDeployment, fundDeployment, updateDeployment } from "../chain/tx/tenant-messages.ts";
+import { parseCoin } from "../market/coin.ts";
+import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
+import { sleep } from "../runtime/clock.ts";
+import type { Scope } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import { jitter, type Random } from "../runtime/random.ts";
+import type { StoryStatus } from "./status.ts";
+
+export interface TenantsDeps extends Omit<SendDeps, "signer"> {
+  readonly follow: Pick<Chain, "onStep">;
+  readonly signers: readonly Signer[];
+}
+
+export interface Tenants {
+  /** The newest stories, oldest first. */
+  readonly stories: readonly StoryStatus[];
+  readonly complete: number;
+}
+
+/** What an order asks for and may cost; small enough that any node could take it. */
+const deposit = parseCoin("5000000uact");
+const topUp = parseCoin("1000000uact");
+/** Long enough for a person to see each step. */
+const pauseMs = 800;
+
+interface Story {
+  readonly deployment: string;
+  readonly stations: { name: string; atMs: number }[];
+  complete: boolean;
+}
+
+export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
+  const { clock, random, signers } = deps;
+  const stories = new Map<string, Story>();
+  let complete = 0;
+
+  function pass(id: DeploymentId, name: string): Story {
+    const deployment = formatDeploymentId(id);
+    const story = stories.get(deployment) ?? { deployment, stations: [], complete: false };
+    story.stations.push({ name, atMs: clock.now() });
+    stories.set(deployment, story);
+    if (stories.size > limits.demoStories) forgetOldest(stories);
+    return story;
+  }
+
+  /** What the provider sees of them, by the same way as everything else. */
+  function watch({ block }: Step): undefined {
+    for (const { event } of block?.events ?? []) {
+      if (event.kind === "OrderCreated") pass(event.id, "order seen");
+      if (event.kind === "DeploymentClosed") {
+        pass(event.id, "end seen").complete = true;
+        complete += 1;
+      }
+    }
+    return undefined;
+  }
+
+  async function live(signer: Signer, number: number, signal: AbortSignal): Promise<void> {
+    const send = (message: PackedMessage) => sendMessages({ ...deps, signer, signal }, [message]);
+    for (let round = 1; ; round++) {
+      const id = { owner: signer.address, dseq: BigInt(number * 10_000 + round) };
+      pass(id, "posted");
+      await send(createDeployment({ id, groups: [groupFor(random)], hash: hashOf(id, 1), deposit }));
+      await sleep(clock, jitter(random, pauseMs), signal);
+      await send(fundDeployment(id, topUp));
+      pass(id, "funded");
+      await sleep(clock, jitter(random, pauseMs), signal);
+      await send(updateDeployment(id, hashOf(id, 2)));
+      pass(id, "updated");
+      await sleep(clock, jitter(random, pauseMs), signal);
+      await send(closeDeployment(id));
+    }
+  }
+
+  deps.follow.onStep(watch);
+  signers.forEach((signer, index) => {
+    scope.task(`tenant ${index + 1}`, (signal) => live(signer, index + 1, signal));
+  });
+  return {
+    get stories() {
+      return [...stories.values()];
+    },
+    get complete() {
+      return complete;
+    },
+  };
+}
+
+function forgetOldest(stories: Map<string, Story>): void {
+  const { value, done } = stories.keys().next();
+  if (!done) stories.delete(value);
+}
+
+/** Stands for the hash of a manifest, which nobody sends in the demo yet. */
+function hashOf(id: DeploymentId, version: number): Uint8Array {
+  return createHash("sha256")
+    .update(`${formatDeploymentId(id)} ${version}`)
+    .digest();
+}
+
+function groupFor(random: Random): GroupSpec {
+  const mebibytes = 128 * (1 + random.int(32));
+  return GroupSpec.fromPartial({
+    name: "web",
+    requirements: { signedBy: {}, attributes: [{ key: "region", value: "box" }] },
+    resources: [
+      {
+        resource: {
+          id: 1,
+          cpu: { units: amount(100 * (1 + random.int(40))) },
+          gpu: { units: amount(0) },
+          memory: { quantity: amount(mebibytes * 2 ** 20) },
+          storage: [{ name: "default", quantity: amount(mebibytes * 2 ** 20) }],
+          endpoints: [{}],
+        },
+        count: 1 + random.int(3),
+        price: { denom: deposit.denom, amount: `${1_000 + random.int(9_000)}` },
+      },
+    ],
+  });
+}
+
+/** The chain takes amounts as the bytes of their digits. */
+function amount(value: number): { val: Uint8Array } {
+  return { val: Buffer.from(value.toString()) };
+}

@@ -1,0 +1,157 @@
+/** The commands that act on a chain, as a person gives them: a chain in a box, a provider, a tenant, the feed. */
+import assert from "node:assert/strict";
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { temporaryFolder } from "./folder.ts";
+import { armoredExport } from "./keyring-samples.ts";
+import type { Owner } from "./owner.ts";
+import { type Program, startProgram } from "./program.ts";
+
+const endings: (() => void | Promise<void>)[] = [];
+/** The latest first: a program ends before the folder goes that it writes to. */
+const owner: Owner = { after: (end) => void endings.unshift(end) };
+after(async () => {
+  for (const end of endings) await end();
+});
+
+const sdl = `
+version: "2.0"
+services:
+  web:
+    image: nginx:1.27
+    expose:
+      - port: 80
+        as: 80
+        to:
+          - global: true
+profiles:
+  compute:
+    web:
+      resources:
+        cpu: { units: 0.5 }
+        memory: { size: 512Mi }
+        storage: { size: 512Mi }
+  placement:
+    box:
+      pricing:
+        web: { denom: uact, amount: 1000 }
+deployment:
+  web:
+    box: { profile: web, count: 1 }
+`;
+
+const providerYaml = `
+host: https://provider.example.com:8443
+attributes:
+  - key: region
+    value: box
+`;
+
+describe("on a chain in a box", { concurrency: false }, () => {
+  const folder = temporaryFolder(owner);
+  const file = (name: string) => join(folder, name);
+  let rpc = "";
+  let tenant = "";
+
+  before(async () => {
+    writeFileSync(file("deploy.yaml"), sdl);
+    writeFileSync(file("changed.yaml"), sdl.replace("nginx:1.27", "nginx:1.28"));
+    writeFileSync(file("provider.yaml"), providerYaml);
+    const args = ["chain", "--rpc-port", "0", "--grpc-port", "0", "--block-time", "250ms", "--keys", file("keys")];
+    const chain = startProgram(owner, [...args, "--file", file("chain.log")]);
+    await chain.says(/makes blocks/);
+    rpc = /RPC +(\S+)/.exec(chain.said)?.[1] ?? "";
+    tenant = /tenant +(akash1\S+)/.exec(chain.said)?.[1] ?? "";
+  });
+
+  const give = async (args: string[], key = "tenant", env: Record<string, string> = {}): Promise<Program> => {
+    const program = startProgram(owner, [...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)], env);
+    await program.ended();
+    return program;
+  };
+
+  test("the provider is registered once, and again only when something changed", async () => {
+    const register = ["register", "--provider-config", file("provider.yaml")];
+    assert.match(
+      (await give(register, "provider")).said,
+      /is registered as https:\/\/provider\.example\.com:8443 {2}block/,
+    );
+    assert.match((await give(register, "provider")).said, /nothing was sent/);
+    writeFileSync(file("provider.yaml"), providerYaml.replace("8443", "9443"));
+    assert.match((await give(register, "provider")).said, /is up to date as https:\/\/provider\.example\.com:9443/);
+  });
+
+  test("a tenant creates, funds, updates and closes a deployment, and the feed tells of it", async () => {
+    const events = startProgram(owner, ["events", "--node", rpc, "--from-height", "1"]);
+    const id = ["--dseq", "7"];
+    assert.match((await give(["tenant", "create", file("deploy.yaml"), ...id])).said, /created akash1\S+\/7 /);
+    assert.match((await give(["tenant", "deposit", "1000000uact", ...id])).said, /added 1000000uact/);
+    assert.match((await give(["tenant", "update", file("changed.yaml"), ...id])).said, /updated akash1/);
+    assert.match((await give(["tenant", "lease", ...id])).said, /no provider has an open bid[\s\S]*→ Wait for one/);
+    assert.match((await give(["tenant", "close", ...id])).said, /closed akash1/);
+    const story = ["deployment created", "order created", "deployment updated", "order closed"];
+    await events.says(new RegExp(story.map((word) => `${word} +${tenant}/7`).join("[\\s\\S]*")));
+    events.signal("SIGINT");
+    assert.equal(await events.ended(), 0, events.said);
+  });
+
+  test("what the chain refuses is told in its words, with exit code 1", async () => {
+    const program = await give(["tenant", "close", "--dseq", "404"]);
+    assert.equal(await program.ended(), 1);
+    assert.match(program.said, /the chain refused the transaction: .*Deployment not found\n {2}→/);
+  });
+
+  test("an SDL that makes no sense is refused with what is wrong in it", async () => {
+    writeFileSync(file("bad.yaml"), sdl.replace("count: 1", "count: 0"));
+    const program = await give(["tenant", "create", file("bad.yaml")]);
+    assert.equal(await program.ended(), 2);
+    assert.match(program.said, /bad\.yaml is not a deployment that can be posted:\n {2}- /);
+  });
+
+  test("a wallet without funds is told where to send them", async () => {
+    writeFileSync(file("keys/poor.key"), `${"11".repeat(32)}\n`, { mode: 0o600 });
+    const program = await give(["tenant", "close", "--dseq", "7"], "poor");
+    assert.equal(await program.ended(), 1);
+    assert.match(program.said, /the chain has never seen akash1\S+, so it cannot pay[\s\S]*→ Send AKT to akash1/);
+  });
+
+  test("a bad mnemonic is refused without being repeated", async () => {
+    const words = "zoo ".repeat(11).concat("wolfish");
+    writeFileSync(file("keys/bad.key"), words, { mode: 0o600 });
+    const program = await give(["tenant", "close", "--dseq", "7"], "bad");
+    assert.notEqual(await program.ended(), 0);
+    assert.match(program.said, /the mnemonic in .*bad\.key is wrong/);
+    assert.doesNotMatch(program.said, /wolfish/);
+  });
+
+  test("a wrong pass-phrase is told with where it came from", async () => {
+    const armored = await armoredExport(new Uint8Array(32).fill(1), "the right one", "argon2");
+    writeFileSync(file("keys/armored.key"), armored, { mode: 0o600 });
+    const env = { AP_KEY_PASSPHRASE: "not this one" };
+    const program = await give(["tenant", "close", "--dseq", "7"], "armored", env);
+    assert.notEqual(await program.ended(), 0);
+    assert.match(program.said, /AP_KEY_PASSPHRASE/);
+    assert.doesNotMatch(program.said, /not this one/);
+  });
+
+  test("an unreachable node is named, with what to do", async () => {
+    const program = startProgram(owner, ["events", "--node", "http://127.0.0.1:1"]);
+    assert.equal(await program.ended(), 1);
+    assert.match(program.said, /the node http:\/\/127\.0\.0\.1:1 cannot be reached[\s\S]*→ Check that it runs/);
+  });
+
+  test("the keys that the box made are readable by their owner only", () => {
+    assert.equal(statSync(file("keys/tenant.key")).mode & 0o777, 0o600);
+  });
+
+  test("the provider runs on it, follows its blocks, and takes up where it stopped", async () => {
+    const args = ["run", "--data-dir", file("data"), "--node", rpc, "--key-file", file("keys/provider.key")];
+    for (const _ of ["first", "second"]) {
+      const program = startProgram(owner, args);
+      await program.says(/chain: running/);
+      program.signal("SIGTERM");
+      assert.equal(await program.ended(), 0, program.said);
+    }
+  });
+});
