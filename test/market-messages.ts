@@ -23,7 +23,7 @@ import {
   msgLeaseStartReclaim,
   msgLeaseStartReclaimType,
 } from "../src/chain/codec/reclamation.ts";
-import { writeId } from "../src/chain/embedded/market-ids.ts";
+import { writeId } from "../src/chain/codec/wire64.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../src/market/ids.ts";
 import { type Message, provider, tenant } from "./market-stage.ts";
 

@@ -35,7 +35,8 @@ import {
   queryLeasesResponse,
   queryOrdersResponse,
 } from "../codec/answers.ts";
-import { bidKey, keyOfBytes, keyToBytes, orderKey, writeUint64 } from "./market-ids.ts";
+import { writeUint64 } from "../codec/wire64.ts";
+import { bidKey, keyOfBytes, keyToBytes, orderKey } from "./market-ids.ts";
 import { decodePageKey, encodePageKey } from "./page-key.ts";
 
 const others = [person(2), person(3)].sort();

@@ -1,6 +1,7 @@
-/** The names of things on the market: read from the wire as the chain checks them, written, and as keys of tables. */
+/** The names of things on the market: read from the wire as the chain checks them, and as keys of tables. */
 import type { BidID, DeploymentID, GroupID, OrderID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../market/ids.ts";
+import { readUint64 } from "../codec/wire64.ts";
 import { readAddress } from "./addresses.ts";
 import { codespace } from "./codespace.ts";
 import { invalidArgument } from "./refusals.ts";
@@ -54,22 +55,6 @@ export function readQueriedId(wire: Partial<BidID> | undefined): BidId {
   const provider = wire?.provider === undefined ? owner : readAddress(wire.provider);
   if (!provider) throw invalidArgument("invalid provider address");
   return { owner, dseq, gseq, oseq, provider, bseq };
-}
-
-type Uint64 = DeploymentID["dseq"];
-
-export function readUint64(wire: Uint64 | undefined): bigint {
-  return wire ? BigInt.asUintN(64, wire.toBigInt()) : 0n;
-}
-
-/** The codecs take whatever looks like their 64-bit number; given a bigint they would take it for a signed one. */
-export function writeUint64(value: bigint): Uint64 {
-  const [low, high] = [Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n))];
-  return { low, high, unsigned: true } as Uint64;
-}
-
-export function writeId<Id extends DeploymentId>(id: Id): Omit<Id, "dseq"> & { dseq: Uint64 } {
-  return { ...id, dseq: writeUint64(id.dseq) };
 }
 
 /** Keys sort as in the chain's own store: owners as text, numbers by value. */

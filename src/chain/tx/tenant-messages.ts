@@ -3,7 +3,7 @@ import { BidID, DeploymentID, Scope, Source } from "@akashnetwork/chain-sdk/priv
 import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Coin } from "../../market/coin.ts";
 import { type BidId, type DeploymentId, formatDeploymentId } from "../../market/ids.ts";
-import { writeId } from "../comet/queries/wire-ids.ts";
+import { writeId } from "../codec/wire64.ts";
 import { type PackedMessage, packMessage } from "./messages.ts";
 
 export interface NewDeployment {

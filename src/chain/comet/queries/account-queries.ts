@@ -23,10 +23,11 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { type Address, parseAddress } from "../../../market/address.ts";
 import type { Coin } from "../../../market/coin.ts";
+import { readUint64 } from "../../codec/wire64.ts";
 import type { Account } from "../../records.ts";
 import type { Query } from "./abci-query.ts";
 import type { ListQuery } from "./paged-list.ts";
-import { readUint64, strange } from "./wire-ids.ts";
+import { strange } from "./wire-ids.ts";
 import { readCoin } from "./wire-records.ts";
 
 /** Not Query/Account: this one answers alike for accounts of every kind, vesting ones included. */

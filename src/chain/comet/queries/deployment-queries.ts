@@ -15,10 +15,11 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { DeploymentId, GroupId } from "../../../market/ids.ts";
 import { queryDeploymentResponse, queryDeploymentsResponse } from "../../codec/answers.ts";
+import { writeId, writeUint64 } from "../../codec/wire64.ts";
 import type { Deployment, DeploymentState, EscrowAccount, EscrowPayment, EscrowState, Group } from "../../records.ts";
 import type { Query } from "./abci-query.ts";
 import type { ListQuery } from "./paged-list.ts";
-import { strange, writeId, writeUint64 } from "./wire-ids.ts";
+import { strange } from "./wire-ids.ts";
 import { readDeployment, readEscrowAccount, readEscrowPayment, readGroup } from "./wire-records.ts";
 
 const service = "/akash.deployment.v1beta4.Query";

@@ -18,10 +18,11 @@ import {
   queryOrdersResponse,
 } from "../../codec/answers.ts";
 import type { MarketParams } from "../../codec/reclamation.ts";
+import { writeId, writeUint64 } from "../../codec/wire64.ts";
 import type { Bid, BidState, Lease, LeaseState, Order, OrderState } from "../../records.ts";
 import type { Query } from "./abci-query.ts";
 import type { ListQuery } from "./paged-list.ts";
-import { strange, writeId, writeUint64 } from "./wire-ids.ts";
+import { strange } from "./wire-ids.ts";
 import { readBid, readLease, readOrder } from "./wire-records.ts";
 
 const service = "/akash.market.v1beta5.Query";

@@ -9,6 +9,7 @@ import { type Coin, coinOf, type DecCoin, decCoinOf } from "../../../market/coin
 import { parseDecimal } from "../../../market/decimal.ts";
 import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
 import type { Order as WireOrder } from "../../codec/reclamation.ts";
+import { readInt64 } from "../../codec/wire64.ts";
 import type {
   Bid,
   BidState,
@@ -24,7 +25,7 @@ import type {
   Order,
   OrderState,
 } from "../../records.ts";
-import { readBidId, readDeploymentId, readGroupId, readInt64, readOrderId, strange } from "./wire-ids.ts";
+import { readBidId, readDeploymentId, readGroupId, readOrderId, strange } from "./wire-ids.ts";
 
 const orderStates = ["open", "active", "closed"] as const satisfies OrderState[];
 const bidStates = ["open", "active", "lost", "closed"] as const satisfies BidState[];

@@ -11,9 +11,10 @@ import {
   queryDeploymentResponse,
   queryDeploymentsResponse,
 } from "../../../codec/answers.ts";
+import { readUint64 } from "../../../codec/wire64.ts";
 import { writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
-import { readQueriedId, readUint64 } from "../../market-ids.ts";
+import { readQueriedId } from "../../market-ids.ts";
 import type { Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
 import { deploymentAccount } from "../escrow/ids.ts";

@@ -8,8 +8,9 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { DeploymentId, GroupId } from "../../../../market/ids.ts";
 import type { DeploymentReclamation, Deployment as WireDeployment } from "../../../codec/reclamation.ts";
+import { writeId } from "../../../codec/wire64.ts";
 import { payForIndexes } from "../../index-gas.ts";
-import { deploymentKey, groupKey, writeId } from "../../market-ids.ts";
+import { deploymentKey, groupKey } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import type { Table } from "../../store.ts";
 

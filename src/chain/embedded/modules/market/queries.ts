@@ -19,9 +19,10 @@ import {
   queryOrderResponse,
   queryOrdersResponse,
 } from "../../../codec/answers.ts";
+import { readUint64 } from "../../../codec/wire64.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
 import { type Filters, filteredList } from "../../filtered-list.ts";
-import { readQueriedId, readUint64 } from "../../market-ids.ts";
+import { readQueriedId } from "../../market-ids.ts";
 import type { ChainRefusal, Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
 import { bidAccount, leasePayment } from "../escrow/ids.ts";

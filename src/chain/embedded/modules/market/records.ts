@@ -16,8 +16,9 @@ import {
   type Lease as WireLease,
   type Order as WireOrder,
 } from "../../../codec/reclamation.ts";
+import { writeId } from "../../../codec/wire64.ts";
 import { payForIndexes } from "../../index-gas.ts";
-import { bidKey, orderKey, writeId } from "../../market-ids.ts";
+import { bidKey, orderKey } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import { writePrice } from "../../prices.ts";
 import type { Table } from "../../store.ts";

@@ -1,0 +1,47 @@
+/** What a real node answered, through our codecs and back. Two of its modules, bme and oracle, are none of our business. */
+import assert from "node:assert/strict";
+import {
+  QueryCertificatesResponse,
+  QueryAccountsResponse as QueryEscrowAccountsResponse,
+  QueryPaymentsResponse,
+  QueryProvidersResponse as QuerySignedAttributesResponse,
+} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import {
+  QueryParamsResponse as QueryDeploymentParamsResponse,
+  QueryProvidersResponse,
+} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { QueryAccountsResponse, QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import {
+  queryBidsResponse,
+  queryDeploymentsResponse,
+  queryLeasesResponse,
+  queryMarketParamsResponse,
+  queryOrdersResponse,
+} from "./answers.ts";
+import { type Codec, generated } from "./message.ts";
+
+const answers: readonly [string, Codec<never> | Codec<object>][] = [
+  ["akash.audit.v1.Query.AllProvidersAttributes", generated(QuerySignedAttributesResponse)],
+  ["akash.cert.v1.Query.Certificates", generated(QueryCertificatesResponse)],
+  ["akash.deployment.v1beta4.Query.Deployments", queryDeploymentsResponse],
+  ["akash.deployment.v1beta4.Query.Params", generated(QueryDeploymentParamsResponse)],
+  ["akash.escrow.v1.Query.Accounts", generated(QueryEscrowAccountsResponse)],
+  ["akash.escrow.v1.Query.Payments", generated(QueryPaymentsResponse)],
+  ["akash.market.v1beta5.Query.Orders", queryOrdersResponse],
+  ["akash.market.v1beta5.Query.Bids", queryBidsResponse],
+  ["akash.market.v1beta5.Query.Leases", queryLeasesResponse],
+  ["akash.market.v1beta5.Query.Params", queryMarketParamsResponse],
+  ["akash.provider.v1beta4.Query.Providers", generated(QueryProvidersResponse)],
+  ["cosmos.auth.v1beta1.Query.Accounts", generated(QueryAccountsResponse)],
+  ["cosmos.bank.v1beta1.Query.TotalSupply", generated(QueryTotalSupplyResponse)],
+];
+
+for (const [query, codec] of answers) {
+  vectorTest(`the real node's answer to ${query} decodes and encodes to the same bytes`, () => {
+    const { response } = readJsonVector<{ response: { value: string } }>(`chain/queries/${query}.json`);
+    const bytes = Buffer.from(response.value, "base64");
+    const { encode, decode } = codec as Codec<unknown>;
+    assert.deepEqual(Buffer.from(encode(decode(bytes))), bytes);
+  });
+}
