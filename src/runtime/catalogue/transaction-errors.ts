@@ -1,0 +1,87 @@
+import { type Errors, exitCodes } from "./entry.ts";
+
+const { failure, settings } = exitCodes;
+
+export const transactionErrors = {
+  AKP_WALLET_SHORT: {
+    message: "{address} cannot pay {fee}: {reason}",
+    advice:
+      "Send AKT to {address}, or check what its fee granter allows. What waits is sent as soon as the money is there.",
+    http: 402,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_WALLET_UNKNOWN: {
+    message: "the chain has never seen {address}, so it cannot pay for transactions",
+    advice: "Send AKT to {address}, or name another key. What waits is sent as soon as the money is there.",
+    http: 402,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_FEE_TOO_LOW: {
+    message: "the node wants more than {fee} for a transaction: {reason}",
+    advice: "Raise --gas-prices, or --fees if you set them, and start again. What waits is sent then.",
+    http: 402,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_REFUSED: {
+    message: "the chain refused a transaction: {reason}",
+    advice: "See the reason. What waits is tried again with a new transaction.",
+    http: 502,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_FAILED: {
+    message: "the chain refused the transaction: {reason}",
+    advice: "See the reason, correct what it names, and give the command again; nothing but the fee was spent.",
+    http: 502,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_LOST: {
+    message: "the transaction {hash} was taken by a node and never came into a block",
+    advice: "Its time has passed, so it never will. Give the command again.",
+    http: 504,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_STAMPS_AHEAD: {
+    message: "the time-out stamps of {address} on {chainId} lie further ahead than the chain takes",
+    advice:
+      "Nothing to do if it passes within minutes. Else the time of the chain went back: begin with another --data-dir.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_MESSAGE_UNKNOWN: {
+    message: "{typeUrl} is no message that this program sends",
+    advice: "This is a fault of the program. Please report it with the log lines around it.",
+    http: 500,
+    grpc: "INTERNAL",
+    exit: failure,
+  },
+  AKP_INTENT_UNKNOWN: {
+    message: "there is no intent {id} in the journal",
+    advice: "Intents are forgotten some weeks after they were settled. Look at the chain instead.",
+    http: 404,
+    grpc: "NOT_FOUND",
+    exit: failure,
+  },
+  AKP_OUTBOX_FULL: {
+    message: "{owed} intents wait to be sent already",
+    advice:
+      "Nothing to do: the work is tried again. If this lasts, look at the log lines of the outbox for the reason.",
+    http: 503,
+    grpc: "RESOURCE_EXHAUSTED",
+    exit: failure,
+  },
+  AKP_OUTBOX_OTHER_KEY: {
+    message: "the journal holds the transaction {hash} of {found}, whose fate is unknown",
+    advice:
+      "Start once more with that key and chain until it is settled, or give this one its own --data-dir. Two keys never share a journal.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+} as const satisfies Errors;

@@ -1,0 +1,34 @@
+import { type Errors, exitCodes } from "./entry.ts";
+
+const { failure, settings } = exitCodes;
+
+export const valueErrors = {
+  AKP_VALUE_MALFORMED: {
+    message: "{value} is not {expected}: {reason}",
+    advice: "Write it like {example}.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_VALUE_OUT_OF_RANGE: {
+    message: "{value} is out of range for {expected}",
+    advice: "It must lie between {least} and {most}.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_COIN_DENOMS_DIFFER: {
+    message: "{left} and {right} are different tokens and cannot be added or subtracted",
+    advice: "Use the same denom for both: a price, its limit and its deposit are each settled in one token.",
+    http: 400,
+    grpc: "INVALID_ARGUMENT",
+    exit: settings,
+  },
+  AKP_AMOUNT_INSUFFICIENT: {
+    message: "{what}: {wanted} is wanted, {available} is there",
+    advice: "Ask for less, or come back when more is free.",
+    http: 409,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+} as const satisfies Errors;
