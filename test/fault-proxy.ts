@@ -24,7 +24,7 @@ export interface FaultProxy {
   /** What happens to a call; undefined lets it pass. */
   fault: (method: string) => Fault | undefined;
   /** A node that says something else than the truth. */
-  rewrite: (method: string, answer: string) => string;
+  rewrite: (method: string, answer: string, params: Call["params"]) => string;
   /** Blocks that this node is behind. */
   lag: bigint;
   /** The last block that this node ever sees. */
@@ -57,7 +57,7 @@ export async function startFaultProxy(owner: Owner, target: () => string): Promi
     if (fault === "html") return void response.writeHead(502).end("<html><body>Bad Gateway</body></html>");
     if (fault === "error") return void response.writeHead(500).end(refusal(call, "could not find results"));
     passed.set(call.method, (passed.get(call.method) ?? 0) + 1);
-    const text = proxy.rewrite(call.method, await forward(body, call));
+    const text = proxy.rewrite(call.method, await forward(body, call), call.params);
     if (fault === "wrong id") return void response.end(text.replace(`"id":${call.id}`, `"id":${call.id + 1}`));
     if (fault !== "cut off") return void response.end(text);
     response.writeHead(200, { "content-length": Buffer.byteLength(text) });

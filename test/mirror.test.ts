@@ -199,6 +199,25 @@ test("after a block with an event that cannot be read, the mirror is built from 
   assert.equal(watched.chain.counts.mirror.builds, 2);
 });
 
+test("an order is not missed when its block can be read before the node has committed it", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { url: proxy.url });
+  await upToDate(watched, market);
+  let early = 0;
+  proxy.rewrite = (method, answer, { height }) => {
+    if (method !== "abci_query" || early >= 2) return answer;
+    early += 1;
+    const future = { code: 26, codespace: "sdk", log: "cannot query with height in the future", height: "0" };
+    const absent = { code: 22, codespace: "sdk", log: "order not found", height: "0" };
+    return JSON.stringify({ ...JSON.parse(answer), result: { response: height === undefined ? absent : future } });
+  };
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(early, 2);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+});
+
 test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);

@@ -1,16 +1,20 @@
-/** Tells the bus which orders and leases the chain has changed. Keys only: whoever wants to know more asks the mirror. */
+/** Tells the bus which orders and leases have changed. Keys only: whoever wants to know more asks the mirror. */
 import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
-import { formatLeaseId, formatOrderId } from "../market/ids.ts";
+import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 
-export function announce(chain: Chain, bus: Bus): void {
-  chain.onStep(({ block }) => {
-    for (const { event } of block?.events ?? []) {
-      if (event.kind === "OrderCreated" || event.kind === "OrderClosed") {
-        bus.publish("akash.provider.event.order", { kind: event.kind, order: formatOrderId(event.id) });
+/** Also what a gap or a comparison with the chain brought to light, which no event told of. */
+export function announce(chain: Pick<Chain, "onStep" | "mirror">, bus: Bus): void {
+  chain.onStep(({ changed }) => {
+    for (const { kind, key } of changed) {
+      if (kind === "order") {
+        const isOpen = chain.mirror.order(parseOrderId(key)) !== undefined;
+        bus.publish("akash.provider.event.order", { kind: isOpen ? "OrderCreated" : "OrderClosed", order: key });
       }
-      if ((event.kind === "LeaseCreated" || event.kind === "LeaseClosed") && event.id.provider === chain.provider) {
-        bus.publish("akash.provider.event.lease", { kind: event.kind, lease: formatLeaseId(event.id) });
+      if (kind === "lease") {
+        const state = chain.mirror.lease(parseLeaseId(key))?.state;
+        const runs = state === "active" || state === "reclaiming";
+        bus.publish("akash.provider.event.lease", { kind: runs ? "LeaseCreated" : "LeaseClosed", lease: key });
       }
     }
     return undefined;

@@ -78,7 +78,7 @@ export function createDemo({ dataDir, clock, random, log }: DemoOptions): Demo {
     name: "tenants",
     start(scope) {
       const { broadcaster, chain: follow } = foundation.chain;
-      const deps = { chainId: node.chainId, chain: broadcaster, settings: fees, clock, random, follow };
+      const deps = { chainId: node.chainId, chain: broadcaster, settings: fees, clock, random, log, follow };
       tenants = startTenants({ ...deps, signers: tenantSigners }, scope);
     },
     detail: () => `${tenantCount} tenants, ${tenants?.complete ?? 0} deployments from beginning to end`,

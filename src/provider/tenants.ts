@@ -14,12 +14,14 @@ import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
 import { sleep } from "../runtime/clock.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 import type { StoryStatus } from "./status.ts";
 
 export interface TenantsDeps extends Omit<SendDeps, "signer"> {
   readonly follow: Pick<Chain, "onStep">;
   readonly signers: readonly Signer[];
+  readonly log: Log;
 }
 
 export interface Tenants {
@@ -70,17 +72,29 @@ export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
     const send = (message: PackedMessage) => sendMessages({ ...deps, signer, signal }, [message]);
     for (let round = 1; ; round++) {
       const id = { owner: signer.address, dseq: BigInt(number * 10_000 + round) };
-      pass(id, "posted");
-      await send(createDeployment({ id, groups: [groupFor(random)], hash: hashOf(id, 1), deposit }));
-      await sleep(clock, jitter(random, pauseMs), signal);
-      await send(fundDeployment(id, topUp));
-      pass(id, "funded");
-      await sleep(clock, jitter(random, pauseMs), signal);
-      await send(updateDeployment(id, hashOf(id, 2)));
-      pass(id, "updated");
-      await sleep(clock, jitter(random, pauseMs), signal);
-      await send(closeDeployment(id));
+      try {
+        await tell(id, send, signal);
+      } catch (thrown) {
+        if (signal.aborted) throw thrown;
+        // For instance after the laptop slept: this story has no end, the next one may.
+        deps.log.error("a tenant gave up on a deployment", { deployment: formatDeploymentId(id), error: thrown });
+        await sleep(clock, jitter(random, pauseMs), signal);
+      }
     }
+  }
+
+  async function tell(id: DeploymentId, send: (message: PackedMessage) => Promise<unknown>, signal: AbortSignal) {
+    const pause = () => sleep(clock, jitter(random, pauseMs), signal);
+    pass(id, "posted");
+    await send(createDeployment({ id, groups: [groupFor(random)], hash: hashOf(id, 1), deposit }));
+    await pause();
+    await send(fundDeployment(id, topUp));
+    pass(id, "funded");
+    await pause();
+    await send(updateDeployment(id, hashOf(id, 2)));
+    pass(id, "updated");
+    await pause();
+    await send(closeDeployment(id));
   }
 
   deps.follow.onStep(watch);

@@ -113,6 +113,8 @@ export const limits = {
   // Commands that send a transaction
   /** A person waits for it: twenty blocks is long enough for any node to include it. */
   sendValidMs: 2 * minute,
+  /** The same where a chain counts blocks instead of time. */
+  sendValidBlocks: 20,
   /** Often enough to feel prompt with blocks of one second. */
   sendLookEveryMs: 500,
 
@@ -221,6 +223,66 @@ export const limits = {
   outboxPollMs: 6 * second,
   /** First pause when no node answers; it doubles up to outboxPollMs. */
   outboxSilenceFirstMs: 250,
+
+  // Kubernetes
+  /** One call: the slowest sound answers, pages of large objects, take a few seconds. */
+  kubeCallMs: 30 * second,
+  /** An answer: 500 objects of 100 KB; most are a tenth of that. */
+  kubeAnswerBytes: 64 * 1024 * 1024,
+  /** A refusal is a sentence or two. */
+  kubeRefusalBytes: 64 * 1024,
+  /** Connections for calls; watches have their own, so they never wait for each other. */
+  kubeSockets: 16,
+  /** An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it. */
+  kubeIdleMs: 45 * second,
+  /** A peer that is gone without a word is noticed by the kernel so much later, and ten seconds of probes. */
+  kubeKeepAliveMs: 15 * second,
+  /** Tries of a call that may be repeated: a rolling restart of an API server is over within them. */
+  kubeTries: 5,
+  kubeRetryFirstMs: 250,
+  /** An API server that came back is noticed this soon. */
+  kubeRetryMostMs: 10 * second,
+  /** The longest pause that the server may ask of us; flow control asks for seconds. */
+  kubeRetryAfterMostMs: 30 * second,
+  /** Objects of a page: what kubectl asks for. */
+  kubePageObjects: 500,
+  /** Pages of a list: a million objects are ten times what a cluster can hold. */
+  kubePages: 2_000,
+  /** How long a watch is asked to last, at least and at most: random, so that watches do not end together. */
+  kubeWatchLeastMs: 5 * minute,
+  kubeWatchMostMs: 10 * minute,
+  /**
+   * A watch that is silent this long is opened anew: no watch may be blind for a minute, and the server's own sign of
+   * life, a bookmark, comes only once a minute.
+   */
+  kubeSilenceMs: 45 * second,
+  /** A watch that ended sooner, and brought nothing, was no success. */
+  kubeWatchWorthMs: second,
+  /** Failures in a row after which the version itself is doubted, as after a cluster was restored from a backup. */
+  kubeDoubts: 5,
+  /** One event: etcd takes objects of 1.5 MB, and JSON may double them. */
+  kubeEventBytes: 8 * 1024 * 1024,
+  /** Events handed over between two breaths of the event loop. */
+  kubeSliceEvents: 128,
+  /** An event whose handler fails is handed over so often; then it is left to the next look at its key. */
+  kubeHandlerTries: 3,
+  /** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
+  kubeIdentityMs: minute,
+  /** A credential plugin may open a browser or ask a cloud. */
+  kubePluginMs: minute,
+  kubePluginBytes: 1024 * 1024,
+  /** A token is renewed so long before it expires. */
+  kubeTokenMarginMs: 30 * second,
+  /** Objects whose last apply is remembered: 2,000 leases of ten objects. */
+  kubeAppliedObjects: 20_000,
+  /** Lines of one instant that are remembered, to tell those that come again after a reconnect. */
+  kubeLogLines: 10_000,
+  /** A longer line of a log is cut into several: container runtimes cut at 16 KiB. */
+  kubeLogLineBytes: 256 * 1024,
+  /** Input of an exec that waits for the server; then the writer waits. */
+  kubeExecBufferBytes: 1024 * 1024,
+  /** An exec or a follow over a quiet line is asked so often whether it still lives. */
+  kubePingMs: 20 * second,
 
   // Embedded chain
   /** What the network's consensus parameters say; also part of every block's hash. */

@@ -4,6 +4,7 @@
  */
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 
 /** What a consumer wants written together with the cursor: both stand or neither does. */
@@ -17,25 +18,27 @@ export interface CursorWriter {
 }
 
 export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: string): CursorWriter {
-  let units: CursorUnit[] = [];
+  /** Not written yet. */
+  const units: CursorUnit[] = [];
   let moved = 0n;
   let written = 0n;
   let writing: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
 
   async function write(): Promise<void> {
-    try {
-      while (written < moved) {
-        const [height, together] = [moved, units];
-        units = [];
+    failure = undefined;
+    while (written < moved && !failure) {
+      const [height, together] = [moved, [...units]];
+      try {
         await journal.relaxed("cursor", (tables) => {
           for (const unit of together) unit(tables);
           tables.cursor.set(chainId, height);
         });
+        units.splice(0, together.length);
         written = height;
+      } catch (error) {
+        failure = { error };
       }
-    } catch (error) {
-      failure = { error };
     }
     writing = undefined;
   }
@@ -44,9 +47,14 @@ export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: s
     if (failure) throw failure.error;
   }
 
+  /** Another program holds the journal for an instant: nothing was written, and the next move tries again. */
+  function isPassing(): boolean {
+    return ProviderError.is(failure?.error, "AKP_JOURNAL_BUSY");
+  }
+
   return {
     async moveTo(height, unit) {
-      check();
+      if (!isPassing()) check();
       if (unit) units.push(unit);
       moved = height;
       if (moved > written) writing ??= write();
@@ -56,6 +64,7 @@ export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: s
     },
     async flush() {
       await writing;
+      if (isPassing()) await write();
       check();
     },
   };

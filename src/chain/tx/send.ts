@@ -3,14 +3,16 @@
  * a crash; a command that is interrupted is looked into by the person who gave it.
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { Signer } from "../keys/signer.ts";
-import type { Broadcaster, Included } from "../outbox/broadcaster.ts";
+import type { Account, Broadcaster, Head, Included } from "../outbox/broadcaster.ts";
+import { ChainSilence, withSilence } from "../outbox/silence.ts";
+import { causeOf } from "../outbox/verdict.ts";
 import { type FeeSettings, feeFor, gasFor } from "./fee.ts";
 import type { PackedMessage } from "./messages.ts";
-import { type Draft, signTransaction, unsignedTransaction } from "./transaction.ts";
+import { type Draft, signTransaction, unsignedTransaction, type Validity } from "./transaction.ts";
 
 export interface SendDeps {
   readonly chainId: string;
@@ -32,39 +34,77 @@ const probeGas = 200_000n;
 
 /** Resolves when the transaction is in a block and did what it should; throws what the chain has against it. */
 export async function sendMessages(deps: SendDeps, messages: readonly PackedMessage[]): Promise<Sent> {
-  const { chain, signer, chainId, settings, random } = deps;
-  const head = await chain.head();
-  const account = await chain.account(signer.address, head.height);
-  if (!account) throw new ProviderError("AKP_WALLET_UNKNOWN", { address: signer.address });
-  // The chain remembers the pair of stamp and sender: random nanoseconds keep two commands of one moment apart.
-  const stampNs = head.timeNs + BigInt(limits.sendValidMs) * 1_000_000n + BigInt(random.int(1_000_000));
-  const base = {
-    messages,
-    validity: { kind: "unordered", stampNs } as const,
-    feeGranter: settings.feeGranter,
-    note: settings.note,
-  };
-  const simulation = await chain.simulate(
-    unsignedTransaction({ ...base, gas: 0n, fee: feeFor(probeGas, settings) }, signer.publicKey),
-    head.height,
-  );
-  if (simulation.kind === "refused") throw new ProviderError("AKP_TX_FAILED", { reason: plainReason(simulation.log) });
-  const gas = gasFor(simulation.gasUsed, settings);
-  const draft: Draft = { ...base, gas, fee: feeFor(gas, settings) };
-  const { bytes, hash } = signTransaction(draft, signer, { chainId, accountNumber: account.number });
-  const receipt = await chain.broadcast(bytes);
+  const head = await deps.chain.head();
+  const account = await deps.chain.account(deps.signer.address, head.height);
+  if (!account) throw new ProviderError("AKP_WALLET_UNKNOWN", { address: deps.signer.address });
+  const draft =
+    (await prepare(deps, messages, unorderedAt(head, deps.random), head)) ??
+    (await prepare(deps, messages, orderedAt(head, account), head));
+  if (!draft)
+    throw new ProviderError("AKP_TX_FAILED", { reason: "the chain takes it neither with nor without a sequence" });
+  const place = { chainId: deps.chainId, accountNumber: account.number };
+  const { bytes, hash } = signTransaction(draft, deps.signer, place);
+  const receipt = await deps.chain.broadcast(bytes).catch((thrown) => {
+    throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason: reasonOf(thrown) }, { cause: thrown });
+  });
   if (receipt.kind === "refused") throw new ProviderError("AKP_TX_FAILED", { ...receipt, reason: receipt.log });
-  const included = await awaitInclusion(deps, hash, stampNs);
+  const included = await awaitInclusion(deps, hash, draft.validity);
   if (included.code !== 0) throw new ProviderError("AKP_TX_FAILED", { ...included, reason: included.log });
   return { ...included, hash };
 }
 
-async function awaitInclusion({ chain, clock, signal }: SendDeps, hash: string, stampNs: bigint): Promise<Included> {
+/** With the gas that a simulation asks for; undefined where the chain takes no transaction of this validity. */
+async function prepare(
+  { chain, signer, settings }: SendDeps,
+  messages: readonly PackedMessage[],
+  validity: Validity,
+  head: Head,
+): Promise<Draft | undefined> {
+  const base = { messages, validity, feeGranter: settings.feeGranter, note: settings.note };
+  const probe = unsignedTransaction({ ...base, gas: 0n, fee: feeFor(probeGas, settings) }, signer.publicKey);
+  const simulation = await chain.simulate(probe, head.height);
+  if (simulation.kind === "refused") {
+    if (causeOf(simulation.log).kind === "unordered") return undefined;
+    throw new ProviderError("AKP_TX_FAILED", { reason: plainReason(simulation.log) });
+  }
+  const gas = gasFor(simulation.gasUsed, settings);
+  return { ...base, gas, fee: feeFor(gas, settings) };
+}
+
+/** The chain remembers the pair of stamp and sender: random nanoseconds keep two commands of one moment apart. */
+function unorderedAt({ timeNs }: Head, random: Random): Validity {
+  const stampNs = timeNs + BigInt(limits.sendValidMs) * 1_000_000n + BigInt(random.int(1_000_000));
+  return { kind: "unordered", stampNs };
+}
+
+function orderedAt({ height }: Head, { sequence }: Account): Validity {
+  return { kind: "ordered", sequence, timeoutHeight: height + BigInt(limits.sendValidBlocks) };
+}
+
+function hasPassed(validity: Validity, { height, timeNs }: Head): boolean {
+  return validity.kind === "unordered" ? timeNs > validity.stampNs : height > validity.timeoutHeight;
+}
+
+/** Once it has left, nobody may be told to send it again before it is certain that no block holds it. */
+async function awaitInclusion({ chain, clock, signal }: SendDeps, hash: string, validity: Validity): Promise<Included> {
+  const untilMs = clock.monotonicMs() + 2 * limits.sendValidMs;
+  const listening = withSilence(chain);
+  let passedAt: bigint | undefined;
   for (;;) {
-    const head = await chain.head();
-    const included = await chain.findTx(hash, head.height);
-    if (included) return included;
-    if (head.timeNs > stampNs) throw new ProviderError("AKP_TX_LOST", { hash });
+    try {
+      const head = await listening.head();
+      const included = await listening.findTx(hash, head.height);
+      if (included) return included;
+      if (hasPassed(validity, head)) passedAt ??= head.height;
+      // A node indexes a block after it has made it, so the first look after the time-out proves nothing.
+      if (passedAt !== undefined && head.height >= passedAt + BigInt(limits.outboxProofBlocks)) {
+        throw new ProviderError("AKP_TX_LOST", { hash });
+      }
+      if (clock.monotonicMs() >= untilMs) throw new ChainSilence("no new block for a long time");
+    } catch (thrown) {
+      if (!(thrown instanceof ChainSilence)) throw thrown;
+      if (clock.monotonicMs() >= untilMs) throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason: thrown.message });
+    }
     await sleep(clock, limits.sendLookEveryMs, signal);
   }
 }

@@ -46,6 +46,13 @@ export const transactionErrors = {
     grpc: "UNAVAILABLE",
     exit: failure,
   },
+  AKP_TX_UNSETTLED: {
+    message: "the transaction {hash} was sent, and no node says what became of it: {reason}",
+    advice: "It may have been done. Ask a node for this hash before you give the command again.",
+    http: 504,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_STAMPS_AHEAD: {
     message: "the time-out stamps of {address} on {chainId} lie further ahead than the chain takes",
     advice:

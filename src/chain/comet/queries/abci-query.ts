@@ -56,7 +56,7 @@ export function isStateGone(thrown: unknown): boolean {
   if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) return false;
   const { codespace, code, reason } = thrown.details;
   if (codespace !== "sdk") return false;
-  if (code === sdkCodes.notFound || code === sdkCodes.invalidHeight) return true;
+  if (code === sdkCodes.notFound) return true;
   return code === sdkCodes.invalidRequest && /height/.test(String(reason));
 }
 
@@ -78,12 +78,21 @@ function readResponse(endpoint: string, path: string, result: unknown, floor: bi
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
     if (code === 0 && height < floor) throw new TypeError(`it is of height ${height}, below ${floor}`);
+    if (codespace === "sdk" && code === sdkCodes.invalidHeight) throw notThereYet(endpoint, String(log));
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
     return { code, codespace: String(codespace), log: String(log), value: bytes, height };
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown;
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
   }
+}
+
+/**
+ * A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer from
+ * the state before, where what the block made is "not found".
+ */
+function notThereYet(endpoint: string, log: string): ProviderError {
+  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint, reason: `its state is behind its blocks (${log})` });
 }
 
 function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, endpoint: string): Value {

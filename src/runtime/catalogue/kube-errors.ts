@@ -1,0 +1,113 @@
+import { type Errors, exitCodes } from "./entry.ts";
+
+const { failure, settings } = exitCodes;
+
+export const kubeErrors = {
+  AKP_KUBECONFIG_MISSING: {
+    message: "there is no kubeconfig: {path}: {reason}",
+    advice:
+      "Name the file with --kubeconfig or KUBECONFIG. In a pod, leave both out: the service account of the pod is used.",
+    http: 503,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KUBECONFIG_UNUSABLE: {
+    message: "the kubeconfig {path} cannot be used: {reason}",
+    advice: "Correct the file; `kubectl --kubeconfig <file> version` must work with it.",
+    http: 503,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
+  AKP_KUBE_PLUGIN_FAILED: {
+    message: "the credential plugin {command} of {path} failed: {reason}",
+    advice: "Run the command by hand as this user and log in again where it asks for that. It is tried again.",
+    http: 503,
+    grpc: "UNAUTHENTICATED",
+    exit: failure,
+  },
+  AKP_KUBE_UNAUTHORIZED: {
+    message: "the Kubernetes API at {server} does not accept the credentials of {path} (to {verb} {resource})",
+    advice:
+      "They may have expired. Renew them in that file, which is read again by itself: a token, a client certificate or the service account.",
+    http: 503,
+    grpc: "UNAUTHENTICATED",
+    exit: failure,
+  },
+  AKP_KUBE_UNREACHABLE: {
+    message: "the Kubernetes API at {server} cannot be reached to {verb} {resource}: {reason}",
+    advice: "It is tried again. Check that the API server runs and that the address in {path} is right.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_KUBE_UNTRUSTED: {
+    message: "the certificate of the Kubernetes API at {server} was not accepted: {reason}",
+    advice: "Put the authority that signed it into {path} (certificate-authority).",
+    http: 503,
+    grpc: "UNAUTHENTICATED",
+    exit: settings,
+  },
+  AKP_KUBE_FORBIDDEN: {
+    message: "Kubernetes forbids us to {verb} {resource}: {reason}",
+    advice: "Grant the verb on the resource to our service account or user. It is tried again, no restart is needed.",
+    http: 503,
+    grpc: "PERMISSION_DENIED",
+    exit: failure,
+  },
+  AKP_KUBE_KIND_MISSING: {
+    message: "the cluster does not know {resource} (asked to {verb} them)",
+    advice: "Install its custom resource definition. It is waited for, and found by itself once it is there.",
+    http: 503,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_KUBE_NOT_FOUND: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "It may have been deleted meanwhile; look at the cluster again.",
+    http: 404,
+    grpc: "NOT_FOUND",
+    exit: failure,
+  },
+  AKP_KUBE_CONFLICT: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "Somebody else changed or owns it. Read it again and decide anew.",
+    http: 409,
+    grpc: "ABORTED",
+    exit: failure,
+  },
+  AKP_KUBE_GONE: {
+    message: "Kubernetes no longer has the version we wanted to {verb} {resource} from: {reason}",
+    advice: "The list is read anew, and nothing is lost.",
+    http: 503,
+    grpc: "ABORTED",
+    exit: failure,
+  },
+  AKP_KUBE_BUSY: {
+    message: "Kubernetes has too many requests to {verb} {resource}",
+    advice: "It is tried again when the API server says. If this lasts, raise our priority level in its flow control.",
+    http: 503,
+    grpc: "RESOURCE_EXHAUSTED",
+    exit: failure,
+  },
+  AKP_KUBE_REFUSED: {
+    message: "Kubernetes refused to {verb} {resource} ({status}): {reason}",
+    advice: "The reason names the field or the admission rule. Asking again will not help until that has changed.",
+    http: 502,
+    grpc: "INVALID_ARGUMENT",
+    exit: failure,
+  },
+  AKP_KUBE_FAILED: {
+    message: "Kubernetes failed to {verb} {resource} ({status}): {reason}",
+    advice: "It is tried again. Look at the log of the API server if this lasts.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+  AKP_KUBE_ANSWER_MALFORMED: {
+    message: "the Kubernetes API at {server} answered something else (to {verb} {resource}): {reason}",
+    advice: "A proxy in between may be answering instead. Check the server address in {path}.",
+    http: 502,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
+} as const satisfies Errors;
