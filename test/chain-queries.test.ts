@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Query } from "../src/chain/comet/queries/abci-query.ts";
 import { auditedAttributesQuery, certificatesQuery } from "../src/chain/comet/queries/account-queries.ts";
@@ -97,6 +97,41 @@ test("single things are read with ids and money of ours, and what is not there i
   ];
   for (const { value, height } of absent) assert.deepEqual([value, height > 0n], [undefined, true]);
   assert.deepEqual((await queries.auditedAttributes(person(77))).items, []);
+});
+
+/** A proxy before two nodes of which one is behind: it answers whatever does not name a height. */
+async function withLaggard(t: TestContext, rpcUrl: string) {
+  const proxy = await startFaultProxy(t, () => rpcUrl);
+  const absent = { code: 22, codespace: "sdk", log: "order not found", height: "0" };
+  proxy.rewrite = (method, answer, { height }) => {
+    if (method !== "abci_query" || height !== undefined) return answer;
+    return JSON.stringify({ ...JSON.parse(answer), result: { response: absent } });
+  };
+  const pool = openPool(t, [proxy.url]);
+  await pool.open();
+  return { proxy, queries: createQueries(pool) };
+}
+
+test("that something is not there at a height or above is not believed of a node that may be behind", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  await act(tenantKey, createDeployment({ id: deployment(1n) }));
+  const { queries } = await withLaggard(t, node.rpcUrl);
+  const asked = await queries.order(order(1n), { atOrAbove: node.height });
+  assert.deepEqual([asked.value?.state, asked.height], ["open", node.height]);
+  const absent = await queries.order(order(99n), { atOrAbove: node.height });
+  assert.deepEqual([absent.value, absent.height], [undefined, node.height]);
+});
+
+test("where the state of the height is gone, a newer one proves that something is not there", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  await act(tenantKey, createDeployment({ id: deployment(1n) }));
+  const { queries } = await withLaggard(t, node.rpcUrl);
+  const seen = node.height;
+  for (let made = 0; made < 5; made += 1) node.step();
+  const asked = await queries.order(order(1n), { atOrAbove: seen });
+  assert.deepEqual([asked.value?.state, asked.height], ["open", node.height]);
+  const absent = await queries.order(order(99n), { atOrAbove: seen });
+  assert.deepEqual([absent.value, absent.height], [undefined, node.height]);
 });
 
 test("accounts, balances, providers, certificates and parameters are read", async (t) => {

@@ -1,6 +1,6 @@
 /** The commands that act on a chain, as a person gives them: a chain in a box, a provider, a tenant, the feed. */
 import assert from "node:assert/strict";
-import { statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { temporaryFolder } from "./folder.ts";
@@ -15,31 +15,8 @@ after(async () => {
   for (const end of endings) await end();
 });
 
-const sdl = `
-version: "2.0"
-services:
-  web:
-    image: nginx:1.27
-    expose:
-      - port: 80
-        as: 80
-        to:
-          - global: true
-profiles:
-  compute:
-    web:
-      resources:
-        cpu: { units: 0.5 }
-        memory: { size: 512Mi }
-        storage: { size: 512Mi }
-  placement:
-    box:
-      pricing:
-        web: { denom: uact, amount: 1000 }
-deployment:
-  web:
-    box: { profile: web, count: 1 }
-`;
+/** The one that the README tells a newcomer to use. */
+const sdl = readFileSync(join(import.meta.dirname, "..", "docs", "deploy.yaml"), "utf8");
 
 const providerYaml = `
 host: https://provider.example.com:8443
@@ -139,6 +116,26 @@ describe("on a chain in a box", { concurrency: false }, () => {
     const program = startProgram(owner, ["events", "--node", "http://127.0.0.1:1"]);
     assert.equal(await program.ended(), 1);
     assert.match(program.said, /the node http:\/\/127\.0\.0\.1:1 cannot be reached[\s\S]*→ Check that it runs/);
+  });
+
+  test("a key of the box that is none is named, with what to put there", async () => {
+    writeFileSync(file("tenant.key"), "zz", { mode: 0o600 });
+    const program = startProgram(owner, ["chain", "--rpc-port", "0", "--grpc-port", "0", "--keys", folder]);
+    assert.equal(await program.ended(), 2, program.said);
+    assert.match(program.said, /tenant\.key holds no key[\s\S]*→ Put into it/);
+  });
+
+  test("whoever has read enough of the feed ends it without a fault", async () => {
+    const events = startProgram(owner, ["events", "--node", rpc, "--from-height", "1", "--blocks"]);
+    await events.says(/^\d+$/m);
+    events.stopReading();
+    assert.equal(await events.ended(), 0, events.said);
+    assert.doesNotMatch(events.said, /EPIPE/);
+  });
+
+  test("settings without effect are named in a warning", async () => {
+    const { said } = await give(["tenant", "close", "--dseq", "404"], "tenant", { AKASH_NOSUCH: "1" });
+    assert.match(said, /warning: AKASH_NOSUCH has no effect/);
   });
 
   test("the keys that the box made are readable by their owner only", () => {

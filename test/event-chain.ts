@@ -11,7 +11,7 @@ import { formatOrderId } from "../src/market/ids.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { silentLog } from "../src/runtime/log.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp, type EventApp, type EventAppOptions } from "./event-app.ts";
 import { temporaryFolder } from "./folder.ts";
@@ -83,6 +83,7 @@ export interface FollowOptions {
   readonly dir?: string;
   readonly boundary?: Boundary;
   readonly consumer?: Partial<BlockConsumer>;
+  readonly log?: Log;
   /** Relaxed writes of the journal wait for a millisecond only, so that there are many of them. */
   readonly hurried?: boolean;
   readonly opened?: (journal: Journal) => void;
@@ -101,7 +102,7 @@ export async function follow(owner: Owner, pool: Pool, options: FollowOptions = 
     pool,
     journal,
     clock: realClock,
-    log: silentLog,
+    log: options.log ?? silentLog,
     consumer: {
       async block(block) {
         for (const { event } of block.events) if (event.kind === "OrderCreated") seen.push(formatOrderId(event.id));

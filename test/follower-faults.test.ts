@@ -1,6 +1,7 @@
 /** Nodes and wires that go wrong between the chain and the follower. What is handed over is still the chain's own list. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
@@ -74,6 +75,23 @@ test("a node whose height stands still for three block times is exchanged for on
   assert.ok(follower.counts.standStills > 0);
   assert.notEqual(pool.preferred.url.origin, inUse.url);
   assert.deepEqual(seen, chain.app.told.slice(0, seen.length));
+});
+
+test("a chain that makes no blocks is told once, and once more when it stops again", async (t) => {
+  const chain = await startEventChain(t);
+  for (let made = 0; made < 3; made += 1) await chain.block();
+  const pool = openPool(t, [chain.node.rpcUrl]);
+  await pool.open();
+  const told: string[] = [];
+  const log: Log = { ...silentLog, error: (message) => void told.push(message) };
+  const { follower } = await follow(t, pool, { log });
+  await eventually("a long halt", () => follower.counts.standStills >= 3);
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? "", /no new block/);
+  const before = follower.counts.standStills;
+  await chain.block();
+  await eventually("the next halt", () => follower.height === 4n && follower.counts.standStills >= before + 2);
+  assert.equal(told.length, 2);
 });
 
 test("a node three blocks behind is not used, and one that catches up is used again", async (t) => {

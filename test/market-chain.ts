@@ -8,7 +8,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { createApp } from "../src/chain/embedded/app.ts";
 import { createMarketplace, type MarketplaceSettings } from "../src/chain/embedded/modules/marketplace.ts";
-import { createNode, type Node } from "../src/chain/embedded/node/node.ts";
+import { createNode, type Node, type NodeOptions } from "../src/chain/embedded/node/node.ts";
 import { type Address, parseAddress } from "../src/market/address.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -32,13 +32,16 @@ export const rivalAddress: Address = parseAddress(rivalKey.address);
 const chainId = "market-1";
 const people = [tenantKey, providerKey, rivalKey];
 
+export type MarketChainOptions = MarketplaceSettings & Pick<NodeOptions, "keepBlocks">;
+
 /** With both providers registered. */
-export async function startMarketChain(owner: Owner, settings: MarketplaceSettings = {}): Promise<MarketChain> {
+export async function startMarketChain(owner: Owner, options: MarketChainOptions = {}): Promise<MarketChain> {
+  const { keepBlocks, ...settings } = options;
   const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10n ** 13n }));
   const timeNs = BigInt(Date.now()) * 1_000_000n - 1_000_000_000n;
   const accounts = people.map(({ address }) => ({ address, coins }));
   const app = createApp({ chainId, timeNs, accounts }, createMarketplace(settings));
-  const node = createNode({ app, clock: realClock, log: silentLog });
+  const node = createNode({ app, clock: realClock, log: silentLog, ...(keepBlocks !== undefined && { keepBlocks }) });
   owner.after(() => node.stop());
   await node.start();
   node.step();

@@ -1,28 +1,11 @@
 /** The mirror against an embedded node with the whole market. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import type { Step } from "../src/chain/chain.ts";
-import { type CometChain, createCometChain } from "../src/chain/comet/comet-chain.ts";
-import { openJournal } from "../src/journal/open.ts";
-import { type BidId, type DeploymentId, formatBidId, formatOrderId, type OrderId } from "../src/market/ids.ts";
-import { realClock } from "../src/runtime/clock.ts";
-import { createLifecycle } from "../src/runtime/lifecycle.ts";
-import { silentLog } from "../src/runtime/log.ts";
+import { formatBidId, formatOrderId } from "../src/market/ids.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
-import { startFaultProxy } from "./fault-proxy.ts";
 import { temporaryFolder } from "./folder.ts";
-import {
-  type MarketChain,
-  providerAddress,
-  providerKey,
-  rivalAddress,
-  rivalKey,
-  startMarketChain,
-  tenantAddress,
-  tenantKey,
-} from "./market-chain.ts";
+import { providerAddress, providerKey, rivalAddress, rivalKey, startMarketChain, tenantKey } from "./market-chain.ts";
 import {
   closeBid,
   closeDeployment,
@@ -31,53 +14,9 @@ import {
   createLease,
   updateDeployment,
 } from "./market-messages.ts";
-import { createOwner, type Owner } from "./owner.ts";
+import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
+import { createOwner } from "./owner.ts";
 import { runs } from "./runs.ts";
-
-interface Watched {
-  readonly chain: CometChain;
-  readonly steps: readonly Step[];
-  stop(): Promise<void>;
-}
-
-interface WatchOptions {
-  readonly dir?: string;
-  readonly url?: string;
-}
-
-async function watch(t: Owner, market: MarketChain, options: WatchOptions = {}): Promise<Watched> {
-  const { dir = temporaryFolder(t), url = market.node.rpcUrl } = options;
-  const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
-  const chain = createCometChain({
-    endpoints: [{ url }],
-    provider: providerAddress,
-    journal,
-    clock: realClock,
-    random: createSeededRandom(1),
-    log: silentLog,
-  });
-  const steps: Step[] = [];
-  chain.onStep((step) => void steps.push(step));
-  const stopping = new AbortController();
-  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
-  const ended = lifecycle.run(stopping.signal);
-  async function stop(): Promise<void> {
-    stopping.abort();
-    await ended;
-    await journal.close();
-  }
-  t.after(stop);
-  await Promise.race([ended, eventually("the mirror", () => chain.mirror.ready)]);
-  return { chain, steps, stop };
-}
-
-const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });
-const order = (dseq: bigint): OrderId => ({ ...deployment(dseq), gseq: 1, oseq: 1 });
-const bid = (dseq: bigint, provider = providerAddress): BidId => ({ ...order(dseq), provider, bseq: 0 });
-
-async function upToDate({ chain }: Watched, { node }: MarketChain): Promise<void> {
-  await eventually("the newest block", () => chain.height === node.height && chain.mirror.height === node.height);
-}
 
 test("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
   const market = await startMarketChain(t);
@@ -130,7 +69,7 @@ test("orders, bids and leases come and go in the mirror as they do on the chain"
   assert.equal(mirror.bid(bid(3n))?.state, "closed");
   assert.equal(mirror.lease(bid(1n))?.state, "closed");
   assert.equal(mirror.deployment(deployment(1n)), undefined);
-  const keys = watched.steps.flatMap(({ changed }) => changed.map(({ kind, key }) => `${kind} ${key}`));
+  const keys = toldKeys(watched.steps);
   assert.ok(keys.includes(`order ${formatOrderId(order(3n))}`));
   assert.ok(keys.includes(`lease ${formatBidId(bid(1n))}`));
 
@@ -168,70 +107,25 @@ test("what closed while we were away is no longer in the mirror after a start", 
   await upToDate(after, market);
   assert.deepEqual([...after.chain.mirror.leases()], []);
   assert.deepEqual([...after.chain.mirror.orders()], []);
-  const replayed = after.steps.flatMap(({ changed }) => changed.map(({ kind, key }) => `${kind} ${key}`));
+  const replayed = toldKeys(after.steps);
   assert.ok(replayed.includes(`lease ${formatBidId(bid(1n))}`), "and the close is told");
   assert.equal((await after.chain.queries.lease(bid(1n))).value?.state, "closed", "the chain has the proof");
 });
 
-test("an event that a node hides shows up as drift when the mirror is compared, and is put right", async (t) => {
+test("a bid that lost while we were away is told after a start", async (t) => {
   const market = await startMarketChain(t);
-  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  const watched = await watch(t, market, { url: proxy.url });
-  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("EventOrder", "Event") : answer);
+  const dir = temporaryFolder(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
-  await upToDate(watched, market);
-  assert.equal(watched.chain.mirror.order(order(1n)), undefined);
-  const drifted = await watched.chain.compareMirror();
-  assert.deepEqual(drifted[0], { kind: "order", key: formatOrderId(order(1n)) });
-  assert.equal(watched.chain.counts.mirror.drift, 1);
-  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
-});
-
-test("after a block with an event that cannot be read, the mirror is built from the lists", async (t) => {
-  const market = await startMarketChain(t);
-  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  const watched = await watch(t, market, { url: proxy.url });
-  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);
-  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
-  await upToDate(watched, market);
-  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
-  assert.equal(watched.chain.counts.follower.malformedEvents, 1);
-  assert.equal(watched.chain.counts.mirror.builds, 2);
-});
-
-test("an order is not missed when its block can be read before the node has committed it", async (t) => {
-  const market = await startMarketChain(t);
-  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  const watched = await watch(t, market, { url: proxy.url });
-  await upToDate(watched, market);
-  let early = 0;
-  proxy.rewrite = (method, answer, { height }) => {
-    if (method !== "abci_query" || early >= 2) return answer;
-    early += 1;
-    const future = { code: 26, codespace: "sdk", log: "cannot query with height in the future", height: "0" };
-    const absent = { code: 22, codespace: "sdk", log: "order not found", height: "0" };
-    return JSON.stringify({ ...JSON.parse(answer), result: { response: height === undefined ? absent : future } });
-  };
-  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
-  await upToDate(watched, market);
-  assert.equal(early, 2);
-  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
-});
-
-test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {
-  const market = await startMarketChain(t);
-  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  const watched = await watch(t, market, { url: proxy.url });
-  await upToDate(watched, market);
-  proxy.fault = () => "cut";
-  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
-  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
-  for (let made = 0; made < 100; made += 1) market.node.step();
-  proxy.fault = () => undefined;
-  await upToDate(watched, market);
-  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
-  assert.equal(watched.chain.counts.mirror.builds, 2);
-  assert.equal(proxy.passed.get("block_results"), Number(market.node.height - 3n), "but every block was read");
+  await market.act(providerKey, createBid(bid(1n)));
+  await market.act(rivalKey, createBid(bid(1n, rivalAddress)));
+  const before = await watch(t, market, { dir });
+  await upToDate(before, market);
+  await before.stop();
+  await market.act(tenantKey, createLease(bid(1n, rivalAddress)));
+  const after = await watch(t, market, { dir });
+  await upToDate(after, market);
+  await eventually("the lease", () => toldKeys(after.steps).includes(`bid ${formatBidId(bid(1n))}`));
+  assert.equal((await after.chain.queries.bid(bid(1n))).value?.state, "lost");
 });
 
 test("whatever happens on the market, mirror and chain agree", async () => {

@@ -43,10 +43,11 @@ function askParent<T>(method: ChildQuestion["method"], ...args: unknown[]): Prom
 
 const chain: Broadcaster = {
   head: () => askParent("head"),
-  account: (...args) => askParent("account", ...args),
-  simulate: (...args) => askParent("simulate", ...args),
-  broadcast: (...args) => askParent("broadcast", ...args),
-  findTx: (...args) => askParent("findTx", ...args),
+  // A signal does not travel.
+  account: (address, atOrAbove) => askParent("account", address, atOrAbove),
+  simulate: (tx, atOrAbove) => askParent("simulate", tx, atOrAbove),
+  broadcast: (tx) => askParent("broadcast", tx),
+  findTx: (hash, atOrAbove, firstHeight) => askParent("findTx", hash, atOrAbove, firstHeight),
 };
 
 const boundary = createCountingBoundary(Number(crashAt), () => {

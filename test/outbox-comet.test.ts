@@ -11,9 +11,12 @@ import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { signTransaction, testKey, type Unsigned } from "./chain-signing.ts";
 import { sendMessage } from "./embedded-app.ts";
+import { eventually } from "./eventually.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { chainId, providerKey, providerSigner, tenantKey } from "./outbox-stage.ts";
 
-async function start(t: TestContext) {
+/** The chain over a node, or over as many wires to it as are given. */
+async function start(t: TestContext, wires = 0) {
   const accounts = [{ address: providerKey.address, coins: [{ denom: "uakt", amount: 1_000_000n }] }];
   const timeNs = BigInt(Date.now() - 60_000) * 1_000_000n;
   const deps = { clock: realClock, log: silentLog };
@@ -21,10 +24,44 @@ async function start(t: TestContext) {
   t.after(() => node.stop());
   await node.start();
   node.step();
-  const pool = createPool({ endpoints: [{ url: node.rpcUrl }], random: realRandom, ...deps });
+  const proxies = await Promise.all(Array.from({ length: wires }, () => startFaultProxy(t, () => node.rpcUrl)));
+  const endpoints = wires === 0 ? [{ url: node.rpcUrl }] : proxies.map(({ url }) => ({ url }));
+  const pool = createPool({ endpoints, random: realRandom, ...deps });
   t.after(() => pool.close());
   await pool.open();
-  return { node, chain: createCometBroadcaster(pool) };
+  return { node, pool, chain: createCometBroadcaster(pool), proxies };
+}
+
+/** Lets the node refuse a method, as JSON-RPC does. */
+function refuse(proxy: FaultProxy | undefined, refused: string, data: string): void {
+  assert.ok(proxy);
+  const before = proxy.rewrite;
+  proxy.rewrite = (method, answer, params) => {
+    if (method !== refused) return before(method, answer, params);
+    const error = { code: -32603, message: "Internal error", data };
+    return JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, error });
+  };
+}
+
+/** A node that took the state over at a height: it has no block before that, and no transaction of them. */
+function beginAt(proxy: FaultProxy | undefined, height: bigint, hash: string): void {
+  assert.ok(proxy);
+  proxy.rewrite = (method, answer) =>
+    method === "status"
+      ? answer.replace(/"earliest_block_height":"\d+"/, `"earliest_block_height":"${height}"`)
+      : answer;
+  refuse(proxy, "tx", `tx (${hash}) not found`);
+}
+
+/** The node says of every transaction that it failed before its messages. */
+function failTransactions(proxy: FaultProxy | undefined): void {
+  assert.ok(proxy);
+  const before = proxy.rewrite;
+  proxy.rewrite = (method, answer, params) => {
+    if (method !== "tx") return before(method, answer, params);
+    const tx_result = { code: 5, codespace: "sdk", log: "insufficient funds", gas_used: "1", events: [] };
+    return JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, result: { height: "3", tx_result } });
+  };
 }
 
 const send = (amount: bigint) => sendMessage(providerKey.address, tenantKey.address, amount);
@@ -74,6 +111,95 @@ test("a transaction is taken once and again, found once it is in a block, and sa
   const poor = await chain.broadcast(sign(stampNs, 1n, { fee: [{ denom: "uakt", amount: "1" }] }));
   assert.ok(poor.kind === "refused");
   assert.deepEqual([poor.codespace, poor.code], ["sdk", 13]);
+});
+
+test("a node that began after a transaction left cannot say that no block holds it; one that has the blocks can", async (t) => {
+  const { node, pool, chain, proxies } = await start(t, 2);
+  const [first, second] = proxies;
+  const { height, timeNs } = await chain.head();
+  const tx = sign(timeNs + 120_000_000_000n, 1n);
+  const [hash, nothing] = [transactionHash(tx), "AB".repeat(32)];
+  await chain.broadcast(tx);
+  node.step();
+  node.step();
+  beginAt(first, height + 2n, hash);
+  await pool.probe();
+  assert.equal((await chain.findTx(hash, height + 2n, height + 1n))?.height, height + 1n);
+  assert.equal(await chain.findTx(nothing, height + 2n, height + 1n), undefined);
+  beginAt(second, height + 2n, hash);
+  await pool.probe();
+  await assert.rejects(chain.findTx(hash, height + 2n, height + 1n), { code: "AKP_TX_UNPROVEN" });
+  assert.equal(await chain.findTx(hash, height + 2n, height + 2n), undefined, "one that left later is in no block");
+});
+
+test("a failure before the messages is believed only of a node that has every block that could hold it", async (t) => {
+  const { node, pool, chain, proxies } = await start(t, 2);
+  const { height, timeNs } = await chain.head();
+  const tx = sign(timeNs + 120_000_000_000n, 1n);
+  const hash = transactionHash(tx);
+  await chain.broadcast(tx);
+  node.step();
+  node.step();
+  beginAt(proxies[0], height + 2n, hash);
+  failTransactions(proxies[0]);
+  await pool.probe();
+  assert.equal((await chain.findTx(hash, height + 2n, height + 1n))?.code, 0);
+  assert.equal((await chain.findTx(hash, height + 2n, height + 2n))?.code, 5);
+});
+
+test("a node without an index and one with a full pool are passed over", async (t) => {
+  const { node, chain, proxies } = await start(t, 2);
+  const { height, timeNs } = await chain.head();
+  const tx = sign(timeNs + 120_000_000_000n, 1n);
+  const hash = transactionHash(tx);
+  const full = "mempool is full: number of txs 5000 (max: 5000), total txs bytes 1 (max: 2)";
+  for (const [index, proxy] of proxies.entries()) {
+    refuse(proxy, "tx", "transaction indexing is disabled");
+    refuse(proxy, "broadcast_tx_sync", full);
+    if (index > 0) continue;
+    assert.deepEqual(await chain.broadcast(tx), { kind: "taken" });
+    node.step();
+    assert.equal((await chain.findTx(hash, height + 1n, height + 1n))?.code, 0);
+  }
+  await assert.rejects(chain.findTx(hash, height + 1n, height + 1n), { code: "AKP_TX_UNPROVEN" });
+  await assert.rejects(chain.broadcast(tx), /mempool is full/, "nothing is said about this transaction");
+});
+
+test("a transaction that no node takes is refused; one that another node takes is not", async (t) => {
+  const { chain, proxies } = await start(t, 2);
+  const { timeNs } = await chain.head();
+  const tooLarge = "Tx too large. Max size is 10, but got 300";
+  refuse(proxies[0], "broadcast_tx_sync", tooLarge);
+  assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), { kind: "taken" });
+  refuse(proxies[1], "broadcast_tx_sync", tooLarge);
+  const refused = { kind: "refused", code: -32603, codespace: "rpc", log: tooLarge };
+  assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
+});
+
+test("every call ends when it is told to", async (t) => {
+  const { chain, proxies } = await start(t, 1);
+  const [proxy] = proxies;
+  assert.ok(proxy);
+  const { height } = await chain.head();
+  let hanging = 0;
+  proxy.fault = () => {
+    hanging += 1;
+    return "hang";
+  };
+  const calls: ((signal: AbortSignal) => Promise<unknown>)[] = [
+    (signal) => chain.head(signal),
+    (signal) => chain.account(providerKey.address, height, signal),
+    (signal) => chain.simulate(new Uint8Array(), height, signal),
+    (signal) => chain.broadcast(new Uint8Array(), signal),
+    (signal) => chain.findTx("AB".repeat(32), height, height, signal),
+  ];
+  for (const [index, call] of calls.entries()) {
+    const abort = new AbortController();
+    const ended = assert.rejects(call(abort.signal), { name: "AbortError" });
+    await eventually("the node was asked", () => hanging === index + 1);
+    abort.abort();
+    await ended;
+  }
 });
 
 test("a node that is gone answers nothing, and says so by rejecting", async (t) => {

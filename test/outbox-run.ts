@@ -1,7 +1,7 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
 
 import type { Block } from "../src/chain/embedded/node/block-store.ts";
-import type { Broadcaster, Receipt } from "../src/chain/outbox/broadcaster.ts";
+import { type Broadcaster, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -9,6 +9,7 @@ import { parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { chainId, createOutboxStage, type OutboxStage, providerSigner, type StageOptions } from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -30,6 +31,12 @@ export interface Faults {
   /** A factor on the gas that simulations tell. */
   gasFactor: number;
   beforeSimulation: () => Promise<void>;
+  /** What a node says against the next simulation, right or wrong. */
+  refusal: () => string | undefined;
+  /** What every node's RPC says against a transaction, before the application sees it. */
+  rpcRefusal: (tx: Uint8Array) => string | undefined;
+  /** No node that answers has the blocks that could hold a transaction. */
+  shortHistory: boolean;
   /** Nobody answers. */
   silent: boolean;
 }
@@ -60,7 +67,15 @@ export interface RunOptions {
 }
 
 export function noFaults(): Faults {
-  return { mishap: () => undefined, gasFactor: 1, beforeSimulation: async () => undefined, silent: false };
+  return {
+    mishap: () => undefined,
+    gasFactor: 1,
+    beforeSimulation: async () => undefined,
+    refusal: () => undefined,
+    rpcRefusal: () => undefined,
+    shortHistory: false,
+    silent: false,
+  };
 }
 
 export async function startOutbox(owner: Owner, options: RunOptions): Promise<OutboxRun> {
@@ -141,11 +156,15 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
     },
     async simulate(...args) {
       await faults.beforeSimulation();
+      const log = faults.refusal();
+      if (log !== undefined) return { kind: "refused", log };
       const answer = await chain.simulate(...args);
       if (answer.kind === "refused") return answer;
       return { ...answer, gasUsed: BigInt(Math.floor(Number(answer.gasUsed) * faults.gasFactor)) };
     },
     async broadcast(tx): Promise<Receipt> {
+      const log = faults.rpcRefusal(tx);
+      if (log !== undefined) return { kind: "refused", code: -32603, codespace: rpcCodespace, log };
       const mishap = faults.mishap();
       if (mishap === "lost on the way") throw new Error("connection reset");
       if (mishap === "taken, but late") delay(tx, lateBlocks);
@@ -153,6 +172,10 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
       const receipt = await chain.broadcast(tx);
       if (mishap === "taken, but the answer is lost") throw new Error("connection reset");
       return receipt;
+    },
+    async findTx(hash, ...more) {
+      if (!faults.shortHistory) return chain.findTx(hash, ...more);
+      throw new ProviderError("AKP_TX_UNPROVEN", { hash, height: more[1] ?? 0n, reasons: "no node has that block" });
     },
   };
 }

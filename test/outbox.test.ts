@@ -1,8 +1,10 @@
 /** The outbox against the embedded chain: what was filed happens once, or not at all with a reason. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { intentOf, type Wish } from "../src/chain/outbox/intent.ts";
+import type { Wish } from "../src/chain/outbox/intent.ts";
+import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
@@ -18,6 +20,11 @@ async function fileBids({ outbox }: OutboxRun, orders: readonly OrderId[]): Prom
 
 function statesOf({ journal }: OutboxRun, ids: readonly number[]): string[] {
   return ids.map((id) => journal.read.intents.get(id)?.state ?? "gone");
+}
+
+function gift(amount: bigint, denom?: string): Wish {
+  const message = sendMessage(providerKey.address, tenantKey.address, amount, denom);
+  return { subject: `gift ${amount}`, why: "test", message, priority: "account" };
 }
 
 const all = (count: number, state: string) => Array.from({ length: count }, () => state);
@@ -60,6 +67,38 @@ test("a message that cannot be done is found by simulation, settled as failed, a
   assert.equal(run.outbox.counts.transactions, 1);
 });
 
+test("a node that does not know the newest order yet costs a bid a block, not its life", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(5);
+  let refusals = 1;
+  run.faults.refusal = () =>
+    refusals-- > 0 ? "failed to execute message; message index: 2: order not found with gas used: '1'" : undefined;
+  const ids = await fileBids(run, orders);
+  await run.settle();
+  assert.deepEqual(statesOf(run, ids), ["sent", "sent", "filed", "sent", "sent"]);
+  run.outbox.wake();
+  await run.settle();
+  assert.equal(run.outbox.counts.simulations, 2, "it is not asked again before the next block");
+  await run.block();
+  await run.block();
+  assert.deepEqual(statesOf(run, ids), all(5, "done"));
+});
+
+test("what is about the same subject waits behind one that was set aside", async (t) => {
+  const run = await start(t);
+  const [order] = (await run.stage.orders(1)) as [OrderId];
+  let refusals = 1;
+  run.faults.refusal = () => (refusals-- > 0 ? "message index: 0: order not found with gas used: '1'" : undefined);
+  const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
+  const ids = await Promise.all([run.outbox.file(bidOn(order)), run.outbox.file(close)]);
+  await run.settle();
+  run.outbox.wake();
+  await run.settle();
+  assert.deepEqual(statesOf(run, ids), ["filed", "filed"]);
+  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  assert.deepEqual(statesOf(run, ids), ["done", "done"]);
+});
+
 test("an order closed between simulation and block fails alone; the others land a block later", async (t) => {
   const run = await start(t);
   const orders = await run.stage.orders(20);
@@ -96,6 +135,33 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
   assert.notEqual(second?.txHash, first?.txHash);
   assert.ok((second?.timeoutNs ?? 0n) > (first?.timeoutNs ?? 0n));
   assert.equal(run.outbox.counts.refiled, 3);
+});
+
+test("without proof that no block holds a transaction its intents wait, with a clear condition", async (t) => {
+  const run = await start(t);
+  const ids = await fileBids(run, await run.stage.orders(3));
+  await run.settle();
+  const first = run.journal.read.intents.get(ids[0] as number);
+  // It is in the next block, but every node that answers has begun after that.
+  run.faults.shortHistory = true;
+  await run.block();
+  const unproven = () => run.outbox.state.unproven;
+  assert.equal(unproven(), undefined, "its time has not passed");
+  await run.block(120_000);
+  for (let blocks = 0; blocks < 8; blocks++) await run.block();
+  assert.deepEqual(statesOf(run, ids), all(3, "sent"));
+  assert.equal(unproven()?.code, "AKP_TX_UNPROVEN");
+  assert.equal(unproven()?.details["hash"], first?.txHash);
+  const next = await run.restart();
+  for (let blocks = 0; blocks < 8; blocks++) await next.block();
+  assert.deepEqual(statesOf(next, ids), all(3, "sent"), "also after a restart");
+  const others = await fileBids(next, await next.stage.orders(2));
+  await next.block();
+  next.faults.shortHistory = false;
+  await next.block();
+  assert.deepEqual(statesOf(next, [...ids, ...others]), all(5, "done"));
+  assert.equal(next.outbox.state.unproven, undefined);
+  assert.equal(next.outbox.counts.refiled, 0);
 });
 
 test("a transaction that got lost on the way is handed over again, byte for byte", async (t) => {
@@ -141,6 +207,72 @@ test("a message that the chain finds malformed is found by halving, and only aft
   await run.block();
   await run.block();
   assert.deepEqual(statesOf(run, ids), ["done", "done", "failed", "done", "done", "done"]);
+});
+
+test("a transaction that no node takes holds up nobody else, and its messages are tried apart", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(6);
+  const poison = "123457";
+  run.faults.rpcRefusal = (tx) => (Buffer.from(tx).includes(poison) ? "tx does not pass the pre-check" : undefined);
+  const ids = await Promise.all(
+    orders.slice(0, 4).map((order, index) => run.outbox.file(index === 1 ? gift(BigInt(poison)) : bidOn(order))),
+  );
+  await run.settle();
+  assert.deepEqual(statesOf(run, ids), all(4, "sent"));
+  const others = await fileBids(run, orders.slice(4));
+  await run.block();
+  assert.deepEqual(statesOf(run, others), all(2, "done"));
+  assert.equal(run.outbox.state.stalled, undefined);
+  for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 200; blocks++) await run.block(30_000);
+  assert.deepEqual(statesOf(run, ids), ["done", "failed", "done", "done"]);
+  assert.match((await run.outbox.wait(ids[1] as number)).result.log ?? "", /pre-check/);
+});
+
+test("one transaction that nobody answers about does not keep the others from being sent", async (t) => {
+  const run = await start(t);
+  const [first, ...others] = (await run.stage.orders(4)) as [OrderId, ...OrderId[]];
+  let lost: number | undefined;
+  run.faults.rpcRefusal = (tx) => {
+    lost ??= tx.length;
+    if (tx.length === lost) throw new Error("the connection breaks off");
+    return undefined;
+  };
+  const ids = await fileBids(run, [first]);
+  await run.settle();
+  const more = await fileBids(run, others);
+  await run.settle();
+  await run.block();
+  assert.deepEqual(statesOf(run, [...ids, ...more]), ["sent", ...all(3, "done")]);
+  assert.equal(run.outbox.state.silent, "the connection breaks off");
+});
+
+test("transactions that cannot be simulated do not keep the others from being sent", async (t) => {
+  const run = await start(t, { outbox: { settings: { ...sendSettings, mostGas: 1n } } });
+  const broken = limits.outboxAtOnce;
+  const [first, ...orders] = (await run.stage.orders(broken + 2)) as [OrderId, ...OrderId[]];
+  // Once it is known what gas one needs, they travel one by one.
+  await fileBids(run, [first]);
+  await run.block();
+  let simulations = 0;
+  run.faults.refusal = () => {
+    simulations += 1;
+    if (simulations <= broken) throw new Error("the node falls over");
+    return undefined;
+  };
+  const ids = await fileBids(run, orders);
+  await run.settle();
+  assert.deepEqual(statesOf(run, ids), [...all(broken, "filed"), "sent"]);
+  assert.equal(run.outbox.state.silent, "the node falls over");
+});
+
+test("what is larger than a node takes is cut, and a message that is too large by itself fails at once", async (t) => {
+  const run = await start(t);
+  const sizes = [limits.outboxTxBytes / 2, limits.outboxTxBytes / 2, limits.outboxTxBytes];
+  const ids = await Promise.all(sizes.map((chars, index) => run.outbox.file(gift(BigInt(index), "a".repeat(chars)))));
+  await run.settle();
+  assert.equal(statesOf(run, ids)[2], "failed");
+  assert.match((await run.outbox.wait(ids[2] as number)).result.log ?? "", /bytes are more than a node takes/);
+  assert.deepEqual([run.outbox.counts.halved, run.outbox.counts.simulations], [2, 2]);
 });
 
 test("a chain without unordered transactions is served with sequences, one transaction after the other", async (t) => {
@@ -262,7 +394,7 @@ test("while no node answers nothing is lost, and the reason can be read", async 
 test("an intent that a service files in a unit of its own is sent like any other", async (t) => {
   const run = await start(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
-  const id = await run.journal.durable("decide", ({ intents }) => intents.file(intentOf(bidOn(order))));
+  const id = await run.journal.durable("decide", ({ intents }) => intents.file(run.outbox.intentOf(bidOn(order))));
   run.outbox.wake();
   await run.block();
   assert.deepEqual(statesOf(run, [id]), ["done"]);
@@ -350,6 +482,33 @@ test("a transaction that was under way when the program ended is found by the ne
     all(4, "done"),
   );
   assert.equal(run.outbox.counts.transactions, 0);
+});
+
+test("stopping does not wait for a node that does not answer", async (t) => {
+  const { clock, stage, faults, stop } = await start(t);
+  await stop();
+  let asked = 0;
+  const hanging = (signal?: AbortSignal) => {
+    asked += 1;
+    return new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const chain = { ...stage.broadcaster, head: hanging };
+  const run = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t), outbox: { chain } });
+  await run.outbox.file(bidOn({ owner: parseAddress(tenantKey.address), dseq: 1n, gseq: 1, oseq: 1 }));
+  await run.settle();
+  assert.equal(asked, 1);
+  await run.stop();
+});
+
+test("an intent that was filed for another chain is not signed for this one", async (t) => {
+  const other = await start(t);
+  other.faults.silent = true;
+  await fileBids(other, await other.stage.orders(1));
+  await other.stop();
+  await assert.rejects(runOutbox(t, other, { dir: other.dir, outbox: { chainId: "elsewhere-1" } }), {
+    code: "AKP_OUTBOX_OTHER_KEY",
+    message: /the intent 1 of akash1\w+ on outbox-1/,
+  });
 });
 
 test("a journal with a transaction of another key is not worked on", async (t) => {

@@ -142,5 +142,6 @@ test("config print shows each value and where it came from, and no secret", asyn
 test("help names every command and how to begin", async (t) => {
   const program = startProgram(t, ["--help"]);
   assert.equal(await program.ended(), 0);
-  for (const word of ["run", "demo", "config"]) assert.match(program.said, new RegExp(`^  ${word} `, "m"));
+  for (const word of ["demo", "run", "config", "register", "chain", "events", "tenant"])
+    assert.match(program.said, new RegExp(`^  ${word} `, "m"));
 });

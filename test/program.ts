@@ -11,6 +11,8 @@ export interface Program {
   /** Resolves when it has said something like this. */
   says(pattern: RegExp, limitMs?: number): Promise<void>;
   signal(name: NodeJS.Signals): void;
+  /** Closes the other end of its standard output, as `head` does when it has seen enough. */
+  stopReading(): void;
   /** Its exit code, or the signal that ended it. */
   ended(): Promise<number | NodeJS.Signals | null>;
 }
@@ -46,6 +48,7 @@ export function startProgram(owner: Owner, args: readonly string[], env: Record<
       });
     },
     signal: (name) => void child.kill(name),
+    stopReading: () => void child.stdout.destroy(),
     async ended() {
       await closed;
       return child.exitCode ?? child.signalCode;

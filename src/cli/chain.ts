@@ -1,10 +1,10 @@
 /** `akash-provider chain`: an Akash chain on this machine, for trying things: real wire, real rules, made-up money. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { createEmbeddedNode } from "../chain/embedded/embedded-node.ts";
 import type { Node } from "../chain/embedded/node/node.ts";
-import { createSigner } from "../chain/keys/signer.ts";
+import { openKey } from "../chain/keys/open-key.ts";
 import { parseDuration } from "../config/duration.ts";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
@@ -52,7 +52,7 @@ export function chainCommand(): Command {
 
 async function runChain(options: ChainOptions): Promise<void> {
   const { chainId, host, rpcPort, grpcPort, blockTime: blockMs, file, fund } = options;
-  const keys = people.map((name) => ({ name, ...keyOf(options.keys, name) }));
+  const keys = await Promise.all(people.map(async (name) => ({ name, ...(await keyOf(options.keys, name)) })));
   const log = createLog({ timestamp: "rfc3339" });
   if (file !== undefined) mkdirSync(dirname(resolve(file)), { recursive: true });
   const node = createEmbeddedNode({
@@ -80,13 +80,15 @@ async function runChain(options: ChainOptions): Promise<void> {
 }
 
 /** The key in the folder, made when it is not there yet. */
-function keyOf(folder: string, name: string): { path: string; address: string } {
+async function keyOf(folder: string, name: string): Promise<{ path: string; address: string }> {
   const path = join(folder, `${name}.key`);
   if (!existsSync(path)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(path, `${Buffer.from(realRandom.bytes(32)).toString("hex")}\n`, { mode: 0o600 });
   }
-  return { path, address: createSigner(Buffer.from(readFileSync(path, "utf8").trim(), "hex")).address };
+  // Nothing of it is ever logged here: only its address is wanted.
+  const { signer } = await openKey({ keyFile: path, keyringBackend: "test", keyringDir: folder }, () => undefined);
+  return { path, address: signer.address };
 }
 
 function welcome(node: Node, keys: readonly { name: string; path: string; address: string }[]): string {

@@ -30,8 +30,11 @@ export async function withNodes<T>(command: Command, work: (connection: Connecti
   const flags = givenFlags(command);
   const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
   const redactor = createRedactor();
-  const log = createLog({ level: "error", redactor });
-  const { chainId } = config.values;
+  const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
+  // What a command did is its output; beside that only faults are worth a line, unless somebody asked for more.
+  const level = config.sources.logLevel === "default" ? "error" : logLevel;
+  const log = createLog({ level, format, color, timestamp, redactor });
+  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
   const pool = createPool({
     endpoints: endpointsOf(config.values),
     ...(chainId !== undefined && { chainId }),

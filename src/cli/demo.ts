@@ -78,14 +78,16 @@ async function drawFrames(provider: Demo, logLines: string[], signal: AbortSigna
 }
 
 async function printStories(provider: Demo, signal: AbortSignal): Promise<void> {
-  const printed = new Set<string>();
+  let printed = new Set<string>();
   process.stdout.write(`${title}: tenants use a chain in a box, a provider watches; Ctrl-C ends it\n`);
   await everyFrame(signal, () => {
-    for (const { deployment, stations, complete } of provider.stories) {
-      if (!complete || printed.has(deployment)) continue;
-      printed.add(deployment);
+    const complete = provider.stories.filter((story) => story.complete);
+    for (const { deployment, stations } of complete) {
+      if (printed.has(deployment)) continue;
       process.stdout.write(`${shortId(deployment)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
     }
+    // No more than are still told of: the demo may run all day.
+    printed = new Set(complete.map(({ deployment }) => deployment));
   });
 }
 

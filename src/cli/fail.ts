@@ -1,5 +1,6 @@
 /** How the program tells a person that it cannot go on: what happened, what to do, and an exit code for the supervisor. */
 import { ProviderError } from "../runtime/errors.ts";
+import { createRedactor } from "../runtime/redact.ts";
 
 export function describeFailure(thrown: unknown, trace = false): { text: string; exitCode: number } {
   const error = ProviderError.from(thrown);
@@ -9,5 +10,6 @@ export function describeFailure(thrown: unknown, trace = false): { text: string;
     const { cause } = error;
     lines.push(String((cause instanceof Error ? cause.stack : undefined) ?? error.stack));
   }
-  return { text: `${lines.join("\n")}\n`, exitCode: error.entry.exit };
+  // Our own messages hold no secret; what another library put into its stack may.
+  return { text: createRedactor().text(`${lines.join("\n")}\n`), exitCode: error.entry.exit };
 }

@@ -27,16 +27,26 @@ const program = new Command("akash-provider")
   .version(version)
   .addHelpText("after", "\nTry it without a chain or a cluster: akash-provider demo");
 
+// In `akash-provider events | head` the reader leaves first. That is a wish to stop, like closing the terminal.
+process.stdout.once("error", () => process.kill(process.pid, "SIGHUP")).on("error", () => undefined);
+
+/** Whatever happens, a person reads what and what to do; the process ends even if something still holds it open. */
+async function fail(thrown: unknown): Promise<never> {
+  const { wantsTrace } = await import("./trace.ts");
+  const { text, exitCode } = describeFailure(thrown, wantsTrace(process.argv.slice(2), process.env));
+  process.stderr.write(text);
+  process.exit(exitCode);
+}
+
+// A fault that no service caught, rejections included. Nothing is lost by ending here: the journal has it all.
+process.on("uncaughtException", (thrown) => void fail(thrown));
+
 try {
-  const chosen = commands[process.argv[2] ?? ""];
+  const [, , name = ""] = process.argv;
+  const chosen = Object.hasOwn(commands, name) ? commands[name] : undefined;
   for (const load of chosen ? [chosen] : Object.values(commands)) program.addCommand(await load());
   await throwOnWrongUsage(program).parseAsync();
 } catch (thrown) {
-  if (thrown instanceof CommanderError) {
-    process.exitCode = exitCodeOfUsage(thrown);
-  } else {
-    const { text, exitCode } = describeFailure(thrown, process.argv.includes("--trace"));
-    process.stderr.write(text);
-    process.exitCode = exitCode;
-  }
+  if (!(thrown instanceof CommanderError)) await fail(thrown);
+  else process.exitCode = exitCodeOfUsage(thrown);
 }

@@ -63,6 +63,7 @@ export function listOf<T>(kind: TextKind<T>, expects: string, least = 0): TextKi
     expects,
     placeholder: "<list>",
     isList: true,
+    ...(kind.isPath && { isPath: true }),
     ...(least === 0 ? { empty: [] } : {}),
     show: (values) => values.map(kind.show).join(","),
     read(text) {

@@ -89,6 +89,13 @@ test("any combination of settings, each in any place, gives each its own value",
   );
 });
 
+test("in a list of paths, ~ and $HOME are replaced in each", () => {
+  const files = "~/a.pem, ~/b.pem,$HOME/c.pem,-";
+  const node = "http://a,http://b,http://c,http://d";
+  const { values } = load({ node, "node-ca": files });
+  assert.deepEqual(values.nodeCaFiles, ["/root/a.pem", "/root/b.pem", "/root/c.pem", "-"]);
+});
+
 test("paths below --home follow it, and ~ and $HOME are replaced", () => {
   const { values } = load({ home: "~/akash", "keyring-dir": "$HOME/keys" }, { AP_KUBECONFIG: `\${HOME}/kube` });
   assert.equal(values.home, "/root/akash");

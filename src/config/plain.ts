@@ -31,10 +31,7 @@ export const path: TextKind<string> = textKind({
 });
 
 /** Several files, each for the thing at the same place of another list. */
-export const paths: TextKind<readonly string[]> = listOf(
-  textKind({ expects: "a path", placeholder: "<path>", read: (given) => given }),
-  "paths separated by commas, with - where there is none",
-);
+export const paths: TextKind<readonly string[]> = listOf(path, "paths separated by commas, with - where there is none");
 
 /** One of a few words. A synonym is another word that existing environments use for one of them. */
 export function choice<const Word extends string>(

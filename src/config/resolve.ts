@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { ProviderError } from "../runtime/errors.ts";
 import { invariant } from "../runtime/invariant.ts";
+import type { Kind } from "./kind.ts";
 import { type Findings, type Given, invalidSetting, unknownSetting } from "./problem.ts";
 import { quote } from "./quote.ts";
 import { type Rule, remarks, rules, somePriceIsSet } from "./rules.ts";
@@ -63,7 +64,7 @@ function readGiven(setting: LiveSetting<unknown>, given: Given, userHome: string
   const { kind } = setting;
   // An empty flag takes back what environment or file say; an empty file for a secret is a mistake.
   if (given.raw === "" && setting.default === undefined && !kind.isSecret) return { value: undefined, problems: [] };
-  const raw = kind.isPath && typeof given.raw === "string" ? expandHome(given.raw, userHome) : given.raw;
+  const raw = kind.isPath && typeof given.raw === "string" ? expandPaths(given.raw, kind, userHome) : given.raw;
   const { success, data, error } = kind.schema.safeParse(raw);
   if (success) return { value: data, problems: [] };
   return { value: undefined, problems: error.issues.flatMap((issue) => problemsOf(issue, setting, given)) };
@@ -113,6 +114,14 @@ function problemOfRule({ blames, broken }: Rule, { values, sources }: Resolved):
 export function checkPricing(resolved: Resolved): void {
   const problem = problemOfRule(somePriceIsSet, resolved);
   if (problem) throw problem;
+}
+
+function expandPaths(text: string, { isList }: Kind<unknown>, userHome: string): string {
+  if (!isList) return expandHome(text, userHome);
+  return text
+    .split(",")
+    .map((path) => expandHome(path.trim(), userHome))
+    .join(",");
 }
 
 /** In paths, "~" and $HOME stand for the user's home directory, also where no shell has replaced them. */

@@ -10,6 +10,9 @@ export const chainPrograms: readonly Program[] = ["run", "client"];
 
 export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
 
+/** Those that run until they are told to stop. */
+export const services: readonly Program[] = programs.filter((program) => program !== "client");
+
 /** What a default may depend on. */
 export interface Surroundings {
   /** The user's home directory. */

@@ -44,6 +44,7 @@ export const migrations: readonly string[] = [
     chain_id TEXT NOT NULL,
     sender TEXT NOT NULL,
     bytes BLOB NOT NULL,
+    first_height INTEGER NOT NULL,
     stamp_ns INTEGER,
     sequence INTEGER,
     timeout_height INTEGER

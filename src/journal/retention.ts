@@ -16,7 +16,7 @@ export interface RetentionPolicy {
   readonly keepRows: number;
 }
 
-/** Cursor, deadlines and reservations are not here: each row stands for something alive and goes with it. */
+/** Cursor, deadlines, reservations and transactions are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
   {
     table: "intents",

@@ -11,6 +11,7 @@ const unordered: SentTransaction = {
   chainId: "c-1",
   sender: "akash1a",
   bytes: Buffer.from([1, 2, 3]),
+  firstHeight: 2n ** 53n + 1n,
   stampNs: 1_767_225_600_000_000_007n,
 };
 const ordered: SentTransaction = {
@@ -18,6 +19,7 @@ const ordered: SentTransaction = {
   chainId: "c-1",
   sender: "akash1a",
   bytes: Buffer.from([4]),
+  firstHeight: 81n,
   sequence: 7n,
   timeoutHeight: 90n,
 };

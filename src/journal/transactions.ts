@@ -7,6 +7,8 @@ export interface SentTransaction {
   readonly chainId: string;
   readonly sender: string;
   readonly bytes: Uint8Array;
+  /** The first block that may hold it: who lacks that one cannot know that none does. */
+  readonly firstHeight: bigint;
   /** Of an unordered transaction: the chain accepts one stamp once, and none that has passed. */
   readonly stampNs?: bigint;
   /** Of an ordered one: its place, and the last height that may hold it. */
@@ -33,6 +35,7 @@ interface Row {
   chain_id: string;
   sender: string;
   bytes: Uint8Array;
+  first_height: bigint;
   stamp_ns: bigint | null;
   sequence: bigint | null;
   timeout_height: bigint | null;
@@ -44,7 +47,7 @@ export function createTransactions(sql: Sql): Transactions {
     bigints: true,
   });
   const add = sql.run(
-    "INSERT INTO transactions (hash, chain_id, sender, bytes, stamp_ns, sequence, timeout_height) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height, stamp_ns, sequence, timeout_height) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const mark = sql.run(
     "INSERT INTO stamps (chain_id, sender, last_ns) VALUES (?, ?, ?) ON CONFLICT (chain_id, sender) DO UPDATE SET last_ns = max(last_ns, excluded.last_ns)",
@@ -54,8 +57,8 @@ export function createTransactions(sql: Sql): Transactions {
   return {
     all: () => all().map(fromRow),
     lastStampNs: (chainId, sender) => lastStamp(chainId, sender)?.last_ns,
-    add({ hash, chainId, sender, bytes, stampNs = null, sequence = null, timeoutHeight = null }) {
-      add(hash, chainId, sender, bytes, stampNs, sequence, timeoutHeight);
+    add({ hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null }) {
+      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight);
       if (stampNs !== null) mark(chainId, sender, stampNs);
     },
     remove(hash) {
@@ -70,6 +73,7 @@ function fromRow(row: Row): SentTransaction {
     chainId: row.chain_id,
     sender: row.sender,
     bytes: row.bytes,
+    firstHeight: row.first_height,
     ...(row.stamp_ns !== null && { stampNs: row.stamp_ns }),
     ...(row.sequence !== null && { sequence: row.sequence }),
     ...(row.timeout_height !== null && { timeoutHeight: row.timeout_height }),

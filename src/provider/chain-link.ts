@@ -113,8 +113,13 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
     },
     detail() {
       const { trouble, nodes } = chain.status;
-      const { stalled } = outbox?.state ?? {};
-      return stalled?.message ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
+      const { stalled, unproven } = outbox?.state ?? {};
+      return (
+        stalled?.message ??
+        unproven?.message ??
+        trouble ??
+        `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`
+      );
     },
     view: () => lastView ?? lookNow(),
   };

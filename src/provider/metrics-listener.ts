@@ -23,7 +23,8 @@ export async function startMetricsListener(metrics: Metrics, address: ListenAddr
     );
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (thrown) => reject(cannotListen(address, thrown)));
+    // For as long as it lives: later, a connection that could not be taken must not end the provider.
+    server.on("error", (thrown) => reject(cannotListen(address, thrown)));
     server.listen(address.port, address.host, resolve);
   });
   scope.onStop(() => {

@@ -49,6 +49,19 @@ test("a service that dies takes the others down in order, and the reason is told
   assert.equal(lifecycle.services[1]?.error?.code, "AKP_SERVICE_DIED");
 });
 
+test("a service that dies while a later one starts is noticed at once, not when that start gives up", async () => {
+  const { clock, abort, lifecycle, changes } = setUp({
+    chain: (scope, clock) => scope.task("follow", async () => sleep(clock, 100).then(() => assert.fail("node lost"))),
+    waitsForChain: (scope) => untilAborted(scope.signal),
+  });
+  const ended = assert.rejects(lifecycle.run(abort.signal), { code: "AKP_SERVICE_DIED", message: /chain.*node lost/ });
+  await clock.advance(200);
+  await ended;
+  assert.deepEqual(changes, [
+    ...["chain running", "waitsForChain shutdown", "waitsForChain done", "chain shutdown", "chain done"],
+  ]);
+});
+
 test("a task that ends before it was asked to is a death as well", async () => {
   const { abort, lifecycle } = setUp({ bus: (scope) => scope.task("link", async () => undefined) });
   await assert.rejects(lifecycle.run(abort.signal), { message: /its task link ended/ });

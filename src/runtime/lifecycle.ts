@@ -68,7 +68,8 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       for (const housing of housings) {
         if (signal.aborted) break;
         started.push(housing);
-        await Promise.race([startOne(housing), housing.died, stopRequested]);
+        // Also the deaths of those before it: a start that waits for one of them would wait in vain.
+        await Promise.race([startOne(housing), ...started.map(({ died }) => died), stopRequested]);
       }
       if (!signal.aborted) await Promise.race([stopRequested, ...housings.map((housing) => housing.died)]);
     } catch (thrown) {

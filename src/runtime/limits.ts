@@ -179,10 +179,14 @@ export const limits = {
   rpcPageEntries: 1_000,
   /** Pages of a list: a million entries is a hundred times of what the network holds. */
   rpcPages: 1_000,
+  /** Times that "not found" is asked of a height: a node may have thrown that state away before it is asked. */
+  rpcProofTries: 4,
   /** Queries at once while the mirror is built or brought up to date. */
   rpcMirrorQueries: 8,
   /** Records of one kind that are read one by one; for more, the list is read instead. */
   rpcMirrorSingles: 32,
+  /** Times that the mirror's lists are begun: if three nodes in a row fail half-way, it is not the nodes. */
+  rpcMirrorTries: 3,
   /** Blocks behind the head from which on the mirror is built anew instead of being led through every one. */
   rpcMirrorLagBlocks: 50n,
   /** How often the mirror is compared with the chain's lists. */
@@ -197,6 +201,8 @@ export const limits = {
   outboxTxMessages: 50,
   /** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
   outboxTxGas: 25_000_000n,
+  /** Of one transaction: a simulation sends it in hex, and a node takes requests of a million bytes. */
+  outboxTxBytes: 480_000,
   /** Transactions under way at once: three thousand messages in a block. */
   outboxFlights: 64,
   /** Calls to the node at once. */
@@ -248,14 +254,16 @@ export const limits = {
   kubePageObjects: 500,
   /** Pages of a list: a million objects are ten times what a cluster can hold. */
   kubePages: 2_000,
-  /** How long a watch is asked to last, at least and at most: random, so that watches do not end together. */
-  kubeWatchLeastMs: 5 * minute,
-  kubeWatchMostMs: 10 * minute,
   /**
-   * A watch that is silent this long is opened anew: no watch may be blind for a minute, and the server's own sign of
-   * life, a bookmark, comes only once a minute.
+   * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
+   * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.
    */
-  kubeSilenceMs: 45 * second,
+  kubeWatchLeastMs: 35 * second,
+  kubeWatchMostMs: 45 * second,
+  /** A watch that is silent beyond its end is dead; with the time to open the next one this stays within a minute. */
+  kubeSilenceMs: 50 * second,
+  /** A server accepts a watch at once, or after the three seconds that it may need to catch up. */
+  kubeWatchOpenMs: 8 * second,
   /** A watch that ended sooner, and brought nothing, was no success. */
   kubeWatchWorthMs: second,
   /** Failures in a row after which the version itself is doubted, as after a cluster was restored from a backup. */
@@ -275,13 +283,15 @@ export const limits = {
   kubeTokenMarginMs: 30 * second,
   /** Objects whose last apply is remembered: 2,000 leases of ten objects. */
   kubeAppliedObjects: 20_000,
-  /** Lines of one instant that are remembered, to tell those that come again after a reconnect. */
+  /** Lines of one second that are remembered, to tell those that come again after a reconnect. */
   kubeLogLines: 10_000,
+  /** A log that is silent this long is asked for anew, in case its connection died without a word. */
+  kubeLogSilenceMs: 2 * minute,
   /** A longer line of a log is cut into several: container runtimes cut at 16 KiB. */
   kubeLogLineBytes: 256 * 1024,
-  /** Input of an exec that waits for the server; then the writer waits. */
-  kubeExecBufferBytes: 1024 * 1024,
-  /** An exec or a follow over a quiet line is asked so often whether it still lives. */
+  /** One message of an exec: the server cuts output into pieces of 32 KiB. */
+  kubeExecMessageBytes: 1024 * 1024,
+  /** An exec over a quiet line is asked so often whether it still lives. */
   kubePingMs: 20 * second,
 
   // Embedded chain

@@ -28,21 +28,6 @@ export const silentLog: Log = {
 const levels = { debug: 20, info: 30, error: 50 } as const;
 export type LogLevel = keyof typeof levels;
 
-/** Levels that the network's settings know and we do not. Who asks for warnings wants to be spared the everyday. */
-const levelNames = new Map<string, LogLevel>([
-  ...(Object.keys(levels) as LogLevel[]).map((level) => [level, level] as const),
-  ...([
-    ["trace", "debug"],
-    ["warn", "error"],
-    ["fatal", "error"],
-    ["panic", "error"],
-  ] as const),
-]);
-
-export function logLevelNamed(name: string): LogLevel | undefined {
-  return levelNames.get(name);
-}
-
 export type LogTimestamp = "" | "rfc3339" | "rfc3339nano" | "kitchen";
 
 export interface LogOptions {

@@ -200,6 +200,7 @@ test("a broken invariant ends the queue at once instead of being retried", async
   queue.add("a");
   queue.add("b");
   await assert.rejects(ended, { name: "InvariantError" });
+  assert.equal(clock.pendingTimers, 0, "a timer that is left behind keeps the process from ending");
   await clock.advance(1e9);
   assert.equal(count, 1);
 });

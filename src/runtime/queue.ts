@@ -247,14 +247,17 @@ export function createQueue(options: QueueOptions): Queue {
   function run(signal: AbortSignal): Promise<void> {
     invariant(!session, "a queue runs once at a time", { queue: name });
     return new Promise<void>((resolve, reject) => {
-      const end = () => {
+      const leave = () => {
         alarm?.timer.cancel();
         alarm = undefined;
         session = undefined;
+      };
+      const end = () => {
+        leave();
         resolve();
       };
       const fail = (broken: InvariantError) => {
-        session = undefined;
+        leave();
         reject(broken);
       };
       session = { signal, end, fail };

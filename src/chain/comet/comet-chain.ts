@@ -2,18 +2,19 @@
 import type { Journal } from "../../journal/journal.ts";
 import type { Address } from "../../market/address.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import type { Service } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import type { Chain, Step, StepListener } from "../chain.ts";
-import type { CursorUnit } from "./cursor-writer.ts";
+import type { Chain } from "../chain.ts";
 import type { EndpointOptions } from "./endpoint.ts";
 import { createFollower, type FollowerCounts, isOfChain } from "./follower.ts";
 import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
 import type { MirrorKey } from "./mirror/mirror-state.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
+import { createTelling } from "./telling.ts";
 import { createWakeup, type WakeupCounts } from "./wakeup.ts";
 
 export interface CometChainOptions {
@@ -44,27 +45,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
   const pool = createPool(options);
   const queries = createQueries(pool);
   const mirror = createMirror({ queries, provider, log });
-  const listeners: StepListener[] = [];
-  let turn: Promise<unknown> = Promise.resolve();
-
-  /** Listeners never run two at a time, whoever it is that has news. */
-  function tell(step: Step): Promise<CursorUnit | undefined> {
-    const mine = turn.then(() => tellNow(step));
-    turn = mine.catch(() => undefined);
-    return mine;
-  }
-
-  async function tellNow(step: Step): Promise<CursorUnit | undefined> {
-    const units: CursorUnit[] = [];
-    for (const listener of listeners) {
-      const unit = await listener(step);
-      if (unit) units.push(unit);
-    }
-    if (units.length === 0) return undefined;
-    return (tables) => {
-      for (const unit of units) unit(tables);
-    };
-  }
+  const telling = createTelling();
 
   const follower = createFollower({
     pool,
@@ -73,16 +54,16 @@ export function createCometChain(options: CometChainOptions): CometChain {
     log,
     consumer: {
       block: async (block) =>
-        tell({ block, changed: await mirror.apply(block, follower.head?.height ?? block.height) }),
-      gap: async (gap) => tell({ gap, changed: await mirror.build(gap.to) }),
+        telling.tell({ block, changed: await mirror.apply(block, follower.head?.height ?? block.height) }),
+      gap: async (gap) => telling.tell({ gap, changed: await mirror.build(gap.to) }),
     },
   });
   const wakeup = createWakeup({ endpoint: () => pool.preferred, wake: follower.wake, clock, random, log });
+  pool.onSwitch(wakeup.moveOn);
 
   async function compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
     const changed = await mirror.compare(signal);
-    const unit = changed.length > 0 ? await tell({ changed }) : undefined;
-    if (unit) await journal.relaxed("mirror compared", unit);
+    if (changed.length > 0) await telling.tell({ changed }, (unit) => journal.relaxed("mirror compared", unit));
     return changed;
   }
 
@@ -92,8 +73,10 @@ export function createCometChain(options: CometChainOptions): CometChain {
       try {
         await compareMirror(signal);
       } catch (thrown) {
-        if (signal.aborted || !isOfChain(thrown)) throw thrown;
-        log.error("the mirror could not be compared with the chain; it is tried again later", { error: thrown });
+        if (signal.aborted || !mayPass(thrown)) throw thrown;
+        log.error("a comparison of the mirror with the chain could not be finished; it is made again later", {
+          error: thrown,
+        });
       }
     }
   }
@@ -129,7 +112,12 @@ export function createCometChain(options: CometChainOptions): CometChain {
       return { nodes: pool.members, head: head?.height, blockTimeMs, trouble };
     },
     compareMirror,
-    onStep: (listener) => void listeners.push(listener),
+    onStep: telling.add,
     counts: { follower: follower.counts, mirror: mirror.counts, wakeup: wakeup.counts },
   };
+}
+
+/** The nodes' troubles, and a journal that another program holds for an instant. */
+function mayPass(thrown: unknown): boolean {
+  return isOfChain(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
 }

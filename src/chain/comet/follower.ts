@@ -7,13 +7,13 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createPause } from "../../runtime/pause.ts";
 import { type ChainBlock, readBlock, readBlockResults, readHeaderTime } from "./block.ts";
 import { createBlockTime } from "./block-time.ts";
 import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
 import type { CallLimits } from "./endpoint.ts";
 import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
 import type { Reading } from "./member.ts";
-import { createPause } from "./pause.ts";
 import type { Pool } from "./pool.ts";
 import { readAhead } from "./read-ahead.ts";
 
@@ -75,6 +75,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   let newsAtMs = 0;
   let failuresInRow = 0;
   let trouble: string | undefined;
+  /** The height at which it was told that no block comes. */
+  let toldStillAt: bigint | undefined;
 
   /**
    * A node that takes longer than a block for a call is as good as dead. After a failure it may take longer: a large
@@ -154,7 +156,11 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
 
   async function changeNode(signal: AbortSignal): Promise<void> {
     counts.standStills += 1;
-    log.error("no new block for three block times: other nodes are asked", { node: pool.preferred.name, height });
+    // A halted chain is told once, and not every few seconds for as long as it is halted.
+    if (toldStillAt !== height) {
+      log.error("no new block for three block times: other nodes are asked", { node: pool.preferred.name, height });
+      toldStillAt = height;
+    }
     await pool.standsStill(bounds(signal));
     newsAtMs = clock.monotonicMs();
   }

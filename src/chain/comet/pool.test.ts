@@ -157,3 +157,39 @@ test("two nodes that differ only in what their names leave out are told apart", 
     [`${url}/…`, `${url}/… (2)`],
   );
 });
+
+test("a node that turns out to be loading older blocks when it is asked is passed over", async (t) => {
+  const chain = await startEventChain(t);
+  await chain.block();
+  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  const [good, loading] = proxies as [FaultProxy, FaultProxy];
+  loading.fault = () => "html";
+  const pool = openPool(t, [good.url, loading.url]);
+  await pool.open();
+  loading.fault = () => undefined;
+  loading.rewrite = (_, answer) => answer.replace(/"catching_up":false/, '"catching_up":true');
+  good.fault = () => "html";
+  const { message } = await failureOf(pool.call("health", {}, name));
+  assert.match(message, /still loading older blocks/);
+  assert.equal(loading.passed.get("health"), undefined);
+});
+
+test("the head is not taken from a node that says with it that it is loading older blocks", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  first.rewrite = (_, answer) => answer.replace(/"catching_up":false/, '"catching_up":true');
+  assert.equal((await pool.head()).catchingUp, false);
+  assert.equal(pool.preferred.name, second.url);
+});
+
+test("whoever wants to know is told when another node takes over", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const used: string[] = [];
+  pool.onSwitch(() => used.push(pool.preferred.name));
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  await pool.call("health", {}, name);
+  first.fault = () => "html";
+  await pool.call("health", {}, name);
+  await pool.call("health", {}, name);
+  assert.deepEqual(used, [second.url]);
+});

@@ -58,6 +58,8 @@ export interface Pool {
   run(signal: AbortSignal): Promise<void>;
   /** The node in use. */
   readonly preferred: Endpoint;
+  /** Called when another node has taken over. */
+  onSwitch(listener: () => void): void;
   readonly members: readonly MemberState[];
   /** How often another node took over. */
   readonly switches: number;
@@ -70,6 +72,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     createMember(endpoint, () => chainId, { clock, random }),
   );
   const told = new Map<Member, Condition>();
+  const listeners: (() => void)[] = [];
   let [preferred] = members as [Member, ...Member[]];
   let switches = 0;
 
@@ -78,6 +81,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     log.info("another node is used from now on", { from: preferred.endpoint.name, to: member.endpoint.name });
     preferred = member;
     switches += 1;
+    for (const listener of listeners) listener();
   }
 
   /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
@@ -118,7 +122,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     const { endpoint, reading } = member;
     const isFresh = reading !== undefined && clock.monotonicMs() - reading.atMs <= limits.rpcReadingMs;
     const knows = atOrAbove === undefined ? reading !== undefined : isFresh && reading.height >= atOrAbove;
-    const { chainId: found, height } = knows && reading ? reading : await member.read(bounds);
+    const { chainId: found, height } = knows && reading ? reading : await readUsable(member, bounds);
     chainId ??= found;
     if (found !== chainId) throw ofOtherChain(member);
     if (atOrAbove !== undefined && height < atOrAbove) {
@@ -190,7 +194,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       return ask(method, work, options);
     },
     async head(bounds = {}) {
-      const { result } = await ask("status", (member) => member.read(bounds), {
+      const { result } = await ask("status", (member) => readUsable(member, bounds), {
         ...bounds,
         askOthersWhenRefused: true,
       });
@@ -213,6 +217,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     get preferred() {
       return preferred.endpoint;
     },
+    onSwitch: (listener) => void listeners.push(listener),
     get members() {
       return members.map(({ state }) => state);
     },
@@ -223,6 +228,14 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       for (const { endpoint } of members) endpoint.close();
     },
   };
+}
+
+/** What a node that is still loading older blocks says is old, however well it answers. */
+async function readUsable(member: Member, bounds: CallLimits): Promise<Reading> {
+  const reading = await member.read(bounds);
+  if (!reading.catchingUp) return reading;
+  const reason = "it is still loading older blocks";
+  throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: member.endpoint.name, reason });
 }
 
 function distinctEndpoints(endpoints: readonly EndpointOptions[], clock: Clock): Endpoint[] {

@@ -7,7 +7,7 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createEndpoint } from "./endpoint.ts";
+import { createEndpoint, type Endpoint } from "./endpoint.ts";
 import { createWakeup } from "./wakeup.ts";
 
 /** Real sockets, and time that the test moves. */
@@ -21,7 +21,11 @@ async function stage(t: TestContext) {
   const wake = () => {
     woken += 1;
   };
-  const parts = { endpoint: () => endpoint, wake, clock, random: createSeededRandom(1), log: silentLog };
+  let current = endpoint;
+  const use = (next: Endpoint) => {
+    current = next;
+  };
+  const parts = { endpoint: () => current, wake, clock, random: createSeededRandom(1), log: silentLog };
   const wakeup = createWakeup(parts);
   const stopping = new AbortController();
   const ended = wakeup.run(stopping.signal);
@@ -31,7 +35,7 @@ async function stage(t: TestContext) {
     endpoint.close();
   });
   await eventually("the subscription", () => wakeup.subscribed);
-  return { chain, proxy, clock, wakeup, wakes: () => woken };
+  return { chain, proxy, clock, wakeup, use, wakes: () => woken };
 }
 
 test("every new block wakes, and so does the beginning of a subscription", async (t) => {
@@ -63,4 +67,24 @@ test("a healthy connection without blocks is kept", async (t) => {
     await clock.advance(limits.rpcWakePingMs);
   }
   assert.deepEqual([wakeup.counts.connections, wakeup.counts.halfOpen, wakeup.subscribed], [1, 0, true]);
+});
+
+test("when another node is in use, that one is listened to", async (t) => {
+  const { clock, wakeup, use, wakes } = await stage(t);
+  const other = await startEventChain(t);
+  await other.block();
+  const endpoint = createEndpoint({ url: other.node.rpcUrl }, clock);
+  t.after(() => endpoint.close());
+  wakeup.moveOn();
+  assert.equal(wakeup.subscribed, true, "it is the same node still");
+  use(endpoint);
+  wakeup.moveOn();
+  await eventually("the end of the first", () => !wakeup.subscribed);
+  await eventually("the second", async () => {
+    await clock.advance(limits.rpcWakeReconnectFirstMs);
+    return wakeup.subscribed;
+  });
+  const before = wakes();
+  await other.block();
+  await eventually("the other's block", () => wakes() === before + 1);
 });

@@ -7,9 +7,9 @@ import type { Clock, Timer } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { createPause } from "./pause.ts";
 
 export interface WakeupCounts {
   connections: number;
@@ -23,6 +23,8 @@ export interface WakeupCounts {
 export interface Wakeup {
   /** Stays subscribed until the signal. */
   run(signal: AbortSignal): Promise<void>;
+  /** Another node may be the one to listen to now. */
+  moveOn(): void;
   readonly subscribed: boolean;
   readonly counts: Readonly<WakeupCounts>;
 }
@@ -47,6 +49,7 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
   const counts: WakeupCounts = { connections: 0, wakes: 0, pongs: 0, halfOpen: 0 };
   const pause = createPause(clock);
   let subscribed = false;
+  let current: { readonly node: Endpoint; readonly socket: WebSocket } | undefined;
 
   /** The first message only says that the subscription stands; a block may have been made just before. */
   function hear(socket: WebSocket, message: string): void {
@@ -65,6 +68,7 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
     const address = socketAddress(node.url);
     const options = { ...node.tls(), maxPayload: limits.rpcWakeMessageBytes, handshakeTimeout: limits.rpcCallMs };
     const socket = new WebSocket(address, options);
+    current = { node, socket };
     const end = () => socket.terminate();
     const heartbeat = createHeartbeat(socket, clock, counts);
     signal.addEventListener("abort", end, { once: true });
@@ -78,6 +82,7 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
       socket.on("error", (error) => log.debug("the subscription failed", { node: node.name, reason: reasonOf(error) }));
       socket.on("close", resolve);
     });
+    current = undefined;
     heartbeat.stop();
     signal.removeEventListener("abort", end);
     const worked = subscribed;
@@ -96,6 +101,10 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
         pauseMs = worked ? limits.rpcWakeReconnectFirstMs : Math.min(pauseMs * 2, limits.rpcWakeReconnectMostMs);
         await pause.wait(jitter(random, pauseMs), signal);
       }
+    },
+    // The pause before the next connection stays: nodes that take turns must not be called at every turn.
+    moveOn() {
+      if (current && current.node !== endpoint()) current.socket.terminate();
     },
     get subscribed() {
       return subscribed;

@@ -1,15 +1,20 @@
 /**
  * What the outbox needs of the chain. Every call rejects when nobody answered; what became of it is unknown then. An
- * answer comes from a node of the right chain, and where a height is given, from one that has reached it.
+ * answer comes from a node of the right chain, and where a height is given, from one that has reached it. A call ends as
+ * soon as its signal is aborted.
  */
 export interface Broadcaster {
-  head(): Promise<Head>;
+  head(signal?: AbortSignal): Promise<Head>;
   /** Undefined while the chain has never seen the address. */
-  account(address: string, atOrAbove: bigint): Promise<Account | undefined>;
-  simulate(tx: Uint8Array, atOrAbove: bigint): Promise<Simulation>;
-  broadcast(tx: Uint8Array): Promise<Receipt>;
-  /** Undefined only when a node that has every block up to the height knows no transaction with this hash. */
-  findTx(hash: string, atOrAbove: bigint): Promise<Included | undefined>;
+  account(address: string, atOrAbove: bigint, signal?: AbortSignal): Promise<Account | undefined>;
+  simulate(tx: Uint8Array, atOrAbove: bigint, signal?: AbortSignal): Promise<Simulation>;
+  broadcast(tx: Uint8Array, signal?: AbortSignal): Promise<Receipt>;
+  /**
+   * Undefined only when a node that has every block from the first that may hold it up to the height knows no transaction
+   * with this hash; without that first height every node is believed. Rejects with AKP_TX_UNPROVEN when nodes answered and
+   * none of them can know.
+   */
+  findTx(hash: string, atOrAbove: bigint, firstHeight?: bigint, signal?: AbortSignal): Promise<Included | undefined>;
 }
 
 export interface Head {
@@ -30,7 +35,12 @@ export type Simulation =
 
 export type Receipt =
   /** It waits in a pool, or the node has seen it before. That says nothing about its fate. */
-  { readonly kind: "taken" } | ({ readonly kind: "refused" } & Refusal);
+  | { readonly kind: "taken" }
+  /** The application said no, or every node did before it asked the application: then the codespace is `rpcCodespace`. */
+  | ({ readonly kind: "refused" } & Refusal);
+
+/** No module of the chain bears this name. */
+export const rpcCodespace = "rpc";
 
 export interface Refusal {
   readonly code: number;

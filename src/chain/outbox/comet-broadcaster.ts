@@ -1,27 +1,27 @@
 /** The chain as the outbox needs it, over the RPC of CometBFT nodes. */
 import { SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../market/address.ts";
-import { ProviderError } from "../../runtime/errors.ts";
-import type { Pool } from "../comet/pool.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
 import { isRecord } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
-import type { Broadcaster, Included, Receipt } from "./broadcaster.ts";
+import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 
 export function createCometBroadcaster(pool: Pool): Broadcaster {
   return {
-    async head() {
-      const { height, timeNs } = await pool.head();
+    async head(signal) {
+      const { height, timeNs } = await pool.head({ signal });
       return { height, timeNs };
     },
-    async account(address, atOrAbove) {
-      const { value } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove });
+    async account(address, atOrAbove, signal) {
+      const { value } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
       return value && { number: value.number, sequence: value.sequence };
     },
-    async simulate(tx, atOrAbove) {
+    async simulate(tx, atOrAbove, signal) {
       try {
-        const { value: gasUsed } = await ask(pool, simulateQuery, tx, { atOrAbove });
+        const { value: gasUsed } = await ask(pool, simulateQuery, tx, { atOrAbove, signal });
         if (gasUsed === undefined) throw new TypeError("the node does not know how to simulate");
         return { kind: "ran", gasUsed };
       } catch (thrown) {
@@ -31,27 +31,90 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
         return { kind: "refused", log };
       }
     },
-    async broadcast(tx) {
-      const params = { tx: Buffer.from(tx).toString("base64") };
-      try {
-        const { result } = await pool.call("broadcast_tx_sync", params, checked("broadcast_tx_sync", readReceipt));
-        return result;
-      } catch (thrown) {
-        if (refusalReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
-        throw thrown;
-      }
-    },
-    async findTx(hash, atOrAbove) {
-      const params = { hash: Buffer.from(hash, "hex").toString("base64"), prove: false };
-      try {
-        const { result } = await pool.call("tx", params, checked("tx", readIncluded), { atOrAbove });
-        return result;
-      } catch (thrown) {
-        if (refusalReason(thrown)?.includes(`tx (${hash}) not found`)) return undefined;
-        throw thrown;
-      }
-    },
+    broadcast: (tx, signal) => broadcastTx(pool, tx, signal),
+    findTx: (hash, atOrAbove, firstHeight, signal) => findTx(pool, hash, firstHeight, { atOrAbove, signal }),
   };
+}
+
+async function broadcastTx(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
+  const params = { tx: Buffer.from(tx).toString("base64") };
+  const failures: ProviderError[] = [];
+  for (const endpoint of inTurn(pool)) {
+    try {
+      const read = checked("broadcast_tx_sync", readReceipt);
+      return (await pool.call("broadcast_tx_sync", params, read, { endpoint, signal })).result;
+    } catch (thrown) {
+      if (refusalReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
+      failures.push(onlyOurs(thrown));
+    }
+  }
+  // What every node that answered has against this one; a node that takes none at all says nothing about it.
+  for (const failure of failures) {
+    const log = refusalReason(failure);
+    if (log === undefined || takesNone.test(log)) continue;
+    return { kind: "refused", code: Number(failure.details["rpcCode"]), codespace: rpcCodespace, log };
+  }
+  throw nobody("broadcast_tx_sync", failures);
+}
+
+const takesNone = /mempool is full|method not found/i;
+
+/**
+ * What a node does not know proves nothing where it began after the transaction left, or keeps no index. Nor does a failure
+ * before the messages: the same bytes may have succeeded in a block that such a node never had.
+ */
+async function findTx(
+  pool: Pool,
+  hash: string,
+  firstHeight: bigint | undefined,
+  options: CallOptions,
+): Promise<Included | undefined> {
+  const params = { hash: Buffer.from(hash, "hex").toString("base64"), prove: false };
+  const failures: ProviderError[] = [];
+  const unable: string[] = [];
+  for (const endpoint of inTurn(pool)) {
+    try {
+      const { result } = await pool.call("tx", params, checked("tx", readIncluded), { ...options, endpoint });
+      const isCertain = result.code === 0 || result.admitted;
+      const missing = isCertain ? undefined : missingBlocks(pool, endpoint, firstHeight);
+      if (missing === undefined) return result;
+      unable.push(missing);
+    } catch (thrown) {
+      failures.push(onlyOurs(thrown));
+      const reason = refusalReason(thrown);
+      if (reason === undefined) continue;
+      const isUnknown = reason.includes(`tx (${hash}) not found`);
+      const missing = isUnknown ? missingBlocks(pool, endpoint, firstHeight) : reason;
+      if (missing === undefined) return undefined;
+      unable.push(missing);
+    }
+  }
+  if (unable.length === 0) throw nobody("tx", failures);
+  throw new ProviderError("AKP_TX_UNPROVEN", { hash, height: firstHeight ?? 0n, reasons: unable.join("; ") });
+}
+
+/** In words, if the node does not have every block from this one on. */
+function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined): string | undefined {
+  if (height === undefined) return undefined;
+  const earliest = pool.members.find(({ name }) => name === endpoint)?.earliestHeight ?? 0n;
+  if (earliest > 0n && earliest <= height) return undefined;
+  return earliest > 0n ? `the first block of ${endpoint} is ${earliest}` : `${endpoint} tells no first block`;
+}
+
+/** Every node, the one in use first. The pool refuses to ask those that cannot be used. */
+function inTurn(pool: Pool): string[] {
+  return [...new Set([pool.preferred.name, ...pool.members.map(({ name }) => name)])];
+}
+
+function onlyOurs(thrown: unknown): ProviderError {
+  if (thrown instanceof ProviderError) return thrown;
+  throw thrown;
+}
+
+function nobody(what: string, failures: readonly ProviderError[]): ProviderError {
+  const [first] = failures;
+  if (first && failures.length === 1) return first;
+  return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: failures.map(reasonOf).join("; "), failures });
 }
 
 /** The application ran it, or could not read it; anything else is a node in trouble. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Refusal } from "./broadcaster.ts";
+import { type Refusal, rpcCodespace } from "./broadcaster.ts";
 import { causeOf } from "./verdict.ts";
 
 export interface Condition {
@@ -39,6 +39,7 @@ export function createCondition(clock: Clock, log: Log): Condition {
 
 /** What a refused broadcast means for all that wait; undefined when it concerns that one transaction alone. */
 export function stallOf(refusal: Refusal, address: string, fee: string): ProviderError | undefined {
+  if (refusal.codespace === rpcCodespace) return undefined;
   const reason = refusal.log;
   switch (causeOf(reason).kind) {
     case "funds":

@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Included } from "./broadcaster.ts";
 import { type Flight, nextStep } from "./flight.ts";
 
-const sent = { hash: "AB", chainId: "c-1", sender: "akash1a", bytes: new Uint8Array(), subjects: ["order 1"] };
+const sent = {
+  hash: "AB",
+  chainId: "c-1",
+  sender: "akash1a",
+  bytes: new Uint8Array(),
+  firstHeight: 10n,
+  subjects: ["order 1"],
+};
 const proof = BigInt(limits.outboxProofBlocks);
 const unordered = (more: Partial<Flight> = {}): Flight => ({ ...sent, stampNs: 1_000n, askedAt: 10n, ...more });
 const ordered = (more: Partial<Flight> = {}): Flight => ({
@@ -43,6 +51,16 @@ test("it is dead when it was not found again so many blocks later, and not befor
     assert.equal(nextStep(flight, undefined, at(height, 2_000n)).kind, "wait");
   }
   assert.equal(nextStep(flight, undefined, at(12n + proof, 2_000n)).kind, "refile");
+});
+
+test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
+  const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
+  const flight = unordered({ unproven });
+  assert.equal(nextStep(flight, undefined, at(10n + BigInt(limits.outboxRebroadcastBlocks))).kind, "broadcast");
+  assert.equal(nextStep(flight, undefined, at(20n, 2_000n)).kind, "wait");
+  assert.equal(nextStep(flight, undefined, at(99n + proof, 2_000n)).kind, "wait");
+  flight.unproven = undefined;
+  assert.equal(nextStep(flight, undefined, at(100n + proof, 2_000n)).kind, "refile");
 });
 
 test("a failure before its messages leaves it alive until its stamp has passed", () => {

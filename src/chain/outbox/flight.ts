@@ -1,5 +1,6 @@
 /** A transaction that was signed and written down, and whose fate is not known yet. */
 import type { SentTransaction } from "../../journal/transactions.ts";
+import type { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Head, Included, Refusal } from "./broadcaster.ts";
 import { fateOf } from "./verdict.ts";
@@ -13,6 +14,8 @@ export interface Flight extends SentTransaction {
   refusal?: Refusal;
   /** Head at which it was last looked for. */
   lookedAt?: bigint;
+  /** Why no node can know whether a block holds it, while that is so. */
+  unproven?: ProviderError | undefined;
   /** First head seen that is beyond its stamp, height or sequence. */
   passedAt?: bigint;
 }
@@ -24,13 +27,16 @@ export type Step =
   | { readonly kind: "broadcast" }
   | { readonly kind: "wait" };
 
-/** What to do about a flight, given what a node at `head` or above said when asked for its hash. */
+/**
+ * What to do about a flight, given what a node at `head` or above said when asked for its hash. Handing it over again is
+ * safe without proof; giving its intents another transaction is not.
+ */
 export function nextStep(flight: Flight, found: Included | undefined, head: Head, sequence?: bigint): Step {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
   if (flight.passedAt === undefined && hasPassed(flight, head, sequence)) flight.passedAt = head.height;
   if (flight.passedAt !== undefined) {
     // A node indexes a block after it has made it; looking again some blocks later leaves no gap between the two.
-    const proven = head.height >= flight.passedAt + BigInt(limits.outboxProofBlocks);
+    const proven = !flight.unproven && head.height >= flight.passedAt + BigInt(limits.outboxProofBlocks);
     return { kind: proven ? "refile" : "wait" };
   }
   const due = flight.askedAt === undefined || head.height >= flight.askedAt + BigInt(limits.outboxRebroadcastBlocks);

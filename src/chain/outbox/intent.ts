@@ -18,11 +18,19 @@ export interface Wish {
   readonly expiresAtMs?: number;
 }
 
+/** Whose message it is, and for which chain: under another key or on another chain it would mean something else. */
+export interface Owner {
+  readonly chainId: string;
+  readonly sender: string;
+}
+
 /** For the journal. */
-export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish): NewIntent {
+export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish, owner: Owner): NewIntent {
   const what = kindOfMessage(message.typeUrl);
   if (!what) throw new ProviderError("AKP_MESSAGE_UNKNOWN", { typeUrl: message.typeUrl });
-  const body: Body = { typeUrl: message.typeUrl, value: Buffer.from(message.value).toString("base64") };
+  const { chainId, sender } = owner;
+  const value = Buffer.from(message.value).toString("base64");
+  const body: Body = { typeUrl: message.typeUrl, value, chainId, sender };
   return {
     what,
     subject,
@@ -33,7 +41,7 @@ export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish)
   };
 }
 
-interface Body {
+interface Body extends Owner {
   readonly typeUrl: string;
   readonly value: string;
 }
@@ -47,11 +55,16 @@ export function messageTypeOf(intent: Pick<Intent, "id" | "body">): string {
   return bodyOf(intent).typeUrl;
 }
 
+export function ownerOf(intent: Pick<Intent, "id" | "body">): Owner {
+  return bodyOf(intent);
+}
+
 function bodyOf({ id, body }: Pick<Intent, "id" | "body">): Body {
   invariant(isBody(body), "an intent holds a message", { id });
   return body;
 }
 
 function isBody(body: unknown): body is Body {
-  return typeof body === "object" && body !== null && "typeUrl" in body && "value" in body;
+  if (typeof body !== "object" || body === null) return false;
+  return ["typeUrl", "value", "chainId", "sender"].every((name) => name in body);
 }

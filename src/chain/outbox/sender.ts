@@ -56,6 +56,8 @@ export interface Sender {
   readonly mostGas: bigint;
   /** About what the message needs, from what its like used; 0 when none was seen. */
   gasOf(intent: Intent): bigint;
+  /** Whether it waits for a block after this head, because a node would not run it on this one. */
+  setAside(intent: Intent, head: Head): boolean;
   /** Whether it must travel alone: the node would not run it, and did not say why. */
   doubted(intent: Intent): boolean;
   /** The intent is settled. */
@@ -93,8 +95,8 @@ export function createSender(deps: SenderDeps): Sender {
   const counts: SenderCounts = { simulations: 0, halved: 0, transactions: 0, broadcasts: 0, refused: 0 };
   /** By type of message; the types are few. */
   const gasByType = new Map<string, bigint>();
-  /** Intents that failed alone in a simulation without a reason, and the height where they did. */
-  const doubts = new Map<number, bigint>();
+  /** Intents that a node would not run, the height where that was, and whether it named the message. */
+  const doubts = new Map<number, { readonly height: bigint; readonly named: boolean }>();
   let ordering: Ordering = settings.ordering ?? "unordered";
 
   const mostFlights = () => (ordering === "unordered" ? limits.outboxFlights : 1);
@@ -120,8 +122,10 @@ export function createSender(deps: SenderDeps): Sender {
     const estimate = group.reduce((sum, intent) => sum + gasOf(intent), 0n);
     const fee = feeFor(estimate, settings);
     const draft: Draft = { messages, validity, gas: 0n, fee, feeGranter, note };
+    const unsigned = unsignedTransaction(draft, signer.publicKey);
+    if (unsigned.length > limits.outboxTxBytes) return withoutTheBulk(group, unsigned.length);
     counts.simulations += 1;
-    const answer = await chain.simulate(unsignedTransaction(draft, signer.publicKey), point.head.height);
+    const answer = await chain.simulate(unsigned, point.head.height);
     if (answer.kind === "refused") return withoutTheGuilty(group, answer.log, point);
     for (const { id } of group) doubts.delete(id);
     learnGas(group, answer.gasUsed);
@@ -142,12 +146,19 @@ export function createSender(deps: SenderDeps): Sender {
     return undefined;
   }
 
-  /** Fees are never spent on a message that is known to fail: it is settled here, and the others try again. */
+  /** No node would take it, nor even read it. */
+  async function withoutTheBulk(group: readonly Intent[], bytes: number): Promise<Prepared> {
+    if (group.length > 1) return halve(group);
+    await settlement.impossible(group[0] as Intent, `${bytes} bytes are more than a node takes`);
+    return { kind: "retry", groups: [] };
+  }
+
+  /** Fees are never spent on a message that would fail: it is set aside, and the others try again without it. */
   async function withoutTheGuilty(group: readonly Intent[], reason: string, { head }: SendPoint): Promise<Prepared> {
     const cause = causeOf(reason);
     const guilty = cause.kind === "message" ? group[cause.index] : undefined;
     if (guilty) {
-      await settlement.impossible(guilty, reason);
+      await doubt(guilty, reason, head, true);
       return { kind: "retry", groups: [group.filter((intent) => intent !== guilty)] };
     }
     switch (cause.kind) {
@@ -164,7 +175,8 @@ export function createSender(deps: SenderDeps): Sender {
         return stop;
     }
     if (group.length > 1) return halve(group);
-    return doubt(group[0] as Intent, reason, head);
+    await doubt(group[0] as Intent, reason, head, false);
+    return { kind: "retry", groups: [] };
   }
 
   function fallBack(reason: string): void {
@@ -173,12 +185,11 @@ export function createSender(deps: SenderDeps): Sender {
     log.info("the chain takes no unordered transactions; sending one after the other", { reason });
   }
 
-  /** A node may be confused for a moment; only one that says no again at a later height is believed. */
-  async function doubt(intent: Intent, reason: string, head: Head): Promise<Prepared> {
-    const since = doubts.get(intent.id);
-    if (since === undefined) doubts.set(intent.id, head.height);
-    else if (head.height > since) await settlement.impossible(intent, reason);
-    return { kind: "retry", groups: [] };
+  /** A node may be confused, or not know the newest order yet; only a second no at a later height is believed. */
+  async function doubt(intent: Intent, reason: string, head: Head, named: boolean): Promise<void> {
+    const first = doubts.get(intent.id);
+    if (first === undefined) doubts.set(intent.id, { height: head.height, named });
+    else if (head.height > first.height) await settlement.impossible(intent, reason);
   }
 
   function halve(group: readonly Intent[]): Prepared {
@@ -201,7 +212,8 @@ export function createSender(deps: SenderDeps): Sender {
     const { bytes, hash } = signTransaction(draft, signer, { chainId, accountNumber: account.number });
     const { kind, ...bounds } = draft.validity;
     const subjects = group.map(({ subject }) => subject);
-    const flight: Flight = { hash, chainId, sender: signer.address, bytes, ...bounds, subjects };
+    const firstHeight = head.height + 1n;
+    const flight: Flight = { hash, chainId, sender: signer.address, bytes, firstHeight, ...bounds, subjects };
     const sent = { txHash: hash, ...(draft.validity.kind === "unordered" && { timeoutNs: draft.validity.stampNs }) };
     const written = await journal.durable("send transaction", ({ intents, transactions }) => {
       // Somebody may have settled one of them meanwhile; the next pass goes on without it.
@@ -254,7 +266,8 @@ export function createSender(deps: SenderDeps): Sender {
     },
     mostGas,
     gasOf,
-    doubted: ({ id }) => doubts.has(id),
+    setAside: ({ id }, { height }) => (doubts.get(id)?.height ?? -1n) >= height,
+    doubted: ({ id }) => doubts.get(id)?.named === false,
     forget: (id) => void doubts.delete(id),
     counts,
   };

@@ -37,7 +37,7 @@ export interface Settlement {
   included(flight: Flight, included: Included): Promise<void>;
   /** No block holds the transaction and none ever will. */
   dead(flight: Flight): Promise<void>;
-  /** A simulation showed that the message cannot be done. */
+  /** The message cannot be done, which is known without a transaction. */
   impossible(intent: Intent, log: string): Promise<void>;
   expired(intents: readonly Intent[]): Promise<void>;
   readonly counts: Readonly<SettlementCounts>;

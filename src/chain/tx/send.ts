@@ -48,7 +48,7 @@ export async function sendMessages(deps: SendDeps, messages: readonly PackedMess
     throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason: reasonOf(thrown) }, { cause: thrown });
   });
   if (receipt.kind === "refused") throw new ProviderError("AKP_TX_FAILED", { ...receipt, reason: receipt.log });
-  const included = await awaitInclusion(deps, hash, draft.validity);
+  const included = await awaitInclusion(deps, { hash, validity: draft.validity, firstHeight: head.height + 1n });
   if (included.code !== 0) throw new ProviderError("AKP_TX_FAILED", { ...included, reason: included.log });
   return { ...included, hash };
 }
@@ -86,14 +86,17 @@ function hasPassed(validity: Validity, { height, timeNs }: Head): boolean {
 }
 
 /** Once it has left, nobody may be told to send it again before it is certain that no block holds it. */
-async function awaitInclusion({ chain, clock, signal }: SendDeps, hash: string, validity: Validity): Promise<Included> {
+async function awaitInclusion(
+  { chain, clock, signal }: SendDeps,
+  { hash, validity, firstHeight }: { hash: string; validity: Validity; firstHeight: bigint },
+): Promise<Included> {
   const untilMs = clock.monotonicMs() + 2 * limits.sendValidMs;
   const listening = withSilence(chain);
   let passedAt: bigint | undefined;
   for (;;) {
     try {
       const head = await listening.head();
-      const included = await listening.findTx(hash, head.height);
+      const included = await listening.findTx(hash, head.height, firstHeight);
       if (included) return included;
       if (hasPassed(validity, head)) passedAt ??= head.height;
       // A node indexes a block after it has made it, so the first look after the time-out proves nothing.

@@ -123,11 +123,6 @@ export const chainGroup = {
       usedBy: chainPrograms,
       doc: "The account that grants us its money for fees.",
     }),
-    feePayer: optional({
-      flag: "fee-payer",
-      kind: account,
-      doc: "The account that pays the fees instead of ours.",
-    }),
     note: optional({
       flag: "note",
       kind: text("a short text"),
@@ -165,6 +160,11 @@ export const chainGroup = {
       kind: duration(),
       default: "24h",
       doc: "How often earnings are withdrawn from escrow at the latest; 0 turns this off.",
+    }),
+    feePayer: fixed({
+      flag: "fee-payer",
+      only: "",
+      why: "that account would have to sign every transaction too; let it grant its money with --fee-granter instead",
     }),
     signMode: fixed({ flag: "sign-mode", only: "direct", why: "transactions are signed in direct mode" }),
     ledger: fixed({ flag: "ledger", only: "false", why: "a provider signs while nobody is there to press a button" }),

@@ -2,7 +2,17 @@ import { limits } from "../../runtime/limits.ts";
 import { endpoints, listenAddress, url } from "../addresses.ts";
 import { formatDuration } from "../duration.ts";
 import { choice, duration, onOff, path, secret, text } from "../plain.ts";
-import { belowHome, belowUserHome, chainPrograms, dead, type Group, optional, programs, setting } from "../setting.ts";
+import {
+  belowHome,
+  belowUserHome,
+  chainPrograms,
+  dead,
+  type Group,
+  optional,
+  programs,
+  services,
+  setting,
+} from "../setting.ts";
 
 export const processGroup = {
   title: "Process",
@@ -65,14 +75,14 @@ export const processGroup = {
     metricsListener: optional({
       flag: "metrics-listener",
       kind: listenAddress,
-      usedBy: programs,
+      usedBy: services,
       doc: "Where Prometheus metrics are served; without it they are not.",
     }),
     shutdownTimeoutMs: setting({
       flag: "shutdown-timeout",
       kind: duration({ zero: "refused" }),
       default: formatDuration(limits.shutdownMs),
-      usedBy: programs,
+      usedBy: services,
       doc: "How long the services may take to stop before the process ends without them.",
     }),
     persistentConfigBackend: dead({
@@ -97,38 +107,38 @@ export const busGroup = {
         says: "`redis` if --redis-url or --redis-sentinels is given, else `memory`",
         of: ({ isGiven }) => (isGiven("redis-url") || isGiven("redis-sentinels") ? "redis" : "memory"),
       },
-      usedBy: programs,
+      usedBy: services,
       doc: "Within this process, or through Redis for operators that run as processes of their own.",
     }),
     redisUrl: optional({
       flag: "redis-url",
       kind: url(["redis", "rediss"], "redis://redis.example.com:6379", { credentials: "refused" }),
-      usedBy: programs,
+      usedBy: services,
       doc: "The Redis to use; with Sentinels its host does not count, but rediss:// and the database do.",
     }),
     redisSentinels: optional({
       flag: "redis-sentinels",
       kind: endpoints,
-      usedBy: programs,
+      usedBy: services,
       doc: "The Sentinels that know which Redis is the master.",
     }),
     redisSentinelMaster: setting({
       flag: "redis-sentinel-master",
       kind: text("a name like mymaster", /^\S+$/, "<name>"),
       default: "mymaster",
-      usedBy: programs,
+      usedBy: services,
       doc: "The name by which the Sentinels know the master.",
     }),
     redisUsername: optional({
       flag: "redis-username",
       kind: text("a user name"),
-      usedBy: programs,
+      usedBy: services,
       doc: "The user of Redis, where it has users.",
     }),
     redisPassword: optional({
       flag: "redis-password",
       kind: secret,
-      usedBy: programs,
+      usedBy: services,
       doc: "The password of Redis.",
     }),
   },

@@ -53,6 +53,14 @@ export const transactionErrors = {
     grpc: "UNAVAILABLE",
     exit: failure,
   },
+  AKP_TX_UNPROVEN: {
+    message: "no node can know whether a block from {height} on holds the transaction {hash}: {reasons}",
+    advice:
+      "Add a node to --node that has the blocks from {height} on and indexes transactions. Until then what it carries waits, so that nothing is done twice.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_STAMPS_AHEAD: {
     message: "the time-out stamps of {address} on {chainId} lie further ahead than the chain takes",
     advice:
@@ -84,7 +92,7 @@ export const transactionErrors = {
     exit: failure,
   },
   AKP_OUTBOX_OTHER_KEY: {
-    message: "the journal holds the transaction {hash} of {found}, whose fate is unknown",
+    message: "the journal holds {what} of {found}, which is not settled",
     advice:
       "Start once more with that key and chain until it is settled, or give this one its own --data-dir. Two keys never share a journal.",
     http: 500,

@@ -27,7 +27,15 @@ export interface MirrorChanges {
   readonly keys: MirrorKey[];
 }
 
-export function changesOf(block: ChainBlock, provider: Address, state: MirrorState): MirrorChanges {
+/** What the mirror knows at this time. */
+export interface Known {
+  readonly provider: Address;
+  readonly state: MirrorState;
+  /** It is ahead of the block, so a bid that the block ended is no longer in it. */
+  readonly isAhead: boolean;
+}
+
+export function changesOf(block: ChainBlock, known: Known): MirrorChanges {
   const changes: MirrorChanges = {
     orders: new Map(),
     bids: new Map(),
@@ -36,11 +44,11 @@ export function changesOf(block: ChainBlock, provider: Address, state: MirrorSta
     endedOrders: new Set(),
     keys: [],
   };
-  for (const { event } of block.events) note(event, changes, provider, state);
+  for (const { event } of block.events) note(event, changes, known);
   return changes;
 }
 
-function note(event: MarketEvent, changes: MirrorChanges, provider: Address, state: MirrorState): void {
+function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isAhead }: Known): void {
   switch (event.kind) {
     case "OrderCreated":
       noteOrder(event.id, changes);
@@ -56,9 +64,9 @@ function note(event: MarketEvent, changes: MirrorChanges, provider: Address, sta
       endOrder(event.id, changes);
       // The losers are not told: our bid on that order, if there is one, is another thing now.
       const ours: BidId = { ...event.id, provider, bseq: 0 };
-      const known = state.bids.has(formatBidId(ours)) || changes.bids.has(formatBidId(ours));
+      const mayBe = isAhead || state.bids.has(formatBidId(ours)) || changes.bids.has(formatBidId(ours));
       if (event.id.provider === provider) noteLease(event.id, changes);
-      else if (known) noteBid(ours, changes);
+      else if (mayBe) noteBid(ours, changes);
       break;
     }
     case "LeaseClosed":

@@ -2,12 +2,12 @@
 import type { Address } from "../../../market/address.ts";
 import { type DeploymentId, deploymentOf, formatDeploymentId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Deployment, Lease } from "../../records.ts";
+import type { Deployment, Lease, Order } from "../../records.ts";
 import { isStateGone, type QueryOptions } from "../queries/abci-query.ts";
 import type { Listed } from "../queries/paged-list.ts";
 import type { Queries } from "../queries/queries.ts";
-import { inParallel } from "./in-parallel.ts";
 import { type MirrorState, stateOf } from "./mirror-state.ts";
 
 export interface MirrorLists {
@@ -18,18 +18,43 @@ export interface MirrorLists {
   readonly steady: boolean;
 }
 
+/** With one node, its own failure; of several, that the one which must answer did not. */
+const nodeFailures = ["AKP_CHAIN_NO_ENDPOINT", "AKP_CHAIN_UNREACHABLE", "AKP_CHAIN_ANSWER_MALFORMED"] as const;
+
 type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
 
-/** With a height in the options, of that height; where the node no longer keeps it, of the newest one. */
+/**
+ * With a height in the options, of that height; where the node no longer keeps it, of the newest one. All lists are of
+ * one node: when that fails half-way, they are begun anew, and the pool then chooses one that has not just failed.
+ */
 export async function readLists(queries: Queries, provider: Address, options: QueryOptions): Promise<MirrorLists> {
-  const { height: wanted, ...first } = options;
-  const orders = await pinned((each) => queries.orders({ state: "open" }, each), wanted, first);
+  for (let left = limits.rpcMirrorTries; ; left -= 1) {
+    const orders = await unlessGone(options, (each) => queries.orders({ state: "open" }, each));
+    try {
+      return await readRest(queries, provider, orders, options);
+    } catch (thrown) {
+      if (left <= 1 || !isNodeFailure(thrown)) throw thrown;
+    }
+  }
+}
+
+function isNodeFailure(thrown: unknown): boolean {
+  return nodeFailures.some((code) => ProviderError.is(thrown, code));
+}
+
+/** The rest from the node that gave the orders. */
+async function readRest(
+  queries: Queries,
+  provider: Address,
+  orders: Listed<Order>,
+  { height: wanted, ...first }: QueryOptions,
+): Promise<MirrorLists> {
   const { height, endpoint } = orders;
   const rest = { ...first, endpoint };
   let steady = orders.steady && (wanted ?? height) === height;
 
   async function read<T>(list: List<T>): Promise<readonly T[]> {
-    const listed = await pinned(list, steady ? height : undefined, rest);
+    const listed = await unlessGone({ ...rest, height: steady ? height : undefined }, list);
     steady &&= listed.steady && listed.height === height;
     return listed.items;
   }
@@ -53,10 +78,6 @@ export async function unlessGone<T>(options: QueryOptions, read: (options: Query
     if (options.height === undefined || !isStateGone(thrown)) throw thrown;
     return read({ ...options, height: undefined });
   }
-}
-
-function pinned<T>(list: List<T>, height: bigint | undefined, options: QueryOptions): Promise<Listed<T>> {
-  return unlessGone({ ...options, height }, list);
 }
 
 /** A chain that cannot reclaim does not know the word. */

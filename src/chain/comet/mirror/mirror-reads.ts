@@ -1,11 +1,11 @@
 /** Reads from the chain what a block has changed: a few things one by one, many orders or bids as a list. */
 import type { Address } from "../../../market/address.ts";
 import { formatBidId } from "../../../market/ids.ts";
+import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Bid, Deployment, Lease, Order } from "../../records.ts";
 import type { At, QueryOptions } from "../queries/abci-query.ts";
 import type { Queries } from "../queries/queries.ts";
-import { inParallel } from "./in-parallel.ts";
 import type { MirrorChanges } from "./mirror-changes.ts";
 import { unlessGone } from "./mirror-lists.ts";
 

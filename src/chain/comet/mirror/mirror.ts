@@ -77,8 +77,9 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   }
 
   async function apply(block: ChainBlock, head: bigint): Promise<MirrorKey[]> {
-    const changes = changesOf(block, provider, state);
-    if (block.height <= height) return changes.keys;
+    const isAhead = block.height <= height;
+    const changes = changesOf(block, { provider, state, isAhead });
+    if (isAhead) return changes.keys;
     const cannotBeLed = !ready || block.malformed.length > 0 || head - block.height > limits.rpcMirrorLagBlocks;
     if (cannotBeLed) return [...changes.keys, ...(await build(block.height))];
     take(await readChanges(queries, provider, changes, block.height), changes);

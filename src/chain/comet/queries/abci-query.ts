@@ -1,5 +1,6 @@
 /** A gRPC query by its path and protobuf bytes, asked over RPC. */
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
 import type { Answer, CallOptions, Pool } from "../pool.ts";
 import { isRecord } from "../rpc-answer.ts";
 import { readHeight } from "../wire-text.ts";
@@ -42,12 +43,50 @@ export async function ask<Request, Value>(
   request: Request,
   options: QueryOptions = {},
 ): Promise<At<Value | undefined>> {
+  const found = await askOnce(pool, query, request, options);
+  const { atOrAbove } = options;
+  if (found.value !== undefined || atOrAbove === undefined || options.height !== undefined) return found;
+  return askByHeight(pool, query, request, { ...options, atOrAbove });
+}
+
+/**
+ * "Not found" carries no height: behind one name there may be several nodes, and one that is behind may have said it.
+ * Asked for the state of a height, a node that has not reached it says so. One that no longer keeps it is past it, and
+ * is asked for what it has reached by now.
+ */
+async function askByHeight<Request, Value>(
+  pool: Pool,
+  query: Query<Request, Value>,
+  request: Request,
+  options: QueryOptions & { readonly atOrAbove: bigint },
+): Promise<At<Value | undefined>> {
+  let height = options.atOrAbove;
+  for (let left = limits.rpcProofTries; ; left -= 1) {
+    try {
+      return await askOnce(pool, query, request, { ...options, height });
+    } catch (thrown) {
+      if (left <= 1 || !isStateGone(thrown)) throw thrown;
+    }
+    const newest = await askOnce(pool, query, request, { ...options, atOrAbove: height + 1n });
+    if (newest.value !== undefined) return newest;
+    height = newest.height;
+  }
+}
+
+async function askOnce<Request, Value>(
+  pool: Pool,
+  query: Query<Request, Value>,
+  request: Request,
+  options: QueryOptions,
+): Promise<At<Value | undefined>> {
   const { path } = query;
   const { result, endpoint, nodeHeight } = await send(pool, path, query.encode(request), options);
   const { code, codespace, log } = result;
   if (code === 0) return { value: decode(query, result.value, endpoint), height: result.height, endpoint };
-  // A refusal carries no height, but the node had reached this one.
-  if (codespace === "sdk" && code === sdkCodes.keyNotFound) return { value: undefined, height: nodeHeight, endpoint };
+  if (codespace === "sdk" && code === sdkCodes.keyNotFound) {
+    // Of the height that was asked for; else the node had reached this one, as it said.
+    return { value: undefined, height: options.height ?? nodeHeight, endpoint };
+  }
   throw new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason: log, endpoint });
 }
 

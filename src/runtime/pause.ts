@@ -1,5 +1,5 @@
 /** A wait that a bell can end early. A ring that came before the wait ends it at once. */
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 
 export interface Pause {
   ring(): void;

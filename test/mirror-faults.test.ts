@@ -1,0 +1,212 @@
+/** The mirror when nodes, wires, listeners or the journal go wrong. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createCometChain } from "../src/chain/comet/comet-chain.ts";
+import type { Journal } from "../src/journal/journal.ts";
+import { formatBidId, formatOrderId } from "../src/market/ids.ts";
+import { type Clock, realClock } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
+import { createLifecycle } from "../src/runtime/lifecycle.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { type MarketChain, providerAddress, providerKey, startMarketChain, tenantKey } from "./market-chain.ts";
+import { closeDeployment, createBid, createDeployment, createLease } from "./market-messages.ts";
+import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
+import type { Owner } from "./owner.ts";
+
+async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy, FaultProxy]> {
+  return [await startFaultProxy(t, () => node.rpcUrl), await startFaultProxy(t, () => node.rpcUrl)];
+}
+
+/** What else waits for minutes waits for a moment: only the comparison does. */
+const oftenComparing: Clock = {
+  ...realClock,
+  timer: (delayMs, fire) => realClock.timer(delayMs > limits.rpcMirrorRelistMs / 4 ? 20 : delayMs, fire),
+};
+
+test("an event that a node hides shows up as drift when the mirror is compared, and is put right", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { urls: [proxy.url] });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("EventOrder", "Event") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n)), undefined);
+  const drifted = await watched.chain.compareMirror();
+  assert.deepEqual(drifted[0], { kind: "order", key: formatOrderId(order(1n)) });
+  assert.equal(watched.chain.counts.mirror.drift, 1);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+});
+
+test("after a block with an event that cannot be read, the mirror is built from the lists", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { urls: [proxy.url] });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.equal(watched.chain.counts.follower.malformedEvents, 1);
+  assert.equal(watched.chain.counts.mirror.builds, 2);
+});
+
+test("an order is not missed when its block can be read before the node has committed it", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { urls: [proxy.url] });
+  await upToDate(watched, market);
+  let early = 0;
+  proxy.rewrite = (method, answer, { height }) => {
+    if (method !== "abci_query" || early >= 2) return answer;
+    early += 1;
+    const future = { code: 26, codespace: "sdk", log: "cannot query with height in the future", height: "0" };
+    const absent = { code: 22, codespace: "sdk", log: "order not found", height: "0" };
+    return JSON.stringify({ ...JSON.parse(answer), result: { response: height === undefined ? absent : future } });
+  };
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(early, 2);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+});
+
+test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const watched = await watch(t, market, { urls: [proxy.url] });
+  await upToDate(watched, market);
+  proxy.fault = () => "cut";
+  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  for (let made = 0; made < 100; made += 1) market.node.step();
+  proxy.fault = () => undefined;
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.equal(watched.chain.counts.mirror.builds, 2);
+  assert.equal(proxy.passed.get("block_results"), Number(market.node.height - 3n), "but every block was read");
+});
+
+test("the lists are begun anew at another node when the first fails half-way, also at the start", async (t) => {
+  const market = await startMarketChain(t);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await market.act(providerKey, createBid(bid(1n)));
+  await market.act(tenantKey, createLease(bid(1n)));
+  const [first, second] = await twoProxies(t, market);
+  let asked = 0;
+  first.fault = (method) => {
+    if (method === "abci_query") asked += 1;
+    return asked >= 3 ? "html" : undefined;
+  };
+  const watched = await watch(t, market, { urls: [first.url, second.url] });
+  assert.ok(asked >= 3);
+  assert.equal(watched.chain.mirror.lease(bid(1n))?.state, "active");
+  assert.equal(watched.chain.mirror.bid(bid(1n))?.state, "active");
+});
+
+test("lists that fail at every node end the start, with a reason", async (t) => {
+  const market = await startMarketChain(t);
+  const proxies = await twoProxies(t, market);
+  let asked = 0;
+  for (const proxy of proxies) {
+    let ours = 0;
+    proxy.fault = (method) => {
+      if (method !== "abci_query") return undefined;
+      ours += 1;
+      asked += 1;
+      return ours % 2 === 0 ? "html" : undefined;
+    };
+  }
+  const chain = createCometChain({
+    endpoints: proxies.map(({ url }) => ({ url })),
+    provider: providerAddress,
+    journal: { read: { cursor: { get: () => undefined } } } as unknown as Journal,
+    clock: realClock,
+    random: createSeededRandom(1),
+    log: silentLog,
+  });
+  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
+  await assert.rejects(lifecycle.run(new AbortController().signal), { code: "AKP_CHAIN_NO_ENDPOINT" });
+  assert.equal(asked, 2 * limits.rpcMirrorTries);
+});
+
+test("what a listener could not take because of the chain is told again, also when the mirror was built anew", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  let failures = 0;
+  const watched = await watch(t, market, {
+    urls: [proxy.url],
+    listener: ({ block }) => {
+      if (!block || block.malformed.length === 0 || failures > 0) return undefined;
+      failures += 1;
+      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "a node", reason: "gone" });
+    },
+  });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  const told = watched.steps.filter(({ block }) => block?.height === market.node.height);
+  assert.deepEqual(
+    told.map(({ changed }) => changed),
+    Array.from({ length: 2 }, () => [{ kind: "order", key: formatOrderId(order(1n)) }]),
+  );
+  market.node.step();
+  await upToDate(watched, market);
+  assert.deepEqual(watched.steps.at(-1)?.changed, [], "and then no more");
+});
+
+test("after blocks that no node has any more, the mirror is built from the lists and tells what is new", async (t) => {
+  const market = await startMarketChain(t, { keepBlocks: 5 });
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await market.act(providerKey, createBid(bid(1n)));
+  await market.act(tenantKey, createLease(bid(1n)));
+  const watched = await watch(t, market, { urls: [proxy.url] });
+  await upToDate(watched, market);
+  const seen = market.node.height;
+  proxy.fault = () => "cut";
+  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
+  await market.act(tenantKey, closeDeployment(deployment(1n)));
+  await market.act(tenantKey, createDeployment({ id: deployment(2n) }));
+  for (let made = 0; made < 10; made += 1) market.node.step();
+  proxy.fault = () => undefined;
+  await upToDate(watched, market);
+  const [gap] = watched.steps.filter((step) => step.gap);
+  assert.deepEqual(gap?.gap, { from: seen + 1n, to: market.node.height - 5n });
+  const keys = toldKeys(gap ? [gap] : []);
+  assert.ok(keys.includes(`lease ${formatBidId(bid(1n))}`));
+  assert.ok(keys.includes(`order ${formatOrderId(order(2n))}`));
+  assert.equal(watched.chain.mirror.order(order(2n))?.state, "open");
+  assert.equal(watched.chain.mirror.lease(bid(1n)), undefined, "how it ended is for the chain to say");
+  assert.deepEqual(await watched.chain.compareMirror(), []);
+});
+
+test("a journal that is locked when a comparison wants to write loses nothing and ends nothing", async (t) => {
+  const market = await startMarketChain(t);
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const written: string[] = [];
+  let busy = 1;
+  const watched = await watch(t, market, {
+    urls: [proxy.url],
+    clock: oftenComparing,
+    listener:
+      ({ changed }) =>
+      () =>
+        void written.push(...changed.map(({ kind }) => kind)),
+    journalOf: (journal) => ({
+      read: journal.read,
+      relaxed(what, unit) {
+        if (what !== "mirror compared" || busy === 0) return journal.relaxed(what, unit);
+        busy -= 1;
+        return Promise.reject(new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", reason: "it is locked" }));
+      },
+    }),
+  });
+  proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("EventOrder", "Event") : answer);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await Promise.race([watched.ended, eventually("the lock", () => busy === 0)]);
+  market.node.step();
+  await Promise.race([watched.ended, eventually("the key", () => written.includes("order"))]);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+});
