@@ -1,6 +1,7 @@
 /**
- * Runs the tests: `npm test` the quick ones, `npm run test:long` the same files with the large counts. Words after it
- * choose files by part of their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
+ * Runs the tests: `npm test` the quick ones, `npm run test:long` the same files with the large counts, `npm run test:lab`
+ * those that need a real cluster. Words after it choose files by part of their path. Skipped tests are listed at the
+ * end; in CI a skipped one is a failure.
  */
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -9,11 +10,13 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
 const root = join(import.meta.dirname, "..");
-const words = process.argv.slice(2).filter((word) => word !== "--long");
+const options = ["--long", "--lab"];
+const words = process.argv.slice(2).filter((word) => !options.includes(word));
+const lab = process.argv.includes("--lab");
 if (process.argv.includes("--long")) process.env["TEST_LONG"] = "1";
 
 const files = globSync("{src,test,tools,bench}/**/*.test.ts", { cwd: root })
-  .filter((path) => !path.startsWith("test/lab/"))
+  .filter((path) => path.startsWith("test/lab/") === lab)
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
   .sort()
   .map((path) => join(root, path));

@@ -1,0 +1,65 @@
+/** `npm run lab -- COMMAND`: a real Kubernetes on this machine, for tests and for trying things. */
+import { spawnSync } from "node:child_process";
+import { kubeBinary } from "./build.ts";
+import { importImages } from "./images.ts";
+import { down, status, up } from "./lab.ts";
+import { places } from "./places.ts";
+import { running } from "./processes.ts";
+import { say } from "./say.ts";
+
+const usage = `usage: npm run lab -- COMMAND
+
+  up          builds Kubernetes if need be, starts what does not run, waits until a pod could run
+  down        ends everything and leaves no trace but the built program
+  status      says what runs, and where the kubeconfig and the logs are; exits with 1 unless all is well
+  images      imports the lab's images into containerd and prints their names
+  kubectl …   kubectl against the lab`;
+
+const commands: Record<string, (args: string[]) => Promise<number>> = {
+  async up() {
+    await up();
+    return 0;
+  },
+  async down() {
+    await down();
+    return 0;
+  },
+  async status() {
+    const { components, nodeReady, up } = await status();
+    for (const { name, pid, ready } of components) {
+      say(`${name.padEnd(24)} ${pid === undefined ? "stopped" : `${ready ? "ready" : "not ready"}, process ${pid}`}`);
+    }
+    say(`${"node".padEnd(24)} ${nodeReady ? "ready" : "not ready"}`);
+    say(`${"kubeconfig".padEnd(24)} ${places.kubeconfig}`);
+    say(`${"logs".padEnd(24)} ${places.logs} (audit log: ${places.auditLog})`);
+    return up ? 0 : 1;
+  },
+  async images() {
+    mustRun("containerd");
+    for (const name of importImages()) say(name);
+    return 0;
+  },
+  async kubectl(args) {
+    mustRun("kube-apiserver");
+    const env = { ...process.env, KUBECONFIG: places.kubeconfig };
+    return spawnSync(kubeBinary(), ["kubectl", ...args], { stdio: "inherit", env }).status ?? 1;
+  },
+};
+
+function mustRun(component: string): void {
+  if (running(component) === undefined) throw new Error(`${component} does not run: npm run lab -- up`);
+}
+
+async function main([name = "", ...args]: string[]): Promise<number> {
+  const command = commands[name];
+  if (command) return command(args);
+  process.stderr.write(`${usage}\n`);
+  return 2;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

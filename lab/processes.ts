@@ -1,0 +1,125 @@
+/** Starts and stops the lab's long-lived processes, and finds them again from a later command. */
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { readIfThere } from "./files.ts";
+import { programFolders } from "./machine.ts";
+import { places } from "./places.ts";
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+interface Recorded {
+  readonly pid: number;
+  /** The kernel's start time of the process: a number that came round again belongs to somebody else. */
+  readonly started: string;
+  readonly command: string;
+}
+
+/** etcd flushes and the kubelet says goodbye in well under this; after it nobody waits for manners. */
+const manners = 5_000;
+
+export function start(name: string, command: Command): void {
+  mkdirSync(places.processes, { recursive: true });
+  mkdirSync(places.logs, { recursive: true });
+  const log = openSync(logFile(name), "a");
+  const child = spawn(command.program, command.args, {
+    detached: true,
+    stdio: ["ignore", log, log],
+    // Nothing of the caller's: a proxy setting, for one, would send the components' talk through it.
+    env: { PATH: programFolders.join(delimiter) },
+  });
+  closeSync(log);
+  // A program that cannot even start is seen as one that does not live; its readiness says so.
+  child.on("error", () => rmSync(recordFile(name), { force: true }));
+  child.unref();
+  if (child.pid === undefined) return;
+  const record: Recorded = { pid: child.pid, started: startTime(child.pid) ?? "", command: line(command) };
+  writeFileSync(recordFile(name), JSON.stringify(record));
+}
+
+/** The process id of a component that runs. */
+export function running(name: string): number | undefined {
+  const record = recorded(name);
+  return record && startTime(record.pid) === record.started ? record.pid : undefined;
+}
+
+/** Whether it runs with these very arguments; if not, `up` starts it anew. */
+export function runsAs(name: string, command: Command): boolean {
+  return running(name) !== undefined && recorded(name)?.command === line(command);
+}
+
+export async function stop(name: string): Promise<void> {
+  const pid = running(name);
+  if (pid !== undefined) await end(pid);
+  rmSync(recordFile(name), { force: true });
+}
+
+/** containerd's shims outlive it by design, so that it can be replaced under running containers. */
+export async function stopShims(): Promise<void> {
+  const shims = readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .filter((pid) => {
+      const [program = "", ...args] = (readIfThere(`/proc/${pid}/cmdline`) ?? "").split("\0");
+      return basename(program).startsWith("containerd-shim") && args.includes(places.containerdSocket);
+    });
+  await Promise.all(shims.map((pid) => end(Number(pid))));
+}
+
+export async function end(pid: number): Promise<void> {
+  const started = startTime(pid);
+  signal(pid, "SIGTERM");
+  const deadline = realClock.monotonicMs() + manners;
+  while (startTime(pid) === started && realClock.monotonicMs() < deadline) await sleep(realClock, 20);
+  await kill(pid, started);
+}
+
+/** Ends a process without asking it. */
+export async function kill(pid: number, started = startTime(pid)): Promise<void> {
+  while (started !== undefined && startTime(pid) === started) {
+    signal(pid, "SIGKILL");
+    // The kernel needs a moment even then.
+    await sleep(realClock, 20);
+  }
+}
+
+export function logFile(name: string): string {
+  return join(places.logs, `${name}.log`);
+}
+
+export function lastLines(name: string, count: number): string {
+  return (readIfThere(logFile(name)) ?? "").trimEnd().split("\n").slice(-count).join("\n");
+}
+
+function recordFile(name: string): string {
+  return join(places.processes, `${name}.json`);
+}
+
+function recorded(name: string): Recorded | undefined {
+  const text = readIfThere(recordFile(name));
+  return text ? (JSON.parse(text) as Recorded) : undefined;
+}
+
+function line(command: Command): string {
+  return [command.program, ...command.args].join(" ");
+}
+
+/** Field 22 of /proc/PID/stat; a process that only waits to be reaped counts as gone. */
+function startTime(pid: number): string | undefined {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (!stat) return undefined;
+  // The name in parentheses may hold spaces; the fields after it do not.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === "Z" ? undefined : fields[19];
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
