@@ -6,6 +6,7 @@ import { boxErrors } from "./catalogue/box-errors.ts";
 import { busErrors } from "./catalogue/bus-errors.ts";
 import { chainErrors } from "./catalogue/chain-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
+import { kubeErrors } from "./catalogue/kube-errors.ts";
 import { runningErrors } from "./catalogue/running-errors.ts";
 import { settingErrors } from "./catalogue/setting-errors.ts";
 import { storageErrors } from "./catalogue/storage-errors.ts";
@@ -24,6 +25,7 @@ export const areas = [
   { title: "Keys", errors: keyErrors },
   { title: "Chain", errors: chainErrors },
   { title: "Transactions", errors: transactionErrors },
+  { title: "Kubernetes", errors: kubeErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -37,6 +39,7 @@ export const catalogue = {
   ...keyErrors,
   ...chainErrors,
   ...transactionErrors,
+  ...kubeErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,

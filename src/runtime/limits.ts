@@ -247,7 +247,7 @@ export const limits = {
   kubeTries: 5,
   kubeRetryFirstMs: 250,
   /** An API server that came back is noticed this soon. */
-  kubeRetryMostMs: 10 * second,
+  kubeRetryMostMs: 5 * second,
   /** The longest pause that the server may ask of us; flow control asks for seconds. */
   kubeRetryAfterMostMs: 30 * second,
   /** Objects of a page: what kubectl asks for. */
@@ -266,7 +266,7 @@ export const limits = {
   kubeWatchOpenMs: 8 * second,
   /** A watch that ended sooner, and brought nothing, was no success. */
   kubeWatchWorthMs: second,
-  /** Failures in a row after which the version itself is doubted, as after a cluster was restored from a backup. */
+  /** Answers in a row that were failures; then the version is doubted, as after a cluster was restored from a backup. */
   kubeDoubts: 5,
   /** One event: etcd takes objects of 1.5 MB, and JSON may double them. */
   kubeEventBytes: 8 * 1024 * 1024,
@@ -291,6 +291,8 @@ export const limits = {
   kubeLogLineBytes: 256 * 1024,
   /** One message of an exec: the server cuts output into pieces of 32 KiB. */
   kubeExecMessageBytes: 1024 * 1024,
+  /** And so are we to cut the input: the server's buffers for it are of this size. */
+  kubeExecPieceBytes: 32 * 1024,
   /** An exec over a quiet line is asked so often whether it still lives. */
   kubePingMs: 20 * second,
 

@@ -1,0 +1,106 @@
+/**
+ * What a connection shows and trusts. Tokens, certificates and the kubeconfig itself are renewed under our feet, so
+ * they are read again now and then, and at once when the server refuses them.
+ */
+import { readFileSync } from "node:fs";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
+import type { Identity, Material } from "./kubeconfig.ts";
+
+export interface TlsMaterial {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly servername?: string;
+  readonly rejectUnauthorized: boolean;
+}
+
+export interface Access {
+  readonly path: string;
+  readonly server: URL;
+  readonly authorization: string | undefined;
+  readonly tls: TlsMaterial;
+  /** Changes when connections must be made anew. */
+  readonly tlsMark: string;
+}
+
+export interface Credentials {
+  current(): Promise<Access>;
+  /** The server said 401. */
+  refused(): void;
+}
+
+/** `read` is asked anew each time, so a kubeconfig that was replaced is seen. */
+export function createCredentials(read: () => Identity, clock: Clock): Credentials {
+  let access: Promise<Access> | undefined;
+  let lookAgainMs = 0;
+  let plugin: { readonly of: string; readonly runs: CredentialPlugin } | undefined;
+
+  function pluginOf(identity: Identity): CredentialPlugin | undefined {
+    if (!identity.plugin) return undefined;
+    const of = JSON.stringify(identity.plugin);
+    if (plugin?.of !== of) plugin = { of, runs: createCredentialPlugin(identity, identity.plugin, clock) };
+    return plugin.runs;
+  }
+
+  async function look(): Promise<Access> {
+    const identity = read();
+    const fromPlugin = await pluginOf(identity)?.credential();
+    const text = (material: Material | undefined) => readMaterial(material, identity.path);
+    const token = fromPlugin?.token ?? text(identity.token)?.trim();
+    const tls = {
+      rejectUnauthorized: !identity.skipVerify,
+      ...defined("ca", text(identity.ca)),
+      ...defined("cert", fromPlugin?.cert ?? text(identity.cert)),
+      ...defined("key", fromPlugin?.key ?? text(identity.key)),
+      ...defined("servername", identity.serverName),
+    };
+    return {
+      path: identity.path,
+      server: identity.server,
+      authorization: token ? `Bearer ${token}` : basic(identity),
+      tls,
+      tlsMark: JSON.stringify([identity.server.href, tls]),
+    };
+  }
+
+  return {
+    current() {
+      const nowMs = clock.monotonicMs();
+      if (access && nowMs < lookAgainMs) return access;
+      lookAgainMs = nowMs + limits.kubeIdentityMs;
+      const looking = look();
+      access = looking;
+      // A failure is not kept: whoever asks next looks again.
+      looking.catch(() => {
+        if (access === looking) access = undefined;
+      });
+      return looking;
+    },
+    refused() {
+      plugin?.runs.forget();
+      access = undefined;
+    },
+  };
+}
+
+function readMaterial(material: Material | undefined, path: string): string | undefined {
+  if (material === undefined) return undefined;
+  if ("text" in material) return material.text;
+  try {
+    return readFileSync(material.file, "utf8");
+  } catch (thrown) {
+    const reason = `${material.file}: ${reasonOf(thrown)}`;
+    throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason }, { cause: thrown });
+  }
+}
+
+function basic({ basic: login }: Identity): string | undefined {
+  return login && `Basic ${Buffer.from(`${login.username}:${login.password}`).toString("base64")}`;
+}
+
+function defined<Name extends string>(name: Name, value: string | undefined): { [name in Name]?: string } {
+  return value === undefined ? {} : ({ [name]: value } as { [name in Name]?: string });
+}

@@ -1,0 +1,23 @@
+/** How a command ended, as the API tells it. */
+import { type Asked, malformed, type Peer, refusalError } from "./refusal.ts";
+
+interface ExecStatus {
+  readonly status?: string;
+  readonly reason?: string;
+  readonly code?: number;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
+}
+
+export async function exitCodeOf(bytes: Buffer, asked: Asked, peer: Peer): Promise<number> {
+  let status: ExecStatus;
+  try {
+    status = JSON.parse(bytes.toString());
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) throw malformed("no exit status", asked, peer);
+    throw thrown;
+  }
+  if (status.status === "Success") return 0;
+  const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
+  if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);
+  throw refusalError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
+}

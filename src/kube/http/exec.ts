@@ -1,0 +1,163 @@
+/** Runs a command in a container over a WebSocket (v5.channel.k8s.io): one byte for the channel, then its bytes. */
+import type { IncomingMessage } from "node:http";
+import { Readable, Writable } from "node:stream";
+import { WebSocket } from "ws";
+import type { Clock, Timer } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { kinds, objectText } from "../kinds.ts";
+import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
+import type { Access } from "./credentials.ts";
+import { exitCodeOf } from "./exec-status.ts";
+import { objectPath } from "./paths.ts";
+import { type Asked, connectionError, refusalError } from "./refusal.ts";
+import type { Requests } from "./request.ts";
+
+const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
+
+/** The fifth version can end the input alone; with the fourth the command is never told that no more comes. */
+const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+
+export interface ExecDeps {
+  readonly requests: Requests;
+  readonly clock: Clock;
+}
+
+export async function exec(at: ObjectAt, options: ExecOptions, { requests, clock }: ExecDeps): Promise<ExecSession> {
+  const access = await requests.access();
+  const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
+  const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
+  const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
+    ...access.tls,
+    headers: authorization,
+    handshakeTimeout: limits.kubeCallMs,
+    maxPayload: limits.kubeExecMessageBytes,
+    perMessageDeflate: false,
+  });
+  const session = createSession(socket, options, asked, access);
+  await opened(socket, asked, access, requests);
+  keepAlive(socket, clock);
+  return session;
+}
+
+function execUrl(server: URL, at: ObjectAt, { command, container, stdin = false, tty = false }: ExecOptions): string {
+  const query = new URLSearchParams(command.map((word): [string, string] => ["command", word]));
+  if (container !== undefined) query.set("container", container);
+  query.set("stdin", String(stdin));
+  query.set("stdout", "true");
+  query.set("stderr", String(!tty));
+  query.set("tty", String(tty));
+  const root = server.href.replace(/^http/, "ws").replace(/\/$/, "");
+  return `${root}${objectPath(kinds.pod, at)}/exec?${query}`;
+}
+
+/** Everything is listened to from the start: the first output may come with the very first packet. */
+function createSession(socket: WebSocket, options: ExecOptions, asked: Asked, access: Access): ExecSession {
+  const exit = Promise.withResolvers<number>();
+  // Who does not ask for the exit code need not hear that there is none.
+  exit.promise.catch(() => undefined);
+  const stdout = output(socket);
+  const stderr = output(socket);
+  const end = () => socket.terminate();
+  options.signal?.addEventListener("abort", end, { once: true });
+  socket.on("message", (data: Buffer) => {
+    const rest = data.subarray(1);
+    if (data[0] === channels.stdout) deliver(stdout, rest, socket);
+    else if (data[0] === channels.stderr) deliver(stderr, rest, socket);
+    else if (data[0] === channels.status) exitCodeOf(rest, asked, access).then(exit.resolve, exit.reject);
+  });
+  socket.on("error", (thrown) => exit.reject(connectionError(thrown, asked, access)));
+  socket.on("close", (code) => {
+    options.signal?.removeEventListener("abort", end);
+    stdout.push(null);
+    stderr.push(null);
+    const reason = new Error(`the connection ended (${code}) before the command did`);
+    exit.reject(connectionError(reason, asked, access));
+  });
+  return {
+    stdin: input(socket),
+    stdout,
+    stderr,
+    resize({ columns, rows }) {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      socket.send(frame(channels.resize, Buffer.from(JSON.stringify({ Width: columns, Height: rows }))));
+    },
+    exit: exit.promise,
+    close: end,
+  };
+}
+
+/** A reader that is slow slows the command down, as a pipe would. */
+function output(socket: WebSocket): Readable {
+  return new Readable({ read: () => socket.resume() });
+}
+
+function deliver(stream: Readable, bytes: Buffer, socket: WebSocket): void {
+  if (bytes.length > 0 && !stream.push(bytes)) socket.pause();
+}
+
+function input(socket: WebSocket): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      const pieces = Math.max(1, Math.ceil(chunk.length / limits.kubeExecPieceBytes));
+      for (let piece = 0; piece < pieces; piece += 1) {
+        const from = piece * limits.kubeExecPieceBytes;
+        const bytes = frame(channels.stdin, chunk.subarray(from, from + limits.kubeExecPieceBytes));
+        const isLast = piece === pieces - 1;
+        socket.send(bytes, (error) => isLast && done(error ?? null));
+      }
+    },
+    final(done) {
+      const canEnd = socket.protocol === protocols[0] && socket.readyState === WebSocket.OPEN;
+      if (!canEnd) return done();
+      return socket.send(Buffer.of(channels.close, channels.stdin), (error) => done(error ?? null));
+    },
+  });
+}
+
+function frame(channel: number, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(channel), bytes]);
+}
+
+function opened(socket: WebSocket, asked: Asked, access: Access, requests: Requests): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("open", resolve);
+    socket.once("error", (thrown) => reject(connectionError(thrown, asked, access)));
+    socket.once("close", () => reject(connectionError(new Error("the connection was closed"), asked, access)));
+    socket.once("unexpected-response", (_request, response: IncomingMessage) => {
+      const { statusCode: status = 0, headers } = response;
+      if (status === 401) requests.refused();
+      let body = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        if (body.length < limits.kubeRefusalBytes) body += text;
+      });
+      response.on("close", () => {
+        reject(refusalError({ status, headers, body }, asked, access));
+        socket.terminate();
+      });
+    });
+  });
+}
+
+/** A peer that is gone without a word does not answer a ping. */
+function keepAlive(socket: WebSocket, clock: Clock): void {
+  let heard = true;
+  let timer: Timer | undefined;
+  socket.on("pong", () => {
+    heard = true;
+  });
+  socket.on("message", () => {
+    heard = true;
+  });
+  function beat(): void {
+    // While we do not read, an answer cannot be heard either.
+    if (!heard && !socket.isPaused) {
+      socket.terminate();
+      return;
+    }
+    heard = false;
+    socket.ping();
+    timer = clock.timer(limits.kubePingMs, beat);
+  }
+  socket.on("close", () => timer?.cancel());
+  timer = clock.timer(limits.kubePingMs, beat);
+}

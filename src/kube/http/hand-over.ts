@@ -1,0 +1,46 @@
+/** Hands changes to whoever wants to know of them: one after the other, and again when that failed. */
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
+import type { Change } from "../kube.ts";
+import { backOffMs } from "./back-off.ts";
+
+export interface HandOverDeps<T> {
+  readonly handle: ((change: Change<T>) => void | Promise<void>) | undefined;
+  readonly onFailure: () => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+export function createHandOver<T>({ handle, onFailure, clock, random, log, signal }: HandOverDeps<T>) {
+  let handedOver = 0;
+
+  async function one(change: Change<T>): Promise<void> {
+    for (let tries = 1; handle && !signal.aborted; tries += 1) {
+      try {
+        await handle(change);
+        return;
+      } catch (thrown) {
+        onFailure();
+        const { type, name, namespace } = change;
+        log.error("a change could not be handled", { type, name, namespace, tries, error: ProviderError.from(thrown) });
+        if (tries >= limits.kubeHandlerTries) return;
+        await sleep(clock, backOffMs(random, tries), signal);
+      }
+    }
+  }
+
+  /** A flood is interrupted now and then, for those who share the event loop. */
+  return async (changes: Iterable<Change<T>>): Promise<void> => {
+    for (const change of changes) {
+      await one(change);
+      signal.throwIfAborted();
+      handedOver += 1;
+      if (handedOver % limits.kubeSliceEvents === 0) await clock.yield();
+    }
+  };
+}

@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import { join } from "node:path";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { startFakeApi } from "../../../test/fake-apiserver.ts";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { configMap } from "../../../test/kube.contract.ts";
+import type { Owner } from "../../../test/owner.ts";
+import { makeCertificate } from "../../../test/test-certificate.ts";
+import { createCountingBoundary } from "../../runtime/boundary.ts";
+import type { ErrorCode } from "../../runtime/catalogue.ts";
+import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { InvariantError } from "../../runtime/invariant.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { kinds } from "../kinds.ts";
+import type { Kube } from "../kube.ts";
+import { createHttpKube } from "./http-kube.ts";
+
+const at = { namespace: "lease", name: "one" };
+
+function connect(
+  owner: Owner,
+  kubeconfig: string,
+  clock: Clock = realClock,
+  boundary = createCountingBoundary(),
+): Kube {
+  const deps = { clock, random: createSeededRandom(1), log: silentLog, boundary };
+  const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
+  owner.after(() => kube.close());
+  return kube;
+}
+
+async function stage(owner: Owner, clock: Clock = realClock) {
+  const folder = temporaryFolder(owner);
+  const api = await startFakeApi(owner, { clock });
+  const kubeconfig = api.writeKubeconfig(folder);
+  return { api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
+}
+
+async function refusal(work: Promise<unknown>, code: ErrorCode): Promise<ProviderError> {
+  const thrown = await work.then(() => assert.fail(`${code} did not come`), ProviderError.from);
+  assert.equal(thrown.code, code, thrown.message);
+  return thrown;
+}
+
+test("a call that the server could not serve is tried again, after the time it asked for", async (t) => {
+  const clock = createVirtualClock();
+  const { api, kube } = await stage(t, clock);
+  api.put("configmaps", configMap("lease", "one", {}));
+  api.refuse({ status: 503 });
+  api.refuse({ status: 429, headers: { "retry-after": "20" } });
+  const answer = kube.get(kinds.configMap, at);
+  await eventually("both refusals", async () => {
+    if (api.requests.length < 2) await clock.advance(100);
+    return api.requests.length === 2;
+  });
+  await clock.advance(10_000);
+  assert.equal(api.requests.length, 2, "not before the time");
+  await clock.advance(20_000);
+  assert.equal((await answer)?.metadata.name, "one");
+  assert.equal(kube.counts.retries, 2);
+});
+
+test("a create that may have happened is not sent twice", async (t) => {
+  const { api, kube } = await stage(t);
+  api.refuse({ status: 500 });
+  const error = await refusal(
+    kube.create(kinds.configMap, configMap("lease", "one", { key: "hush" })),
+    "AKP_KUBE_FAILED",
+  );
+  assert.doesNotMatch(JSON.stringify(error.details), /hush|Bearer/, "an error holds no secret");
+  assert.equal(api.requests.length, 1);
+});
+
+test("a token that was renewed in the kubeconfig is used when the old one is refused", async (t) => {
+  const { api, kube, folder } = await stage(t);
+  assert.equal((await kube.version()).minor, "34");
+  api.requireToken("renewed");
+  const error = await refusal(kube.version(), "AKP_KUBE_UNAUTHORIZED");
+  assert.match(error.message, /kubeconfig \(to get version\)/);
+  assert.doesNotMatch(JSON.stringify(error.details), /Bearer|authorization/i, "an error holds no token");
+  api.writeKubeconfig(folder, "renewed");
+  assert.equal((await kube.version()).minor, "34");
+});
+
+test("a credential plugin is asked once, told which cluster it is for, and asked again when its token is refused", async (t) => {
+  const { api, folder } = await stage(t);
+  const plugin = join(folder, "plugin");
+  const calls = join(folder, "calls");
+  const token = join(folder, "token");
+  writeFileSync(token, "first");
+  writeFileSync(
+    plugin,
+    `#!/bin/sh\necho "$KUBERNETES_EXEC_INFO $GIVEN" >> ${calls}\nprintf '{"kind":"ExecCredential","status":{"token":"%s"}}' "$(cat ${token})"\n`,
+  );
+  chmodSync(plugin, 0o755);
+  const kubeconfig = join(folder, "with-plugin");
+  const exec = { apiVersion: "client.authentication.k8s.io/v1", command: plugin, env: [{ name: "GIVEN", value: "7" }] };
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      "current-context": "x",
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      clusters: [{ name: "c", cluster: { server: api.url } }],
+      users: [{ name: "u", user: { exec: { ...exec, provideClusterInfo: true } } }],
+    }),
+  );
+  const kube = connect(t, kubeconfig);
+  api.requireToken("first");
+  await kube.version();
+  await kube.version();
+  writeFileSync(token, "second");
+  api.requireToken("second");
+  await kube.version();
+  const lines = readFileSync(calls, "utf8").trim().split("\n");
+  assert.equal(lines.length, 2);
+  assert.match(lines[0] ?? "", /"server":"http:\/\/127\.0\.0\.1:\d+\/".* 7$/);
+  writeFileSync(plugin, "#!/bin/sh\necho 'log in first' >&2\nexit 4\n");
+  api.requireToken("third");
+  const error = await refusal(kube.version(), "AKP_KUBE_PLUGIN_FAILED");
+  assert.match(error.message, /exit code 4: log in first/);
+});
+
+test("a server that is not there, and a kubeconfig that is not there, are told by name", async (t) => {
+  const { api, kube, kubeconfig, folder } = await stage(t, createVirtualClock());
+  const missing = connect(t, join(folder, "nowhere"));
+  const error = await refusal(missing.version(), "AKP_KUBECONFIG_MISSING");
+  assert.match(error.message, /nowhere/);
+  writeFileSync(kubeconfig, readFileSync(kubeconfig, "utf8").replace(api.url, "http://127.0.0.1:1"));
+  const watch = kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
+  await eventually("the trouble", () => ProviderError.is(watch.trouble, "AKP_KUBE_UNREACHABLE"));
+  assert.match(watch.trouble?.message ?? "", /127\.0\.0\.1:1 cannot be reached to list pods: .*ECONNREFUSED/);
+});
+
+test("client certificates are shown, and a server that our authority did not sign is not trusted", async (t) => {
+  const folder = temporaryFolder(t);
+  const authority = makeCertificate({ name: "authority" });
+  const ours = makeCertificate({ name: "provider", issuer: authority });
+  const theirs = makeCertificate({ name: "server", issuer: authority });
+  const tls = { cert: theirs.certPem, key: theirs.keyPem, ca: authority.certPem, requestCert: true };
+  const server = createServer({ ...tls, rejectUnauthorized: true }, (_, response) => {
+    response.end(JSON.stringify({ major: "1", minor: "34", gitVersion: "v1.34.0" }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const write = (name: string, ca: string) => {
+    const path = join(folder, name);
+    const user = { "client-certificate-data": base64(ours.certPem), "client-key-data": base64(ours.keyPem) };
+    writeFileSync(
+      path,
+      JSON.stringify({
+        "current-context": "x",
+        contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+        clusters: [
+          { name: "c", cluster: { server: `https://127.0.0.1:${port}`, "certificate-authority-data": base64(ca) } },
+        ],
+        users: [{ name: "u", user }],
+      }),
+    );
+    return path;
+  };
+  assert.equal((await connect(t, write("good", authority.certPem)).version()).minor, "34");
+  const stranger = makeCertificate({ name: "stranger" });
+  await refusal(connect(t, write("bad", stranger.certPem)).version(), "AKP_KUBE_UNTRUSTED");
+});
+
+test("an empty name never becomes a request, since it would mean all objects", async (t) => {
+  const { api, kube } = await stage(t);
+  for (const name of ["", ".", ".."]) {
+    await assert.rejects(async () => kube.delete(kinds.configMap, { namespace: "lease", name }), InvariantError);
+    await assert.rejects(async () => kube.get(kinds.configMap, { namespace: "lease", name }), InvariantError);
+  }
+  await assert.rejects(async () => kube.delete(kinds.configMap, { name: "one" }), InvariantError);
+  assert.deepEqual(api.requests, []);
+});
+
+test("a request to a service goes through the API server and cannot leave the service", async (t) => {
+  const { kube } = await stage(t);
+  const target = { kind: "service", namespace: "lease", name: "web", port: 80 } as const;
+  const answer = await kube.proxy(target, { path: "/a/../../../../secrets?x=1" });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.body.toString(), "GET web:80 /secrets?x=1");
+});
+
+test("every write says when it is about to happen and when it has happened", async (t) => {
+  const { kubeconfig } = await stage(t);
+  const boundary = createCountingBoundary();
+  const kube = connect(t, kubeconfig, realClock, boundary);
+  await kube.apply(kinds.configMap, configMap("lease", "one", { n: "1" }));
+  await kube.apply(kinds.configMap, configMap("lease", "one", { n: "1" }));
+  await kube.delete(kinds.configMap, at);
+  assert.deepEqual(boundary.crossings, [
+    "kube apply:before",
+    "kube apply:after",
+    "kube delete:before",
+    "kube delete:after",
+  ]);
+});

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import type { ErrorCode } from "../../runtime/catalogue.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { readIdentity } from "./kubeconfig.ts";
+
+const cluster = { server: "https://10.0.0.1:6443/k8s", "certificate-authority": "ca.pem", "tls-server-name": "api" };
+const user = { "client-certificate-data": Buffer.from("CERT").toString("base64"), "client-key": "/keys/key.pem" };
+
+function config(parts: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    "current-context": "one",
+    contexts: [
+      { name: "one", context: { cluster: "c", user: "u", namespace: "akash" } },
+      { name: "two", context: { cluster: "missing", user: "u" } },
+    ],
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user }],
+    ...parts,
+  });
+}
+
+function refuses(read: () => unknown, code: ErrorCode, words: RegExp): void {
+  assert.throws(read, (thrown) => ProviderError.is(thrown, code) && words.test(thrown.message));
+}
+
+test("a kubeconfig is read as kubectl reads it: files relative to it, embedded data first", (t) => {
+  const folder = temporaryFolder(t);
+  const kubeconfig = join(folder, "config");
+  writeFileSync(kubeconfig, config());
+  const identity = readIdentity({ kubeconfig });
+  assert.equal(identity.server.href, "https://10.0.0.1:6443/k8s");
+  assert.equal(identity.namespace, "akash");
+  assert.equal(identity.serverName, "api");
+  assert.deepEqual(identity.ca, { file: join(folder, "ca.pem") });
+  assert.deepEqual(identity.cert, { text: "CERT" });
+  assert.deepEqual(identity.key, { file: "/keys/key.pem" });
+});
+
+test("what is wrong with a kubeconfig is told with its path", (t) => {
+  const folder = temporaryFolder(t);
+  const kubeconfig = join(folder, "config");
+  const with_ = (text: string) => writeFileSync(kubeconfig, text);
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_MISSING", /config: no such file/);
+  with_("a: [unclosed\nsecret-key: abc");
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /it is not YAML$/);
+  with_("{}");
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no current-context/);
+  with_(config());
+  refuses(() => readIdentity({ kubeconfig, context: "three" }), "AKP_KUBECONFIG_UNUSABLE", /no context three/);
+  refuses(() => readIdentity({ kubeconfig, context: "two" }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
+  with_(config({ users: [{ name: "u", user: { "auth-provider": { name: "gcp" } } }] }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
+  with_(config({ clusters: [{ name: "c", cluster: { server: "nowhere" } }] }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /cluster c\.server/);
+});
+
+test("in a pod the service account is used, unless a kubeconfig is named", (t) => {
+  const folder = temporaryFolder(t);
+  const accountFolder = join(folder, "account");
+  mkdirSync(accountFolder);
+  writeFileSync(join(accountFolder, "token"), "t");
+  writeFileSync(join(accountFolder, "namespace"), "akash-services\n");
+  const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
+  const identity = readIdentity({ environment, accountFolder });
+  assert.equal(identity.server.href, "https://[fd00::1]:6443/");
+  assert.equal(identity.namespace, "akash-services");
+  assert.deepEqual(identity.token, { file: join(accountFolder, "token") });
+  writeFileSync(join(folder, "config"), config());
+  const named = readIdentity({ environment: { ...environment, KUBECONFIG: join(folder, "config") }, accountFolder });
+  assert.equal(named.server.hostname, "10.0.0.1");
+});

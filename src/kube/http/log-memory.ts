@@ -1,0 +1,51 @@
+/** Which lines of a log were seen already, when the stream is asked for again from the second of the last one. */
+import { limits } from "../../runtime/limits.ts";
+
+export interface LogMemory {
+  /** Where to take it up again, to the second, which is as fine as the API takes it; undefined before any line. */
+  readonly since: string | undefined;
+  isNew(line: string): boolean;
+  /** What was seen since then comes once more now. */
+  expectAgain(): void;
+}
+
+/** The second of a line's time, and its zone: nodes write the time of their own zone. */
+const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d) /;
+
+export function createLogMemory(): LogMemory {
+  let since: string | undefined;
+  /** Lines of that second and later, as they came. */
+  let seen: string[] = [];
+  let expected: string[] = [];
+
+  function remember(line: string): void {
+    const parts = timePattern.exec(line);
+    const second = parts ? `${parts[1]}${parts[2]}` : undefined;
+    if (second !== undefined && (since === undefined || second > since)) {
+      since = second;
+      seen = [];
+    }
+    seen.push(line);
+    if (seen.length > limits.kubeLogLines) seen.shift();
+  }
+
+  return {
+    get since() {
+      return since;
+    },
+    isNew(line) {
+      const at = expected.indexOf(line);
+      if (at >= 0) {
+        // The lines before it were rotated away meanwhile.
+        expected.splice(0, at + 1);
+        return false;
+      }
+      if (expected.length > 0) expected = [];
+      remember(line);
+      return true;
+    },
+    expectAgain() {
+      expected = [...seen];
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** Where the API keeps things. */
+import { invariant } from "../../runtime/invariant.ts";
+import { apiVersionOf, type Kind } from "../kinds.ts";
+import type { ObjectAt, Selection } from "../kube.ts";
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export function collectionPath(kind: Kind, namespace?: string | undefined): string {
+  const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`;
+  const scope = kind.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${root}${scope}/${kind.plural}`;
+}
+
+/** An empty name would mean all objects there, and dots another place; neither ever comes from here. */
+export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
+  invariant(name !== "" && name !== "." && name !== "..", "an object has a name", { kind: kind.kind, name });
+  invariant(!kind.namespaced || namespace, "this kind of object lives in a namespace", { kind: kind.kind, name });
+  return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** What is undefined is left out. */
+export function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return path;
+  const texts = given.map(([name, value]): [string, string] => [name, String(value)]);
+  return `${path}?${new URLSearchParams(texts)}`;
+}
+
+export function selectionQuery({ labelSelector, fieldSelector }: Selection): Query {
+  return { labelSelector, fieldSelector };
+}

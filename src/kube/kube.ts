@@ -1,0 +1,222 @@
+/**
+ * What the services need of Kubernetes. They read caches that a list-watch keeps, are told which objects changed, and
+ * write with server-side apply, which touches nothing that is already as it should be.
+ */
+import type { Readable, Writable } from "node:stream";
+import type { Kind } from "./kinds.ts";
+import type { OwnedFields } from "./owned-fields.ts";
+
+export interface Kube {
+  /** Whose fields are ours: the name our writes carry. */
+  readonly fieldManager: string;
+  /** A cache of all objects of a kind (in a namespace, with a selector) that is kept up to date until it is closed. */
+  watch<T>(options: WatchOptions<T>): WatchCache<T>;
+  /** The object itself, from the server; undefined when there is none. */
+  get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined>;
+  /** Every object, page by page, all of one moment. */
+  list(kind: Kind, selection?: Selection): Promise<KubeObject[]>;
+  /** For what must not be there yet; AKP_KUBE_CONFLICT when it is. */
+  create(kind: Kind, object: KubeObject): Promise<KubeObject>;
+  apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
+  /** False when it was not there. */
+  delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
+  /** Merges these fields into the status of an object. */
+  patchStatus(kind: Kind, at: ObjectAt, status: Readonly<Record<string, unknown>>): Promise<KubeObject>;
+  /** The lines of a container, oldest first. With `follow` it goes on until the container ends or the signal. */
+  logs(at: ObjectAt, options?: LogOptions): AsyncIterable<LogLine>;
+  /** Runs a command in a container. */
+  exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
+  /** An HTTP request to a pod or a service inside the cluster, through the API server. */
+  proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
+  version(): Promise<KubeVersion>;
+  readonly counts: Readonly<KubeCounts>;
+  /** Ends every watch and connection. */
+  close(): Promise<void>;
+}
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  /** Opaque: equal or not, never older or newer. */
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly managedFields?: readonly ManagedFields[];
+}
+
+export interface ManagedFields {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+  readonly fieldsV1?: Readonly<Record<string, unknown>>;
+}
+
+/** An object as the API writes it in JSON. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
+}
+
+export interface ObjectAt {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+export interface Selection {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface WatchOptions<T> extends Selection {
+  readonly kind: Kind;
+  /** What is kept of an object. It must not throw, and sees no managedFields unless asked for. */
+  readonly project: (object: KubeObject) => T;
+  readonly withManagedFields?: boolean;
+  /**
+   * Called for one change after the other, in the order of the server, when the cache already shows it. The next one
+   * waits for it. A change whose handler fails is handed over again, and then reported and left.
+   */
+  readonly handle?: (change: Change<T>) => void | Promise<void>;
+}
+
+export interface Change<T> extends ObjectAt {
+  readonly type: "added" | "modified" | "deleted";
+  /** As it is now; of a deleted object, the last that was seen. */
+  readonly value: T;
+}
+
+export interface WatchCache<T> {
+  get(at: ObjectAt): T | undefined;
+  list(): Iterable<T>;
+  readonly size: number;
+  /** Filled at least once. Until then it is empty, and that means nothing. */
+  readonly ready: boolean;
+  /** Resolves when it is ready. */
+  synced(signal?: AbortSignal): Promise<void>;
+  /** Why it may be out of date right now, if it may. */
+  readonly trouble: Error | undefined;
+  /** How long ago the server was last heard of. */
+  readonly ageMs: number;
+  readonly counts: Readonly<WatchCounts>;
+  close(): Promise<void>;
+}
+
+export interface WatchCounts {
+  events: number;
+  bookmarks: number;
+  lists: number;
+  /** Lists after the first: the version we had was gone. */
+  relists: number;
+  connections: number;
+  /** Connections that were silent for too long. */
+  silences: number;
+  errors: number;
+  handlerErrors: number;
+}
+
+export interface ApplyOptions {
+  /** Takes fields of ours back from whoever else owns them. */
+  readonly force?: boolean;
+  /** Our fields as a cache knows them (`ownedFields`), or null where it knows of no object; else the server is asked. */
+  readonly live?: OwnedFields | null;
+}
+
+export interface Applied {
+  /** False when nothing had to be written. */
+  readonly written: boolean;
+  /** Absent when nothing was written and `live` was given. */
+  readonly object: KubeObject | undefined;
+}
+
+export interface DeleteOptions {
+  /** The very object that was looked at, not one that took its name; AKP_KUBE_CONFLICT when it is another. */
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** Foreground: what it owns goes first. Orphan: what it owns stays. */
+  readonly propagation?: "Background" | "Foreground" | "Orphan";
+  readonly graceSeconds?: number;
+}
+
+export interface LogOptions {
+  readonly container?: string;
+  readonly follow?: boolean;
+  readonly tailLines?: number;
+  /** RFC 3339 */
+  readonly sinceTime?: string;
+  /** Of the container before this one, which ended. */
+  readonly previous?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface LogLine {
+  /** RFC 3339 with nanoseconds, as the node wrote it. */
+  readonly time: string;
+  readonly text: string;
+}
+
+export interface ExecOptions {
+  readonly container?: string;
+  readonly command: readonly string[];
+  /** A terminal: then there is no stderr of its own. */
+  readonly tty?: boolean;
+  /** Without it the command has no input. */
+  readonly stdin?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface ExecSession {
+  /** Ending it tells the command that no more comes; the output still does. */
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  resize(size: { readonly columns: number; readonly rows: number }): void;
+  /** The exit code; rejects when the connection breaks before the command has ended. */
+  readonly exit: Promise<number>;
+  /** Ends the connection. */
+  close(): void;
+}
+
+export interface ProxyTarget extends ObjectAt {
+  readonly kind: "pod" | "service";
+  readonly namespace: string;
+  readonly port: number | string;
+  readonly scheme?: "http" | "https";
+}
+
+export interface ProxyRequest {
+  readonly method?: string;
+  /** With its query: "/status?full=1". */
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+export interface ProxyAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+export interface KubeVersion {
+  readonly major: string;
+  readonly minor: string;
+  readonly gitVersion: string;
+}
+
+export interface KubeCounts {
+  requests: number;
+  /** Calls that were sent again. */
+  retries: number;
+  applied: number;
+  /** Applies that had nothing to write. */
+  unchanged: number;
+}
