@@ -1,4 +1,5 @@
 /** Keeps us connected to Redis: finds the master, works with it until it is lost, pauses, and begins again. */
+import { growingPauseMs } from "../runtime/back-off.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { InvariantError } from "../runtime/invariant.ts";
@@ -90,7 +91,7 @@ export function createRedisLink(options: RedisLinkOptions): RedisLink {
   }
 
   function pauseMs(): number {
-    const pause = Math.min(limits.busReconnectFirstMs * 2 ** (failures - 1), limits.busReconnectMostMs);
+    const pause = growingPauseMs(limits.busReconnectFirstMs, limits.busReconnectMostMs, failures);
     return jitter(random, pause);
   }
 

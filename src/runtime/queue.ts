@@ -2,6 +2,7 @@
  * The keyed work queue that every loop runs on. A key says only that there is something to look at; the work reads the
  * state of the world itself, so adding a key twice, late or without need costs a look and nothing else.
  */
+import { growingPauseMs } from "./back-off.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { createHeap } from "./heap.ts";
 import { InvariantError, invariant } from "./invariant.ts";
@@ -205,8 +206,7 @@ export function createQueue(options: QueueOptions): Queue {
   function pauseAfter(outcome: Outcome, attempts: number): number {
     if (outcome.kind === "recheck") return outcome.afterMs;
     if (outcome.kind === "stalled") return jitter(random, limits.queueStalledRecheckMs);
-    const grown = limits.queueBackoffFirstMs * 2 ** Math.min(attempts - 1, 30);
-    return jitter(random, Math.min(grown, limits.queueBackoffMostMs));
+    return jitter(random, growingPauseMs(limits.queueBackoffFirstMs, limits.queueBackoffMostMs, attempts));
   }
 
   function delay(entry: Entry, pauseMs: number): void {

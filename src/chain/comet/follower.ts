@@ -3,6 +3,7 @@
  * over and only then counts as done; after a crash the last ones come again, so consumers must not mind that.
  */
 import type { Journal } from "../../journal/journal.ts";
+import { growingPauseMs } from "../../runtime/back-off.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -176,7 +177,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     if (failuresInRow === 0) log.error("the chain cannot be followed just now", { error, height });
     trouble = reasonOf(error);
     counts.retries += 1;
-    const pauseMs = Math.min(limits.rpcRetryFirstMs * 2 ** failuresInRow, limits.rpcRetryMostMs);
+    const pauseMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failuresInRow + 1);
     failuresInRow += 1;
     await pause.wait(pauseMs, signal);
   }

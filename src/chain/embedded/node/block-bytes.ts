@@ -62,17 +62,7 @@ export function headerHash(header: Header): string {
     message((w) => int64(w, 1, header.height)),
     timestamp(header.timeNs),
     blockIdBytes(header.lastBlockId),
-    ...[
-      header.lastCommitHash,
-      header.dataHash,
-      header.validatorsHash,
-      header.nextValidatorsHash,
-      header.consensusHash,
-      header.appHash,
-      header.lastResultsHash,
-      header.evidenceHash,
-      header.proposerAddress,
-    ].map((hex) => message((w) => bytes(w, 1, fromHex(hex)))),
+    ...[...hashesOf(header), header.proposerAddress].map((hex) => message((w) => bytes(w, 1, fromHex(hex)))),
   ];
   return upperHex(merkleRoot(fields));
 }
@@ -88,13 +78,9 @@ export function sdkHeaderBytes(header: Header, proposer: string): Uint8Array {
   return message((w) => headerFields(w, header).tag(14, WireType.LengthDelimited).string(proposer));
 }
 
-function headerFields(w: BinaryWriter, header: Header): BinaryWriter {
-  embed(w, 1, consensusVersion());
-  text(w, 2, header.chainId);
-  int64(w, 3, header.height);
-  embed(w, 4, timestamp(header.timeNs));
-  embed(w, 5, blockIdBytes(header.lastBlockId));
-  const hashes = [
+/** In the order of their fields. */
+function hashesOf(header: Header): readonly string[] {
+  return [
     header.lastCommitHash,
     header.dataHash,
     header.validatorsHash,
@@ -104,7 +90,15 @@ function headerFields(w: BinaryWriter, header: Header): BinaryWriter {
     header.lastResultsHash,
     header.evidenceHash,
   ];
-  for (const [index, hex] of hashes.entries()) bytes(w, 6 + index, fromHex(hex));
+}
+
+function headerFields(w: BinaryWriter, header: Header): BinaryWriter {
+  embed(w, 1, consensusVersion());
+  text(w, 2, header.chainId);
+  int64(w, 3, header.height);
+  embed(w, 4, timestamp(header.timeNs));
+  embed(w, 5, blockIdBytes(header.lastBlockId));
+  for (const [index, hex] of hashesOf(header).entries()) bytes(w, 6 + index, fromHex(hex));
   return w;
 }
 
