@@ -1,4 +1,4 @@
-/** A wire that a test can cut: at once, after so many bytes, or for good; and lead to another server. */
+/** A wire that a test can cut: at once, after so many bytes, or for good; make dumb; and lead to another server. */
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import type { Owner } from "./owner.ts";
@@ -12,10 +12,13 @@ export interface CuttableProxy {
   cut(): void;
   /** Cuts every connection once this many more bytes came from the server. */
   cutAfter(bytes: number): void;
+  /** Nothing comes through the connections there are, and nobody is told: not even when all others are cut. */
+  mute(): void;
 }
 
-export async function startProxy(owner: Owner, target: number | undefined): Promise<CuttableProxy> {
+export async function startProxy(owner: Owner, target: number | undefined, host = "127.0.0.1"): Promise<CuttableProxy> {
   const sockets = new Set<Socket>();
+  const muted = new Set<Socket>();
   let bytesLeft = Number.POSITIVE_INFINITY;
 
   function hold(socket: Socket): void {
@@ -28,12 +31,13 @@ export async function startProxy(owner: Owner, target: number | undefined): Prom
   const server = createServer((near) => {
     hold(near);
     if (proxy.target === undefined) return void near.destroy();
-    const far = connect(proxy.target, "127.0.0.1");
+    const far = connect(proxy.target, host);
     hold(far);
     near.on("close", () => far.destroy());
-    far.on("close", () => near.destroy());
+    far.on("close", () => void (muted.has(near) || near.destroy()));
     near.pipe(far);
     far.on("data", (chunk) => {
+      if (muted.has(far)) return;
       near.write(chunk.subarray(0, bytesLeft));
       bytesLeft -= chunk.length;
       if (bytesLeft <= 0) proxy.cut();
@@ -57,11 +61,19 @@ export async function startProxy(owner: Owner, target: number | undefined): Prom
     cutAfter(bytes) {
       bytesLeft = bytes;
     },
+    mute() {
+      for (const socket of sockets) {
+        socket.unpipe();
+        socket.resume();
+        muted.add(socket);
+      }
+      sockets.clear();
+    },
   };
   owner.after(async () => {
     const closed = once(server, "close");
     server.close();
-    for (const socket of sockets) socket.destroy();
+    for (const socket of [...sockets, ...muted]) socket.destroy();
     await closed;
   });
   return proxy;

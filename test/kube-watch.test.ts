@@ -4,16 +4,17 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Change } from "../src/kube/kube.ts";
+import type { Change, Kube } from "../src/kube/kube.ts";
+import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
-import { type FakeApi, startFakeApi } from "./fake-apiserver.ts";
 import { temporaryFolder } from "./folder.ts";
-import { configMap } from "./kube.contract.ts";
-import { createOwner } from "./owner.ts";
+import { startHttpFace } from "./http-face.ts";
+import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
+import { namespace, simulateKube } from "./simulated-kube.ts";
 
 const anyName = fc.integer({ min: 0, max: 7 }).map((n) => `map-${n}`);
 const anyEdit = fc.record({ do: fc.constantFrom("put", "put", "remove"), name: anyName });
@@ -27,56 +28,91 @@ const anyStep = fc.oneof(
 );
 type Step = { do: string; name?: string; status?: number; edits?: Step[] };
 
-async function take(step: Step, api: FakeApi, clock: VirtualClock): Promise<void> {
+/** A cluster, a client of it, and the way to cut what lies between them. */
+interface Line {
+  readonly cluster: SimulatedCluster;
+  readonly kube: Kube;
+  cut(): void;
+}
+
+type Connect = (owner: Owner, clock: VirtualClock, seed: number) => Promise<Line>;
+
+const within: Connect = async (owner, clock, seed) => {
+  const cluster = simulateKube(owner, { clock, seed });
+  return { cluster, kube: cluster.connect("akash-provider"), cut: cluster.faults.cutWatches };
+};
+
+const overHttp: Connect = async (owner, clock, seed) => {
+  const cluster = simulateKube(owner, { clock, seed });
+  const face = await startHttpFace(owner, cluster);
+  const kubeconfig = face.writeKubeconfig(temporaryFolder(owner));
+  const deps = { clock, random: createSeededRandom(seed), log: silentLog };
+  const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
+  owner.after(() => kube.close());
+  return { cluster, kube, cut: face.cut };
+};
+
+function put({ server }: SimulatedCluster, name: string, text: string): number {
+  const object = { metadata: { namespace, name, labels: { ours: "" } }, data: { text } };
+  const isThere = server.get(kinds.configMap, object.metadata) !== undefined;
+  const now = isThere ? server.update(kinds.configMap, object, "test") : server.create(kinds.configMap, object, "test");
+  return Number(now.metadata.resourceVersion);
+}
+
+async function take(step: Step, at: number, line: Line, clock: VirtualClock): Promise<void> {
   const { name = "", status = 500, edits = [] } = step;
-  if (step.do === "put") api.put("configmaps", configMap("lease", name, { at: String(api.version) }));
-  if (step.do === "remove") api.remove("configmaps", `lease/${name}`);
-  if (step.do === "refuse") api.refuse({ status });
-  if (step.do === "freeze" || step.do === "lose") api.freeze();
-  for (const edit of edits) await take(edit, api, clock);
-  if (step.do === "compact" || step.do === "lose") api.compact();
-  if (step.do === "cut" || step.do === "lose") api.cut();
-  if (step.do === "end") api.endStreams();
+  const { server, faults } = line.cluster;
+  if (step.do === "put") put(line.cluster, name, String(at));
+  if (step.do === "remove") server.delete(kinds.configMap, { namespace, name });
+  if (step.do === "refuse") faults.refuse({ status });
+  if (step.do === "freeze" || step.do === "lose") faults.silenceWatches();
+  for (const [index, edit] of edits.entries()) await take(edit, at + index / 10, line, clock);
+  if (step.do === "compact" || step.do === "lose") faults.forgetPast();
+  if (step.do === "cut" || step.do === "lose") line.cut();
+  if (step.do === "end") faults.endWatches();
   if (step.do === "breathe") await clock.settle();
   if (step.do === "wait") await clock.advance(3_000);
 }
 
-test("through random cuts, lost pasts, refusals, dead watches and pages, the cache ends as the server is, and no object goes backwards", async () => {
-  const property = fc.asyncProperty(
-    fc.array<Step>(anyStep, { minLength: 10, maxLength: 60 }),
-    fc.integer(),
-    async (steps, seed) => {
-      await using owner = createOwner();
-      const clock = createVirtualClock();
-      const api = await startFakeApi(owner, { clock, pageObjects: 3 });
-      const kubeconfig = api.writeKubeconfig(temporaryFolder(owner));
-      const deps = { clock, random: createSeededRandom(seed), log: silentLog };
-      const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
-      const changes: Change<number>[] = [];
-      const cache = kube.watch({
-        kind: kinds.configMap,
-        project: ({ metadata }) => Number(metadata.resourceVersion),
-        handle: (change) => void changes.push(change),
-      });
-      owner.after(() => kube.close());
-      for (const step of steps) await take(step, api, clock);
-      const last = api.put("configmaps", configMap("lease", "last", {}));
-      await eventually("the last one", async () => {
-        await clock.advance(2_000);
-        return cache.get({ namespace: "lease", name: "last" }) === Number(last.metadata.resourceVersion);
-      });
-      const there = serverState(api);
-      assert.deepEqual(new Set(cache.list()), new Set(there.values()));
-      assert.deepEqual(replay(changes), there);
-    },
-  );
-  await fc.assert(property, { numRuns: runs(25, 1_000) });
-});
+for (const [where, connect] of [
+  ["within the process", within],
+  ["over HTTP", overHttp],
+] as const) {
+  test(`through random cuts, lost pasts, refusals, dead watches and pages, the cache ends as the server is, and no object goes backwards, ${where}`, async () => {
+    const property = fc.asyncProperty(
+      fc.array<Step>(anyStep, { minLength: 10, maxLength: 60 }),
+      fc.integer(),
+      async (steps, seed) => {
+        await using owner = createOwner();
+        const clock = createVirtualClock();
+        const line = await connect(owner, clock, seed);
+        line.cluster.faults.smallPages(3);
+        const changes: Change<number>[] = [];
+        const cache = line.kube.watch({
+          kind: kinds.configMap,
+          labelSelector: "ours",
+          project: ({ metadata }) => Number(metadata.resourceVersion),
+          handle: (change) => void changes.push(change),
+        });
+        for (const [at, step] of steps.entries()) await take(step, at, line, clock);
+        const last = put(line.cluster, "last", "");
+        await eventually("the last one", async () => {
+          await clock.advance(2_000);
+          return cache.get({ namespace, name: "last" }) === last;
+        });
+        const there = serverState(line.cluster);
+        assert.deepEqual(new Set(cache.list()), new Set(there.values()));
+        assert.deepEqual(replay(changes), there);
+      },
+    );
+    await fc.assert(property, { numRuns: runs(20, 500) });
+  });
+}
 
-function serverState(api: FakeApi): Map<string, number> {
+function serverState({ server }: SimulatedCluster): Map<string, number> {
   return new Map(
-    api
-      .objects("configmaps")
+    server
+      .list(kinds.configMap, { labelSelector: "ours" })
       .map(({ metadata }): [string, number] => [metadata.name, Number(metadata.resourceVersion)])
       .sort(),
   );

@@ -12,18 +12,22 @@ interface Wishes {
   readonly name: string;
   /** Who signs it; without one it signs itself and may sign others. */
   readonly issuer?: TestCertificate;
+  /** The organization in the subject: to Kubernetes, the user's group. */
+  readonly group?: string;
+  /** "20200102000000Z" is long past. */
+  readonly until?: string;
 }
 
 /** Good for 127.0.0.1. */
-export function makeCertificate({ name, issuer }: Wishes): TestCertificate {
+export function makeCertificate({ name, issuer, group, until = "20990101000000Z" }: Wishes): TestCertificate {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const body = sequence(
     tagged(0xa0, integer(2)),
     integer(serial++),
     ecdsaWithSha256,
     nameOf(issuer?.name ?? name),
-    sequence(time("20200101000000Z"), time("20990101000000Z")),
-    nameOf(name),
+    sequence(time("20200101000000Z"), time(until)),
+    nameOf(name, group),
     publicKey.export({ type: "spki", format: "der" }),
     tagged(0xa3, sequence(basicConstraints(issuer === undefined), forLoopback)),
   );
@@ -41,7 +45,9 @@ let serial = 1;
 
 function tagged(tag: number, ...parts: Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
-  const length = content.length < 128 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff];
+  const size = content.length;
+  // The shortest form, as DER wants it.
+  const length = size < 128 ? [size] : size < 256 ? [0x81, size] : [0x82, size >> 8, size & 0xff];
   return Buffer.concat([Buffer.of(tag, ...length), content]);
 }
 
@@ -61,9 +67,11 @@ function oid(...bytes: number[]): Buffer {
   return tagged(0x06, Buffer.from(bytes));
 }
 
-function nameOf(commonName: string): Buffer {
-  const attribute = sequence(oid(0x55, 0x04, 0x03), tagged(0x0c, Buffer.from(commonName)));
-  return sequence(tagged(0x31, attribute));
+function nameOf(commonName: string, organization?: string): Buffer {
+  const attribute = (kind: number, text: string) =>
+    tagged(0x31, sequence(oid(0x55, 0x04, kind), tagged(0x0c, Buffer.from(text))));
+  const name = attribute(0x03, commonName);
+  return organization === undefined ? sequence(name) : sequence(attribute(0x0a, organization), name);
 }
 
 const ecdsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));

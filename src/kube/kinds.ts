@@ -39,6 +39,7 @@ export const kinds = {
 
   // storage and scheduling
   storageClass: kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", cluster),
+  csiNode: kind("storage.k8s.io", "v1", "CSINode", "csinodes", cluster),
   runtimeClass: kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", cluster),
   /** The lock of the one instance that may write. */
   lease: kind("coordination.k8s.io", "v1", "Lease", "leases"),

@@ -5,6 +5,7 @@
 import { boxErrors } from "./catalogue/box-errors.ts";
 import { busErrors } from "./catalogue/bus-errors.ts";
 import { chainErrors } from "./catalogue/chain-errors.ts";
+import { inventoryErrors } from "./catalogue/inventory-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
 import { kubeErrors } from "./catalogue/kube-errors.ts";
 import { runningErrors } from "./catalogue/running-errors.ts";
@@ -26,6 +27,7 @@ export const areas = [
   { title: "Chain", errors: chainErrors },
   { title: "Transactions", errors: transactionErrors },
   { title: "Kubernetes", errors: kubeErrors },
+  { title: "Inventory", errors: inventoryErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -40,6 +42,7 @@ export const catalogue = {
   ...chainErrors,
   ...transactionErrors,
   ...kubeErrors,
+  ...inventoryErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,

@@ -239,8 +239,11 @@ export const limits = {
   kubeRefusalBytes: 64 * 1024,
   /** Connections for calls; watches have their own, so they never wait for each other. */
   kubeSockets: 16,
-  /** An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it. */
-  kubeIdleMs: 45 * second,
+  /**
+   * An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it; and before a
+   * watch that died with it is given up, whose list must not wait for an answer on a connection that is dead too.
+   */
+  kubeIdleMs: 30 * second,
   /** A peer that is gone without a word is noticed by the kernel so much later, and ten seconds of probes. */
   kubeKeepAliveMs: 15 * second,
   /** Tries of a call that may be repeated: a rolling restart of an API server is over within them. */
@@ -250,18 +253,18 @@ export const limits = {
   kubeRetryMostMs: 5 * second,
   /** The longest pause that the server may ask of us; flow control asks for seconds. */
   kubeRetryAfterMostMs: 30 * second,
-  /** Objects of a page: what kubectl asks for. */
-  kubePageObjects: 500,
+  /** Objects of a page: under a megabyte of pods, so that the memory a list takes does not depend on its length. */
+  kubePageObjects: 100,
   /** Pages of a list: a million objects are ten times what a cluster can hold. */
-  kubePages: 2_000,
+  kubePages: 10_000,
   /**
    * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
    * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.
    */
-  kubeWatchLeastMs: 35 * second,
-  kubeWatchMostMs: 45 * second,
-  /** A watch that is silent beyond its end is dead; with the time to open the next one this stays within a minute. */
-  kubeSilenceMs: 50 * second,
+  kubeWatchLeastMs: 25 * second,
+  kubeWatchMostMs: 35 * second,
+  /** A watch that is silent beyond its end is dead; with two tries to open the next one this stays within a minute. */
+  kubeSilenceMs: 40 * second,
   /** A server accepts a watch at once, or after the three seconds that it may need to catch up. */
   kubeWatchOpenMs: 8 * second,
   /** A watch that ended sooner, and brought nothing, was no success. */
@@ -295,6 +298,111 @@ export const limits = {
   kubeExecPieceBytes: 32 * 1024,
   /** An exec over a quiet line is asked so often whether it still lives. */
   kubePingMs: 20 * second,
+
+  // gRPC
+  /** A request is small, and whoever sends it has it ready. */
+  grpcRequestMs: 10 * second,
+  /** A client that does not answer a ping before the next one is gone. */
+  grpcPingMs: 30 * second,
+  /** Clients are told that the server stops; one that does not listen is not waited for. */
+  grpcStopMs: second,
+
+  // Inventory operator
+  /** An operator that starts before its API server is there looks for it this often. */
+  ownPodRetryMs: 2 * second,
+  /** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
+  discoveryPeriodMs: minute,
+  /** Events of this long become one picture: far below the 200 ms in which one has to be published. */
+  inventoryGatherMs: 20,
+  /** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */
+  inventoryRecountMs: 5 * minute,
+  /** How soon a picture shows that it may be out of date. */
+  inventoryStaleLookMs: 5 * second,
+  /** Listeners are told no more often: with inventoryGatherMs well below 200 ms, and a fifth of a core for 1,000 nodes. */
+  inventoryPublishMs: 100,
+  /** Streams of changes at once: a provider, its standby, and whoever looks on. */
+  inventoryStreams: 64,
+  /** Connections to one of the two listeners. */
+  inventoryConnections: 256,
+  /** Calls at once on one gRPC connection. */
+  inventoryCalls: 100,
+  /** Requests are empty, or name a service. */
+  inventoryRequestBytes: 4_096,
+  /** A request over HTTP is one line and a few headers. */
+  inventoryRequestMs: 5 * second,
+  /** A connection on which nothing moves for so long is closed. */
+  inventoryIdleMs: 30 * second,
+  /** The metrics API itself measures every 15 s or slower. */
+  inventoryUsagePeriodMs: 30 * second,
+  /** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */
+  discoveryFileBytes: 64 * 1024,
+  /** /proc/cpuinfo has under 2 KB per processor, and Linux takes 8,192 of them. */
+  discoveryCpuinfoBytes: 16 * 1024 * 1024,
+  /** Entries of one folder, for instance one for each processor. */
+  discoveryEntries: 10_000,
+  /** A name that a device gives itself; they are a few words. */
+  discoveryNameChars: 128,
+  /** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
+  discoveryProblems: 50,
+  /** Files that are read at once: Node has four threads for them. */
+  discoveryAtOnce: 8,
+  /** Reading everything takes milliseconds; if a driver hangs, whoever asks hears so before he gives up. */
+  discoveryAnswerMs: 4 * second,
+  /** How old an answer may be, so that many askers cost no more than one. */
+  discoveryFreshMs: second,
+  /** A request is a line, and the askers are on the same network. */
+  discoveryRequestMs: 5 * second,
+  /** Connections at once: one operator, a probe, and a person with curl. */
+  discoveryConnections: 64,
+  /** A GPU registry: a hundred times the network's. */
+  registryBytes: 1024 * 1024,
+  /** Its answer comes from a small static server. */
+  registryAnswerMs: 10 * second,
+  /** How often a registry file is looked at, so that an edit is seen at once. */
+  registryFileMs: 5 * second,
+  /** First pause after a registry could not be read; it grows up to the period. */
+  registryRetryFirstMs: 5 * second,
+  /** Faults of a registry that are told; they are made by hand, one at a time. */
+  registryProblems: 20,
+
+  /** How often the file of the inventory's configuration is looked at: a person who changed it waits no longer. */
+  inventoryConfigLookMs: 5 * second,
+  /** A pattern of node names; nobody can read a longer one. */
+  inventoryPatternChars: 256,
+  /** What a pattern becomes: RE2 lets a repeat be a thousand as well, and a name is walked in a few milliseconds. */
+  inventoryPatternStates: 2_000,
+  /** How often Ceph is asked how full it is: about as often as Rook itself looks. */
+  inventoryCephLookMs: minute,
+  /** The least pause between two looks at Ceph, however many volumes come and go. */
+  inventoryCephPauseMs: 5 * second,
+  /** An answer of Ceph takes a second; its monitors may be electing for some. */
+  inventoryCephAnswerMs: 20 * second,
+  /** A pool is under 500 bytes of it; clusters have tens of pools. */
+  inventoryCephAnswerBytes: 1024 * 1024,
+
+  /** Pods named in the evidence of an overbooked node: the largest ones explain it. */
+  inventoryPodsTold: 3,
+  /** Nodes whose labels are written at once: a thousand nodes at start must not hold up the other calls. */
+  inventoryLabelWrites: 4,
+  /** A workload that is restarted or moved has its next pod well within this. */
+  inventoryGtKeptMs: 10 * minute,
+
+  // Simulated cluster
+  /** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */
+  simulatedHistory: 4_096,
+  /** What one watch may have waiting; a reader that is further behind is cut off, as by a real server. */
+  simulatedWatchBytes: 64 * 1024 * 1024,
+  /** A watch that does not say how long it wants to last: the least that a real server grants. */
+  simulatedWatchMs: 30 * minute,
+  /** How often a quiet watch is told the version, as a real server does. */
+  simulatedBookmarkMs: minute,
+  /** And once more so long before its end. */
+  simulatedLastBookmarkMs: 2 * second,
+  /** Events that are kept: those of the last few hundred pods; a real cluster keeps an hour of them. */
+  simulatedEvents: 2_000,
+  simulatedEventMs: hour,
+  /** Lines of a container that can be read: a node keeps 10 MiB of them. */
+  simulatedLogLines: 10_000,
 
   // Embedded chain
   /** What the network's consensus parameters say; also part of every block's hash. */

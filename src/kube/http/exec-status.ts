@@ -1,5 +1,5 @@
 /** How a command ended, as the API tells it. */
-import { type Asked, malformed, type Peer, refusalError } from "./refusal.ts";
+import { type Asked, malformed, type Peer, refusalError } from "../client/refusal.ts";
 
 interface ExecStatus {
   readonly status?: string;

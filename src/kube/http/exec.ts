@@ -4,13 +4,12 @@ import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { objectPath } from "../client/paths.ts";
+import { type Asked, connectionError, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
-import type { Access } from "./credentials.ts";
+import type { Access, Credentials } from "./credentials.ts";
 import { exitCodeOf } from "./exec-status.ts";
-import { objectPath } from "./paths.ts";
-import { type Asked, connectionError, refusalError } from "./refusal.ts";
-import type { Requests } from "./request.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
@@ -18,12 +17,12 @@ const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
 export interface ExecDeps {
-  readonly requests: Requests;
+  readonly credentials: Credentials;
   readonly clock: Clock;
 }
 
-export async function exec(at: ObjectAt, options: ExecOptions, { requests, clock }: ExecDeps): Promise<ExecSession> {
-  const access = await requests.access();
+export async function exec(at: ObjectAt, options: ExecOptions, { credentials, clock }: ExecDeps): Promise<ExecSession> {
+  const access = await credentials.current();
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
@@ -34,7 +33,7 @@ export async function exec(at: ObjectAt, options: ExecOptions, { requests, clock
     perMessageDeflate: false,
   });
   const session = createSession(socket, options, asked, access);
-  await opened(socket, asked, access, requests);
+  await opened(socket, asked, access, credentials);
   keepAlive(socket, clock);
   return session;
 }
@@ -118,14 +117,14 @@ function frame(channel: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(channel), bytes]);
 }
 
-function opened(socket: WebSocket, asked: Asked, access: Access, requests: Requests): Promise<void> {
+function opened(socket: WebSocket, asked: Asked, access: Access, credentials: Credentials): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
     socket.once("error", (thrown) => reject(connectionError(thrown, asked, access)));
     socket.once("close", () => reject(connectionError(new Error("the connection was closed"), asked, access)));
     socket.once("unexpected-response", (_request, response: IncomingMessage) => {
       const { statusCode: status = 0, headers } = response;
-      if (status === 401) requests.refused();
+      if (status === 401) credentials.refused();
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => {
         if (body.length < limits.kubeRefusalBytes) body += text;

@@ -5,10 +5,11 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
-import { startFakeApi } from "../../../test/fake-apiserver.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
+import { startHttpFace } from "../../../test/http-face.ts";
 import { configMap } from "../../../test/kube.contract.ts";
 import type { Owner } from "../../../test/owner.ts";
+import { simulateBox, simulateKube } from "../../../test/simulated-kube.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createCountingBoundary } from "../../runtime/boundary.ts";
 import type { ErrorCode } from "../../runtime/catalogue.ts";
@@ -37,9 +38,10 @@ function connect(
 
 async function stage(owner: Owner, clock: Clock = realClock) {
   const folder = temporaryFolder(owner);
-  const api = await startFakeApi(owner, { clock });
+  const cluster = simulateKube(owner, { clock });
+  const api = await startHttpFace(owner, cluster);
   const kubeconfig = api.writeKubeconfig(folder);
-  return { api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
+  return { cluster, api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
 }
 
 async function refusal(work: Promise<unknown>, code: ErrorCode): Promise<ProviderError> {
@@ -50,10 +52,10 @@ async function refusal(work: Promise<unknown>, code: ErrorCode): Promise<Provide
 
 test("a call that the server could not serve is tried again, after the time it asked for", async (t) => {
   const clock = createVirtualClock();
-  const { api, kube } = await stage(t, clock);
-  api.put("configmaps", configMap("lease", "one", {}));
-  api.refuse({ status: 503 });
-  api.refuse({ status: 429, headers: { "retry-after": "20" } });
+  const { cluster, api, kube } = await stage(t, clock);
+  cluster.server.create(kinds.configMap, configMap("lease", "one", {}), "test");
+  cluster.faults.refuse({ status: 503 });
+  cluster.faults.refuse({ status: 429, retryAfterSeconds: 20 });
   const answer = kube.get(kinds.configMap, at);
   await eventually("both refusals", async () => {
     if (api.requests.length < 2) await clock.advance(100);
@@ -67,8 +69,8 @@ test("a call that the server could not serve is tried again, after the time it a
 });
 
 test("a create that may have happened is not sent twice", async (t) => {
-  const { api, kube } = await stage(t);
-  api.refuse({ status: 500 });
+  const { cluster, api, kube } = await stage(t);
+  cluster.faults.refuse({ status: 500 });
   const error = await refusal(
     kube.create(kinds.configMap, configMap("lease", "one", { key: "hush" })),
     "AKP_KUBE_FAILED",
@@ -186,12 +188,14 @@ test("an empty name never becomes a request, since it would mean all objects", a
   assert.deepEqual(api.requests, []);
 });
 
-test("a request to a service goes through the API server and cannot leave the service", async (t) => {
-  const { kube } = await stage(t);
-  const target = { kind: "service", namespace: "lease", name: "web", port: 80 } as const;
+test("a request to a pod goes through the API server and cannot leave the pod", async (t) => {
+  const cluster = await simulateBox(t, { http: ({ method, path }) => ({ body: `${method} ${path}` }) });
+  const api = await startHttpFace(t, cluster);
+  const kube = connect(t, api.writeKubeconfig(temporaryFolder(t)));
+  const target = { kind: "pod", namespace: "lease", name: "box", port: 80 } as const;
   const answer = await kube.proxy(target, { path: "/a/../../../../secrets?x=1" });
   assert.equal(answer.status, 200);
-  assert.equal(answer.body.toString(), "GET web:80 /secrets?x=1");
+  assert.equal(answer.body.toString(), "GET /secrets?x=1");
 });
 
 test("every write says when it is about to happen and when it has happened", async (t) => {

@@ -1,112 +1,16 @@
 /** Kubernetes over its HTTP API. */
-import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
-import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
-import type { DeleteOptions, Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
-import { createApply } from "./apply.ts";
+import { createKubeClient, type KubeDeps } from "../client/kube-client.ts";
+import type { Kube } from "../kube.ts";
 import { createCredentials } from "./credentials.ts";
-import { exec } from "./exec.ts";
+import { createHttpTransport } from "./http-transport.ts";
 import { type IdentityOptions, readIdentity } from "./kubeconfig.ts";
-import { createListWatch } from "./list-watch.ts";
-import { followLogs } from "./logs.ts";
-import { listAll } from "./pages.ts";
-import { collectionPath, objectPath, withQuery } from "./paths.ts";
-import { proxy } from "./proxy.ts";
-import { createRequests } from "./request.ts";
 
 export interface HttpKubeOptions extends IdentityOptions {
   /** The name our writes carry: "akash-provider", "akash-operator-hostname" and so on. */
   readonly fieldManager: string;
 }
 
-export interface HttpKubeDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly boundary?: Boundary;
-}
-
-export function createHttpKube(options: HttpKubeOptions, deps: HttpKubeDeps): Kube {
-  const { clock, random, boundary = openBoundary } = deps;
-  const { fieldManager } = options;
-  const log = deps.log.with({ module: "kube" });
-  const credentials = createCredentials(() => readIdentity(options), clock);
-  const requests = createRequests({ credentials, clock, random });
-  const watches = new Set<WatchCache<unknown>>();
-
-  async function get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined> {
-    const asked = { verb: "get", resource: objectText(kind, at) };
-    return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
-  }
-
-  /** A write that a crash test may end the program before or after. */
-  async function write<T>(point: string, work: () => Promise<T>): Promise<T> {
-    boundary.cross("kube", `${point}:before`);
-    const result = await work();
-    boundary.cross("kube", `${point}:after`);
-    return result;
-  }
-
-  return {
-    fieldManager,
-    watch(wanted) {
-      const onClosed = () => watches.delete(cache);
-      const cache = createListWatch(wanted, { requests, clock, random, log, onClosed });
-      watches.add(cache);
-      return cache;
-    },
-    get,
-    list: (kind, selection = {}) => listAll(requests, kind, selection),
-    create(kind, object) {
-      const { namespace } = object.metadata;
-      const path = withQuery(collectionPath(kind, namespace), { fieldManager });
-      const body = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
-      const asked = { verb: "create", resource: objectText(kind, object.metadata) };
-      return write("create", () => requests.json({ ...asked, method: "POST", path, body }) as Promise<KubeObject>);
-    },
-    apply: createApply({ requests, fieldManager, boundary, get }),
-    async delete(kind, at, wishes = {}) {
-      const asked = { verb: "delete", resource: objectText(kind, at) };
-      const request = { ...asked, method: "DELETE", path: objectPath(kind, at), body: deleteBody(wishes) } as const;
-      const gone = await write("delete", () => absentAsUndefined(requests.json(request)));
-      return gone !== undefined;
-    },
-    patchStatus(kind, at, status) {
-      const asked = { verb: "patch the status of", resource: objectText(kind, at) };
-      const path = withQuery(`${objectPath(kind, at)}/status`, { fieldManager });
-      const request = { ...asked, method: "PATCH", path, contentType: "application/merge-patch+json" } as const;
-      return write("status", () => requests.json({ ...request, body: { status } }) as Promise<KubeObject>);
-    },
-    logs: (at, wishes = {}) => followLogs(at, wishes, { requests, clock, random }),
-    exec: (at, wishes) => exec(at, wishes, { requests, clock }),
-    proxy: (target, request = {}) => proxy(target, request, requests),
-    version: () => requests.json({ verb: "get", resource: "version", path: "/version" }) as Promise<KubeVersion>,
-    counts: requests.counts,
-    async close() {
-      await Promise.all([...watches].map((cache) => cache.close()));
-      requests.close();
-    },
-  };
-}
-
-async function absentAsUndefined(answer: Promise<unknown>): Promise<KubeObject | undefined> {
-  try {
-    return (await answer) as KubeObject;
-  } catch (thrown) {
-    if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return undefined;
-    throw thrown;
-  }
-}
-
-function deleteBody({ uid, resourceVersion, propagation = "Background", graceSeconds }: DeleteOptions): unknown {
-  return {
-    apiVersion: "v1",
-    kind: "DeleteOptions",
-    propagationPolicy: propagation,
-    preconditions: { uid, resourceVersion },
-    gracePeriodSeconds: graceSeconds,
-  };
+export function createHttpKube(options: HttpKubeOptions, deps: KubeDeps): Kube {
+  const credentials = createCredentials(() => readIdentity(options), deps.clock);
+  return createKubeClient(createHttpTransport({ credentials, clock: deps.clock }), options.fieldManager, deps);
 }

@@ -1,0 +1,102 @@
+/**
+ * The lines of a container. A stream that breaks off is asked for again from the second of its last line, and the
+ * lines that come twice are left out.
+ */
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Random } from "../../runtime/random.ts";
+import { kinds, objectText } from "../kinds.ts";
+import type { LogLine, LogOptions, ObjectAt } from "../kube.ts";
+import { backOffMs } from "./back-off.ts";
+import { linesOf, Silence } from "./lines.ts";
+import { createLogMemory } from "./log-memory.ts";
+import { objectPath, withQuery } from "./paths.ts";
+import { connectionError } from "./refusal.ts";
+import type { Requests } from "./requests.ts";
+
+export interface LogDeps {
+  readonly requests: Requests;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export async function* followLogs(at: ObjectAt, options: LogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
+  const { follow = false, signal } = options;
+  const { clock, random } = deps;
+  const memory = createLogMemory();
+  for (let failures = 0; ; ) {
+    let lines = 0;
+    let broken: unknown;
+    try {
+      for await (const batch of oneStream(at, options, deps, memory.since)) {
+        lines += batch.length;
+        for (const line of batch) if (memory.isNew(line)) yield readLine(line);
+      }
+    } catch (thrown) {
+      if (signal?.aborted) return;
+      if (!follow || !passes(thrown)) throw thrown;
+      broken = thrown;
+    }
+    if (!follow || signal?.aborted) return;
+    // An API server that stops ends the stream as politely as a container does.
+    if (!broken && !(await isRunning(at, options, deps))) return;
+    memory.expectAgain();
+    failures = lines > 0 || broken instanceof Silence ? 0 : failures + 1;
+    // The signal ends the pause too, and is looked at next.
+    if (failures > 0) await sleep(clock, backOffMs(random, failures, broken), signal).catch(() => undefined);
+    if (signal?.aborted) return;
+  }
+}
+
+async function* oneStream(at: ObjectAt, options: LogOptions, deps: LogDeps, since: string | undefined) {
+  const { requests, clock } = deps;
+  const { container, follow = false, previous, tailLines, sinceTime, signal } = options;
+  const asked = { verb: "read the log of", resource: objectText(kinds.pod, at) };
+  const begin = since === undefined ? { tailLines, sinceTime } : { sinceTime: since };
+  const path = withQuery(`${objectPath(kinds.pod, at)}/log`, {
+    container,
+    follow,
+    previous,
+    timestamps: true,
+    ...begin,
+  });
+  const { body, peer } = await requests.stream({ ...asked, path, signal });
+  const silence = follow ? { silenceMs: limits.kubeLogSilenceMs } : {};
+  try {
+    yield* linesOf(body, { clock, mostBytes: limits.kubeLogLineBytes, tooLong: "cut", ...silence });
+  } catch (thrown) {
+    throw thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
+  }
+}
+
+/** What goes away by itself: a restart of the API server or of the node's agent. */
+function passes(thrown: unknown): boolean {
+  if (thrown instanceof Silence) return true;
+  const passing = ["AKP_KUBE_UNREACHABLE", "AKP_KUBE_FAILED", "AKP_KUBE_BUSY", "AKP_KUBE_UNAUTHORIZED"];
+  return thrown instanceof ProviderError && passing.includes(thrown.code);
+}
+
+/** Whether more lines may come; where nobody can tell, they may. */
+async function isRunning(at: ObjectAt, { container, signal }: LogOptions, { requests }: LogDeps): Promise<boolean> {
+  try {
+    const asked = { verb: "get", resource: objectText(kinds.pod, at) };
+    const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });
+    const { containerStatuses = [] } = (pod as { status?: { containerStatuses?: ContainerStatus[] } }).status ?? {};
+    return containerStatuses.some(({ name, state }) => (!container || name === container) && state?.running);
+  } catch (thrown) {
+    if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
+    if (passes(thrown)) return true;
+    throw thrown;
+  }
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: { readonly running?: unknown };
+}
+
+function readLine(line: string): LogLine {
+  const space = line.indexOf(" ");
+  return space < 0 ? { time: line, text: "" } : { time: line.slice(0, space), text: line.slice(space + 1) };
+}

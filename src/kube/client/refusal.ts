@@ -1,0 +1,98 @@
+/** What the API server's refusals and broken connections mean to us. */
+import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+/** What was asked, for messages: "watch" "pods", "delete" "services web of q9f6…". */
+export interface Asked {
+  readonly verb: string;
+  readonly resource: string;
+}
+
+export interface Peer {
+  readonly server: URL;
+  readonly path: string;
+}
+
+interface Status {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly name?: string; readonly retryAfterSeconds?: number };
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+export function refusalError({ status, headers = {}, body }: Refusal, asked: Asked, peer: Peer): ProviderError {
+  const said = readStatus(body);
+  const reason = said.message || body.trim().slice(0, 300) || `status ${status}`;
+  const details = { ...wordsOf(asked), status, reason };
+  if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(asked), ...about(peer) });
+  if (status === 403) return new ProviderError("AKP_KUBE_FORBIDDEN", details);
+  // For an object the status names it; a path that the server does not serve is another thing.
+  if (status === 404)
+    return new ProviderError(said.details?.name ? "AKP_KUBE_NOT_FOUND" : "AKP_KUBE_KIND_MISSING", details);
+  if (status === 409) return new ProviderError("AKP_KUBE_CONFLICT", details);
+  if (status === 410) return new ProviderError("AKP_KUBE_GONE", details);
+  const retryAfterMs = readRetryAfter(headers["retry-after"], said.details?.retryAfterSeconds);
+  if (status === 429) return new ProviderError("AKP_KUBE_BUSY", { ...details, retryAfterMs });
+  if (status >= 500 && !notOfItsKind.test(reason))
+    return new ProviderError("AKP_KUBE_FAILED", { ...details, retryAfterMs });
+  return new ProviderError("AKP_KUBE_REFUSED", details);
+}
+
+/** The server calls it a failure of its own when an applied object has a field that its kind does not have. */
+const notOfItsKind = /^failed to create typed patch object/;
+
+/** An error that came in the middle of a watch. */
+export function statusEventError(object: unknown, asked: Asked, peer: Peer): ProviderError {
+  const code = typeof object === "object" && object !== null && "code" in object ? Number(object.code) : 500;
+  return refusalError({ status: code || 500, body: JSON.stringify(object ?? null) }, asked, peer);
+}
+
+/** What OpenSSL says about a certificate that it does not like begins with one of these. */
+const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
+
+export function connectionError(thrown: unknown, asked: Asked, peer: Peer): ProviderError {
+  if (thrown instanceof ProviderError) return thrown;
+  const details = { ...wordsOf(asked), ...about(peer), reason: reasonOf(thrown) };
+  const code = distrust.test(systemCodeOf(thrown) ?? "") ? "AKP_KUBE_UNTRUSTED" : "AKP_KUBE_UNREACHABLE";
+  return new ProviderError(code, details, { cause: thrown });
+}
+
+export function malformed(reason: string, asked: Asked, peer: Peer): ProviderError {
+  return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(asked), ...about(peer), reason });
+}
+
+/** How long the server asked us to wait, if it did. */
+export function retryAfterMsOf(error: unknown): number | undefined {
+  const asked = error instanceof ProviderError ? error.details["retryAfterMs"] : undefined;
+  return typeof asked === "number" ? asked : undefined;
+}
+
+/** Only these: what was asked may be a whole request, with a token and a tenant's secrets in it. */
+function wordsOf({ verb, resource }: Asked): Asked {
+  return { verb, resource };
+}
+
+function about({ server, path }: Peer): { server: string; path: string } {
+  return { server: server.origin, path };
+}
+
+function readRetryAfter(header: string | string[] | undefined, told: number | undefined): number | undefined {
+  const seconds = typeof header === "string" && /^\d+$/.test(header) ? Number(header) : told;
+  return seconds === undefined ? undefined : Math.min(seconds * 1_000, limits.kubeRetryAfterMostMs);
+}
+
+function readStatus(body: string): Status {
+  try {
+    const status: unknown = JSON.parse(body);
+    return typeof status === "object" && status !== null ? status : {};
+  } catch (thrown) {
+    // A proxy in between, or a path that nobody serves, answers in plain words.
+    if (thrown instanceof SyntaxError) return {};
+    throw thrown;
+  }
+}

@@ -1,0 +1,36 @@
+/** How requests get to an API server and answers come back: over sockets, or within the process. */
+import type { Readable } from "node:stream";
+import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
+import type { Asked, Peer } from "./refusal.ts";
+
+export interface Transport {
+  /** Sends it once and resolves with the head of the answer, whatever its status. */
+  send(request: SentRequest): Promise<Answer>;
+  exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
+  /** With whom we speak, for messages. */
+  peer(): Promise<Peer>;
+  /** The server said 401: the credentials are looked at again. */
+  refused(): void;
+  close(): void;
+}
+
+export interface SentRequest extends Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+  /** Ends the answer too, also while it comes. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the server may take to begin its answer. */
+  readonly answerMs?: number;
+  /** The answer goes on for as long as it pleases: such requests never hold up the others. */
+  readonly streams?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Readable;
+  readonly peer: Peer;
+}

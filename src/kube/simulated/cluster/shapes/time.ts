@@ -1,0 +1,29 @@
+/** Times as objects carry them: whole seconds, in UTC. */
+import { formatTime } from "../../../../runtime/clock.ts";
+
+let lastSecond = Number.NaN;
+let lastStamp = "";
+
+/** "2026-11-15T08:55:00Z". Many are written within one second, so that one is remembered. */
+export function stampOf(ms: number): string {
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond) lastStamp = `${formatTime(second * 1_000).slice(0, 19)}Z`;
+  lastSecond = second;
+  return lastStamp;
+}
+
+/** "2026-11-15T08:55:00.000000Z", for events and logs of the newer kinds. */
+export function microStampOf(ms: number): string {
+  return `${formatTime(ms).slice(0, 23)}000Z`;
+}
+
+export function msOf(stamp: string): number {
+  // biome-ignore lint/style/noRestrictedGlobals: it reads a written time, and asks nobody what time it is.
+  return Date.parse(stamp);
+}
+
+/** "10s", "1m20s", "5m0s": as the Kubernetes components write a duration. */
+export function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}

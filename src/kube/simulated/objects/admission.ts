@@ -1,0 +1,131 @@
+/** What the API server puts into new objects that nobody owns: addresses of services, tolerations of pods and so on. */
+import { kinds, resourceOf } from "../../kinds.ts";
+import type { KubeObject } from "../../kube.ts";
+import { equal } from "../fields/equal.ts";
+import type { Served } from "../served-kinds.ts";
+import type { Store } from "../store.ts";
+import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
+import { forbidden, notFound } from "./refusals.ts";
+
+export interface AdmissionDeps {
+  readonly store: Store;
+  /** Of a built-in kind. */
+  readonly services: Served;
+  readonly namespaces: Served;
+}
+
+/** New objects need a namespace, and one that stays. */
+export function admitInto({ store, namespaces }: AdmissionDeps, { kind }: Served, { metadata }: KubeObject): void {
+  const { namespace, name } = metadata;
+  if (!kind.namespaced || namespace === undefined) return;
+  const found = store.get(namespaces, { name: namespace });
+  if (!found) throw notFound(kinds.namespace, namespace);
+  if (found.metadata.deletionTimestamp === undefined) return;
+  const reason = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const message = `namespace ${namespace} is being terminated`;
+  throw forbidden(kind, name, reason, {
+    causes: [{ reason: "NamespaceTerminating", message, field: "metadata.namespace" }],
+  });
+}
+
+/** In place, on an object that was just made. */
+export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeObject): void {
+  const resource = resourceOf(kind);
+  if (resource === "namespaces") fill(part(mutable(object), "spec"), { finalizers: ["kubernetes"] });
+  if (resource === "pods") completePod(mutable(object));
+  if (resource === "services") completeService(deps, mutable(object), undefined);
+}
+
+/** Addresses stay with a service; a new type may need more of them. */
+export function completeChanged(deps: AdmissionDeps, { kind }: Served, live: KubeObject, next: KubeObject): void {
+  const isNew = next["spec"] !== live["spec"];
+  if (isNew && resourceOf(kind) === "services") completeService(deps, mutable(next), mutable(live));
+}
+
+/** How long a pod stays on a node that is lost, where it does not say. */
+const patienceSeconds = 300;
+
+function completePod(pod: Mutable): void {
+  const spec = part(pod, "spec");
+  fill(spec, { priority: 0, preemptionPolicy: "PreemptLowerPriority", serviceAccountName: "default" });
+  fill(spec, { serviceAccount: spec["serviceAccountName"] });
+  const tolerations = elements(spec, "tolerations");
+  for (const key of ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]) {
+    const tolerated = tolerations.some(
+      (each) => (!each["key"] || each["key"] === key) && (!each["effect"] || each["effect"] === "NoExecute"),
+    );
+    if (!tolerated) {
+      tolerations.push({ effect: "NoExecute", key, operator: "Exists", tolerationSeconds: patienceSeconds });
+    }
+  }
+  spec["tolerations"] = tolerations;
+  fill(part(pod, "status"), { phase: "Pending", qosClass: qosClassOf(spec) });
+}
+
+/** What is evicted first when a node runs short. */
+function qosClassOf(spec: Mutable): string {
+  const containers = [...elements(spec, "initContainers"), ...elements(spec, "containers")];
+  const resources = containers.map((container) => partIfThere(container, "resources"));
+  const amounts = (name: string) => resources.map((each) => partIfThere(each, name) ?? {});
+  const asked = [...amounts("requests"), ...amounts("limits")].flatMap((each) => [each["cpu"], each["memory"]]);
+  if (asked.every((amount) => amount === undefined || amount === "0")) return "BestEffort";
+  const isBound = resources.every((each) =>
+    ["cpu", "memory"].every((name) => {
+      const limit = partIfThere(each, "limits")?.[name];
+      return limit !== undefined && partIfThere(each, "requests")?.[name] === limit;
+    }),
+  );
+  return isBound ? "Guaranteed" : "Burstable";
+}
+
+function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | undefined): void {
+  const spec = part(service, "spec");
+  const before = partIfThere(live, "spec");
+  const type = spec["type"];
+  if (before && before["type"] !== type) dropFieldsOfOldType(spec, before);
+  if (type === "ExternalName") return;
+  if (before && before["type"] !== "ExternalName") {
+    fill(spec, { clusterIP: before["clusterIP"], clusterIPs: before["clusterIPs"] });
+  }
+  const address = spec["clusterIP"] ?? freeAddress(deps);
+  fill(spec, { clusterIP: address, clusterIPs: [address], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
+  if (type === "ClusterIP" || spec["allocateLoadBalancerNodePorts"] === false) return;
+  const ports = elements(before, "ports");
+  for (const port of elements(spec, "ports")) {
+    const same = ports.find((each) => each["port"] === port["port"] && each["protocol"] === port["protocol"]);
+    port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(deps, elements(spec, "ports"));
+  }
+}
+
+/** What the new type has no use for goes, unless it was given anew. */
+function dropFieldsOfOldType(spec: Mutable, before: Mutable): void {
+  const drop = (name: string) => {
+    if (equal(spec[name], before[name])) delete spec[name];
+  };
+  const type = spec["type"];
+  if (type === "ExternalName") {
+    for (const name of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]) drop(name);
+  }
+  if (type !== "LoadBalancer") drop("allocateLoadBalancerNodePorts");
+  if (type !== "ClusterIP" && type !== "ExternalName") return;
+  drop("externalTrafficPolicy");
+  const old = new Set(elements(before, "ports").map((port) => port["nodePort"]));
+  for (const port of elements(spec, "ports")) if (old.has(port["nodePort"])) delete port["nodePort"];
+}
+
+/** 10.96.0.0/16, where the first ones are left to the cluster itself. */
+function freeAddress({ store, services }: AdmissionDeps): string {
+  const taken = new Set(store.list(services).map((service) => partIfThere(mutable(service), "spec")?.["clusterIP"]));
+  for (let index = 11; index < 2 ** 16; index += 1) {
+    const address = `10.96.${index >> 8}.${index & 255}`;
+    if (!taken.has(address)) return address;
+  }
+  throw forbidden(kinds.service, "", "no more addresses are left");
+}
+
+function freeNodePort({ store, services }: AdmissionDeps, more: readonly Mutable[]): number {
+  const ports = store.list(services).flatMap((service) => elements(partIfThere(mutable(service), "spec"), "ports"));
+  const taken = new Set([...ports, ...more].map((port) => port["nodePort"]));
+  for (let port = 30_000; port <= 32_767; port += 1) if (!taken.has(port)) return port;
+  throw forbidden(kinds.service, "", "no more node ports are left");
+}

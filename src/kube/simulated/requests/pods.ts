@@ -1,0 +1,145 @@
+/** What the API server passes on to the nodes: logs, commands, and HTTP to pods and services. */
+import { Readable } from "node:stream";
+import { kinds } from "../../kinds.ts";
+import type { KubeObject, LogLine, ObjectAt } from "../../kube.ts";
+import type { FaultState } from "../faults.ts";
+import { badRequest, notFound } from "../objects/refusals.ts";
+import type { ContainerLog, PodRuntime } from "../pod-runtime.ts";
+import { Refused } from "../refused.ts";
+import { isRecord, type Plain } from "../schema/shape.ts";
+import { type Server, servedOf } from "../server.ts";
+import { type ApiAnswer, type Call, isTrue } from "./api-request.ts";
+
+export interface PodDeps {
+  readonly server: Server;
+  readonly runtime: PodRuntime;
+  readonly faults: FaultState;
+}
+
+export function podAt({ store, served }: Server, at: ObjectAt): KubeObject {
+  const pod = store.get(servedOf(served, kinds.pod), at);
+  if (!pod) throw notFound(kinds.pod, at.name);
+  return pod;
+}
+
+/** The container that is meant; where there are several, it must be said. */
+export function containerOf(pod: KubeObject, wanted: string | undefined): string {
+  const spec = record(pod["spec"]);
+  const names = ["initContainers", "containers", "ephemeralContainers"]
+    .flatMap((list) => (Array.isArray(spec[list]) ? spec[list].map(record) : []))
+    .map(({ name }) => String(name));
+  const { name } = pod.metadata;
+  if (wanted) {
+    if (names.includes(wanted)) return wanted;
+    throw badRequest(`container ${wanted} is not valid for pod ${name}`);
+  }
+  const [only, ...others] = names;
+  if (only !== undefined && others.length === 0) return only;
+  throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${names.join(" ")}]`);
+}
+
+export function readLog({ server, runtime, faults }: PodDeps, at: ObjectAt, { query }: Call): ApiAnswer {
+  const pod = podAt(server, at);
+  const container = containerOf(pod, query.get("container") ?? undefined);
+  const headers = { "content-type": "text/plain" };
+  if (!record(pod["spec"])["nodeName"]) return { status: 200, headers, body: "" };
+  const log = runtime.logs(pod, container, { previous: isTrue(query.get("previous")) });
+  const write = isTrue(query.get("timestamps")) ? withTime : withoutTime;
+  const lines = chosenLines(log.lines, query);
+  if (!isTrue(query.get("follow"))) return { status: 200, headers, body: lines.map(write).join("") };
+  return { status: 200, headers, body: followed(log, lines, write, faults.logs) };
+}
+
+function followed(
+  log: ContainerLog,
+  lines: readonly LogLine[],
+  write: (line: LogLine) => string,
+  open: Set<Readable>,
+): Readable {
+  const body = new Readable({ read: () => undefined });
+  body.on("error", () => undefined);
+  open.add(body);
+  for (const line of lines) body.push(write(line));
+  const isOpen = () => !body.destroyed && !body.readableEnded && open.has(body);
+  const stop = log.follow({
+    line: (line) => void (isOpen() && body.push(write(line))),
+    end: () => void (isOpen() && body.push(null)),
+  });
+  body.on("close", () => {
+    open.delete(body);
+    stop();
+  });
+  return body;
+}
+
+function withTime({ time, text }: LogLine): string {
+  return `${time} ${text}\n`;
+}
+
+function withoutTime({ text }: LogLine): string {
+  return `${text}\n`;
+}
+
+/** To the second: nodes keep finer times, but the API does not take them. */
+function chosenLines(lines: readonly LogLine[], query: URLSearchParams): readonly LogLine[] {
+  const since = query.get("sinceTime")?.slice(0, 19) ?? "";
+  const tail = query.get("tailLines");
+  const recent = lines.filter(({ time }) => time.slice(0, 19) >= since);
+  if (tail === null) return recent;
+  return Number(tail) === 0 ? [] : recent.slice(-Number(tail));
+}
+
+/** `name` is as in the address: "web", "web:80", "https:web:http". */
+export async function proxyTo(deps: PodDeps, kind: "pods" | "services", at: ObjectAt, call: Call): Promise<ApiAnswer> {
+  const [, , name = "", port = ""] = /^(?:(https?):)?([^:]+)(?::([^:]*))?$/.exec(at.name) ?? [];
+  const target = { namespace: at.namespace, name };
+  const found = kind === "pods" ? podTarget(deps, target, port) : serviceTarget(deps, target, port);
+  const path = call.path.slice(call.path.indexOf("/proxy") + "/proxy".length) || "/";
+  const { method, headers, body = "" } = call;
+  return deps.runtime.http(found.pod, found.port, { method, path, headers, body: Buffer.from(body) });
+}
+
+interface Target {
+  readonly pod: KubeObject;
+  readonly port: number;
+}
+
+function podTarget({ server }: PodDeps, at: ObjectAt, port: string): Target {
+  const pod = podAt(server, at);
+  const [container] = list(record(pod["spec"])["containers"]);
+  const [first] = list(container?.["ports"]);
+  return { pod, port: Number(port || (first?.["containerPort"] ?? 80)) };
+}
+
+/** One of the ready pods behind a port of the service, by its number or name. */
+function serviceTarget({ server }: PodDeps, at: ObjectAt, wanted: string): Target {
+  const { store, served } = server;
+  const service = store.get(servedOf(served, kinds.service), at);
+  if (!service) throw notFound(kinds.service, at.name);
+  const ports = list(record(service["spec"])["ports"]);
+  const port = wanted === "" ? ports[0] : ports.find(({ name, port: number }) => [name, `${number}`].includes(wanted));
+  if (!port) throw unavailable(`no service port "${wanted}" found for service "${at.name}"`);
+  const portName = port["name"] ?? "";
+  for (const slice of store.list(servedOf(served, kinds.endpointSlice))) {
+    const { namespace, labels = {} } = slice.metadata;
+    if (namespace !== at.namespace || labels["kubernetes.io/service-name"] !== at.name) continue;
+    const number = list(slice["ports"]).find(({ name = "" }) => name === portName)?.["port"];
+    const ready = list(slice["endpoints"]).find(({ conditions }) => record(conditions)["ready"] !== false);
+    const podName = record(ready?.["targetRef"])["name"];
+    if (typeof number !== "number" || typeof podName !== "string") continue;
+    return { pod: podAt(server, { namespace: at.namespace, name: podName }), port: number };
+  }
+  throw unavailable(`no endpoints available for service "${at.name}"`);
+}
+
+function unavailable(message: string): Refused {
+  return new Refused(503, "ServiceUnavailable", message);
+}
+
+function list(value: unknown): readonly Plain[] {
+  return Array.isArray(value) ? value.map(record) : [];
+}
+
+function record(value: unknown): Plain {
+  return isRecord(value) ? value : {};
+}

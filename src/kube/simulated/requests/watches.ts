@@ -1,0 +1,167 @@
+/** Watches: what happened since a version, and then what happens, with the version told now and then. */
+import { Readable } from "node:stream";
+import type { Clock, Timer } from "../../../runtime/clock.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { apiVersionOf, resourceOf } from "../../kinds.ts";
+import type { KubeObject } from "../../kube.ts";
+import type { FaultState, WatchFaults } from "../faults.ts";
+import type { Test } from "../objects/label-selector.ts";
+import { badRequest } from "../objects/refusals.ts";
+import { Refused } from "../refused.ts";
+import type { Served } from "../served-kinds.ts";
+import type { Store, StoredChange } from "../store.ts";
+import { statusOf } from "./status.ts";
+
+export interface WatchWish {
+  readonly served: Served;
+  readonly wanted: Test<KubeObject>;
+  /** Undefined or "0": what is there comes first. */
+  readonly from: string | undefined;
+  readonly lastsMs: number;
+  readonly bookmarks: boolean;
+}
+
+export interface Watches extends WatchFaults {
+  open(wish: WatchWish): Readable;
+  readonly size: number;
+}
+
+interface OpenWatch {
+  readonly resource: string;
+  readonly body: Readable;
+  tell(change: StoredChange): void;
+  silent: boolean;
+  /** Events until it is cut. */
+  left: number;
+}
+
+export interface WatchesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly faults: FaultState;
+}
+
+export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
+  const open = new Set<OpenWatch>();
+  /** One text for all who watch: they are told one after the other of the same object. */
+  let written: { readonly object: KubeObject; readonly text: string } | undefined;
+
+  store.subscribe((change) => {
+    const resource = resourceOf(change.served.kind);
+    for (const watch of open) if (watch.resource === resource) watch.tell(change);
+    written = undefined;
+  });
+
+  function textOf(object: KubeObject): string {
+    if (written?.object !== object) written = { object, text: JSON.stringify(object) };
+    return written.text;
+  }
+
+  function send(watch: OpenWatch, type: string, text: string): void {
+    if (watch.silent || !open.has(watch)) return;
+    watch.body.push(`{"type":"${type}","object":${text}}\n`);
+    if (type === "BOOKMARK") return;
+    watch.left -= 1;
+    if (watch.left <= 0) cut(watch);
+    else if (watch.body.readableLength > limits.simulatedWatchBytes) end(watch);
+  }
+
+  function end(watch: OpenWatch): void {
+    open.delete(watch);
+    if (!watch.silent) watch.body.push(null);
+  }
+
+  function cut(watch: OpenWatch): void {
+    open.delete(watch);
+    watch.body.push('{"type":"MODIF');
+    watch.body.push(null);
+  }
+
+  /** To one who selects, what no longer fits is gone, and what fits now is new. */
+  function tell(watch: OpenWatch, { wanted }: WatchWish, { type, object, before }: StoredChange): void {
+    const was = before !== undefined && wanted(before);
+    const is = type !== "deleted" && wanted(object);
+    if (is) send(watch, was ? "MODIFIED" : "ADDED", textOf(object));
+    else if (was) send(watch, "DELETED", textOf(goneAs(before, object)));
+  }
+
+  function catchUp(watch: OpenWatch, wish: WatchWish): void {
+    const { from, served, wanted } = wish;
+    if (from === undefined || from === "" || from === "0") {
+      for (const object of store.list(served)) if (wanted(object)) send(watch, "ADDED", textOf(object));
+      return;
+    }
+    const since = faults.remembersNothing ? undefined : store.changesAfter(readVersion(from));
+    if (!since) {
+      const message = `too old resource version: ${from} (${store.version})`;
+      send(watch, "ERROR", JSON.stringify(statusOf(new Refused(410, "Expired", message))));
+      end(watch);
+      return;
+    }
+    for (const change of since) if (resourceOf(change.served.kind) === watch.resource) tell(watch, wish, change);
+  }
+
+  function schedule(watch: OpenWatch, { served, lastsMs, bookmarks }: WatchWish): void {
+    const endMs = clock.monotonicMs() + lastsMs;
+    let bookmark: Timer | undefined;
+    const { kind } = served;
+    function next(): void {
+      const last = endMs - limits.simulatedLastBookmarkMs - clock.monotonicMs();
+      if (last <= 0) return;
+      bookmark = clock.timer(Math.min(limits.simulatedBookmarkMs, last), () => {
+        const metadata = { resourceVersion: String(store.version), creationTimestamp: null };
+        send(watch, "BOOKMARK", JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }));
+        next();
+      });
+    }
+    if (bookmarks) next();
+    const timeout = clock.timer(lastsMs, () => end(watch));
+    watch.body.on("close", () => {
+      open.delete(watch);
+      bookmark?.cancel();
+      timeout.cancel();
+    });
+  }
+
+  return {
+    open(wish) {
+      const body = new Readable({ read: () => undefined });
+      // Who reads it is told by the reading; one whom nobody reads any more must not end the process.
+      body.on("error", () => undefined);
+      const watch: OpenWatch = {
+        resource: resourceOf(wish.served.kind),
+        body,
+        tell: (change) => tell(watch, wish, change),
+        silent: false,
+        left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
+      };
+      open.add(watch);
+      schedule(watch, wish);
+      catchUp(watch, wish);
+      return body;
+    },
+    get size() {
+      return open.size;
+    },
+    end: () => open.forEach(end),
+    cut: () => open.forEach(cut),
+    silence() {
+      for (const watch of open) watch.silent = true;
+    },
+    cutAfter(events) {
+      for (const watch of open) watch.left = events;
+    },
+  };
+}
+
+/** What goes is told as it last was, with the version of its going. */
+function goneAs(before: KubeObject, now: KubeObject): KubeObject {
+  const { resourceVersion } = now.metadata;
+  return { ...before, metadata: { ...before.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) } };
+}
+
+function readVersion(text: string): number {
+  if (!/^\d+$/.test(text))
+    throw badRequest(`Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`);
+  return Number(text);
+}

@@ -1,0 +1,105 @@
+/**
+ * Writes a value as the API server gives it back: what it does not know is dropped, amounts and times are in its own
+ * notation, zero values are left out or put in as Go does it. A value of another type is refused.
+ */
+import { formatQuantity, parseQuantity } from "../../../market/quantity.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { Refused } from "../refused.ts";
+import { isRecord, type ListShape, type Plain, type Scalar, type Shape, type StructShape } from "./shape.ts";
+
+export function conform(value: unknown, shape: Shape, path = ""): unknown {
+  if (value === null || value === undefined) return undefined;
+  if (shape.is === "any") return value;
+  if (shape.is === "scalar") return conformScalar(value, shape.of, path);
+  if (shape.is === "list") return conformList(value, shape, path);
+  if (!isRecord(value)) throw mistyped(value, "object", path);
+  return shape.is === "struct" ? conformStruct(value, shape, path) : conformMap(value, shape.of, path);
+}
+
+function conformStruct(value: Plain, { fields, always, open }: StructShape, path: string): Plain {
+  const out: Record<string, unknown> = {};
+  for (const name in value) {
+    const field = fields.get(name);
+    if (!field) {
+      if (open) out[name] = value[name];
+      continue;
+    }
+    const kept = conform(value[name], field.shape, `${path}.${name}`);
+    if (kept !== undefined && !(field.omitsZero && isZero(kept))) out[name] = kept;
+  }
+  for (const [name, { shape, otherwise }] of always) {
+    if (!(name in out)) out[name] = otherwise === undefined ? zeroOf(shape) : structuredClone(otherwise);
+  }
+  return out;
+}
+
+function conformMap(value: Plain, of: Shape, path: string): Plain {
+  const entries = Object.entries(value).map(([name, inner]) => {
+    const kept = conform(inner, of, `${path}.${name}`);
+    return [name, kept === undefined ? zeroOf(of) : kept] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function conformList(value: unknown, { of }: ListShape, path: string): unknown {
+  if (!Array.isArray(value)) throw mistyped(value, "array", path);
+  return value.map((element) => conform(element, of, path) ?? zeroOf(of));
+}
+
+function conformScalar(value: unknown, of: Scalar, path: string): unknown {
+  if (of === "quantity") return conformQuantity(value, path);
+  if (of === "int-or-string" ? typeof value !== "string" && !Number.isInteger(value) : !isOf(value, of)) {
+    throw mistyped(value, of, path);
+  }
+  if (of === "time") return conformTime(String(value), "");
+  return of === "micro-time" ? conformTime(String(value), ".000000") : value;
+}
+
+function isOf(value: unknown, of: Scalar): boolean {
+  if (of === "integer") return Number.isInteger(value);
+  if (of === "number" || of === "boolean") return typeof value === of;
+  return typeof value === "string";
+}
+
+function conformQuantity(value: unknown, path: string): string {
+  try {
+    return formatQuantity(parseQuantity(String(value)));
+  } catch (thrown) {
+    if (thrown instanceof ProviderError) throw mistyped(value, "quantity", path);
+    throw thrown;
+  }
+}
+
+/** "2026-01-01T00:00:00.123Z" to the second, or with six digits after it. */
+function conformTime(text: string, fraction: "" | ".000000"): string {
+  const [, second, digits = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text) ?? [];
+  if (second === undefined) return text;
+  return fraction === "" ? `${second}Z` : `${second}.${digits.slice(0, 6).padEnd(6, "0")}Z`;
+}
+
+function isZero(value: unknown): boolean {
+  if (value === "" || value === 0 || value === false) return true;
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function zeroOf(shape: Shape): unknown {
+  if (shape.is === "struct") return conformStruct({}, shape, "");
+  // Go's empty lists and maps are nothing at all.
+  return shape.is === "scalar" ? zeroScalars[shape.of] : null;
+}
+
+const zeroScalars: Readonly<Record<Scalar, unknown>> = {
+  string: "",
+  integer: 0,
+  number: 0,
+  boolean: false,
+  quantity: "0",
+  "int-or-string": 0,
+  time: null,
+  "micro-time": null,
+};
+
+function mistyped(value: unknown, wanted: string, path: string): Refused {
+  const got = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+  return new Refused(400, "BadRequest", `${path || "the object"}: expected ${wanted}, got ${got}`);
+}

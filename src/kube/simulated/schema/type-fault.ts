@@ -1,0 +1,42 @@
+/** Why an applied value is none of its kind: a field that the type does not have, or a value of another type. */
+import { isRecord, type Scalar, type Shape, shapeInside } from "./shape.ts";
+
+export function typeFault(value: unknown, shape: Shape, path = ""): string | undefined {
+  if (value === null || value === undefined || shape.is === "any") return undefined;
+  if (shape.is === "scalar") return scalarFault(value, shape.of, path);
+  if (shape.is === "list") {
+    if (!Array.isArray(value)) return `${path}: expected list, got ${typeof value}`;
+    return firstFault(value.map((element, at) => () => typeFault(element, shape.of, `${path}[${at}]`)));
+  }
+  if (!isRecord(value)) return `${path}: expected map, got ${typeof value}`;
+  return firstFault(
+    Object.entries(value).map(([name, inner]) => () => {
+      const isKnown = shape.is === "map" || shape.open || shape.fields.has(name);
+      if (!isKnown) return `${path}.${name}: field not declared in schema`;
+      return typeFault(inner, shapeInside(shape, name), `${path}.${name}`);
+    }),
+  );
+}
+
+function firstFault(looks: readonly (() => string | undefined)[]): string | undefined {
+  for (const look of looks) {
+    const fault = look();
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+const accepted: Readonly<Record<Scalar, readonly string[]>> = {
+  string: ["string"],
+  integer: ["number"],
+  number: ["number"],
+  boolean: ["boolean"],
+  quantity: ["string", "number"],
+  "int-or-string": ["string", "number"],
+  time: ["string"],
+  "micro-time": ["string"],
+};
+
+function scalarFault(value: unknown, of: Scalar, path: string): string | undefined {
+  return accepted[of].includes(typeof value) ? undefined : `${path}: expected ${of}, got ${JSON.stringify(value)}`;
+}

@@ -1,0 +1,133 @@
+/** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
+import { type Kind, kinds, resourceOf } from "../kinds.ts";
+import type { KubeObject } from "../kube.ts";
+import { builtInShape, objectMeta } from "./schema/built-in.ts";
+import { customShape } from "./schema/custom-shape.ts";
+import { anything, isRecord, type Plain, type Shape } from "./schema/shape.ts";
+
+export interface Served {
+  readonly kind: Kind;
+  readonly shape: Shape;
+  /** The status is written through an address of its own, and nothing else is. */
+  readonly hasStatus: boolean;
+  readonly hasGeneration: boolean;
+  readonly isCustom: boolean;
+  /** Fields that can be selected by, beyond those the kind has anyway. */
+  readonly selectable: readonly string[];
+}
+
+export interface ServedKinds {
+  of(kind: Pick<Kind, "group" | "version" | "plural">): Served | undefined;
+  /** Whether the group and version has any kind at all. */
+  knowsGroup(group: string, version: string): boolean;
+  /** Serves a kind that no definition describes, as an API server beside ours does (metrics). */
+  add(kind: Kind): void;
+  define(definition: KubeObject): void;
+  undefine(definition: KubeObject): Served[];
+}
+
+/** These come with definitions of their own, or not at all. */
+const foreignGroups = new Set(["gateway.networking.k8s.io", "metrics.k8s.io", "akash.network"]);
+
+const withStatus = new Set([
+  "namespaces",
+  "nodes",
+  "pods",
+  "services",
+  "persistentvolumes",
+  "persistentvolumeclaims",
+  "deployments.apps",
+  "statefulsets.apps",
+  "replicasets.apps",
+  "daemonsets.apps",
+  "ingresses.networking.k8s.io",
+  "customresourcedefinitions.apiextensions.k8s.io",
+]);
+
+const withGeneration = new Set([
+  "pods",
+  "deployments.apps",
+  "statefulsets.apps",
+  "replicasets.apps",
+  "daemonsets.apps",
+  "ingresses.networking.k8s.io",
+  "ingressclasses.networking.k8s.io",
+  "networkpolicies.networking.k8s.io",
+  "endpointslices.discovery.k8s.io",
+  "customresourcedefinitions.apiextensions.k8s.io",
+]);
+
+export function createServedKinds(): ServedKinds {
+  const served = new Map<string, Served>();
+  const put = (each: Served) => void served.set(keyOf(each.kind), each);
+  for (const kind of Object.values(kinds)) if (!foreignGroups.has(kind.group)) put(builtIn(kind));
+  return {
+    of: (kind) => served.get(keyOf(kind)),
+    knowsGroup: (group, version) =>
+      [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
+    add: (kind) => put({ ...custom(kind), shape: anything }),
+    define(definition) {
+      for (const each of definedKinds(definition)) put(each);
+    },
+    undefine(definition) {
+      const gone = definedKinds(definition);
+      for (const { kind } of gone) served.delete(keyOf(kind));
+      return gone;
+    },
+  };
+}
+
+function keyOf({ group, version, plural }: Pick<Kind, "group" | "version" | "plural">): string {
+  return `${group}/${version}/${plural}`;
+}
+
+function builtIn(kind: Kind): Served {
+  const resource = resourceOf(kind);
+  return {
+    kind,
+    shape: builtInShape(kind.kind),
+    hasStatus: withStatus.has(resource),
+    hasGeneration: withGeneration.has(resource),
+    isCustom: false,
+    selectable: [],
+  };
+}
+
+function custom(kind: Kind): Omit<Served, "shape"> {
+  return { kind, hasStatus: false, hasGeneration: true, isCustom: true, selectable: [] };
+}
+
+/** One for each version that is served. */
+function definedKinds(definition: KubeObject): Served[] {
+  const spec = record(definition["spec"]);
+  const names = record(spec["names"]);
+  const versions = Array.isArray(spec["versions"]) ? spec["versions"].map(record) : [];
+  const metadata = objectMeta();
+  return versions
+    .filter(({ served }) => served !== false)
+    .map((version) => {
+      const kind = known({
+        group: String(spec["group"]),
+        version: String(version["name"]),
+        kind: String(names["kind"]),
+        plural: String(names["plural"]),
+        namespaced: spec["scope"] === "Namespaced",
+      });
+      const selectable = Array.isArray(version["selectableFields"]) ? version["selectableFields"].map(record) : [];
+      return {
+        ...custom(kind),
+        shape: customShape(record(version["schema"])["openAPIV3Schema"], metadata),
+        hasStatus: isRecord(record(version["subresources"])["status"]),
+        selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
+      };
+    });
+}
+
+/** The kind as the rest of the program knows it, where it does: there it is told by its identity. */
+function known(kind: Kind): Kind {
+  return Object.values(kinds).find((each) => keyOf(each) === keyOf(kind)) ?? kind;
+}
+
+function record(value: unknown): Plain {
+  return isRecord(value) ? value : {};
+}

@@ -1,0 +1,101 @@
+/** The API server: the store, the kinds it serves, and every way to read and write. */
+import type { Clock } from "../../runtime/clock.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import type { Random } from "../../runtime/random.ts";
+import { type Kind, kinds, resourceOf } from "../kinds.ts";
+import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../kube.ts";
+import { stampOf } from "./cluster/shapes/time.ts";
+import { createDeletion, type Deleted } from "./deletion.ts";
+import { readFieldSelector } from "./objects/field-selector.ts";
+import { readLabelSelector, type Test } from "./objects/label-selector.ts";
+import { Refused } from "./refused.ts";
+import { createServedKinds, type Served, type ServedKinds } from "./served-kinds.ts";
+import { createStore, type Store } from "./store.ts";
+import { createWrites, type Writes } from "./writes.ts";
+
+/** Throws Refused where it refuses. */
+export interface Server extends Writes {
+  readonly store: Store;
+  readonly served: ServedKinds;
+  delete(served: Served, at: ObjectAt, options: DeleteOptions): Deleted;
+}
+
+export function createServer(deps: { readonly clock: Clock; readonly random: Random }): Server {
+  const store = createStore();
+  const served = createServedKinds();
+  const deletion = createDeletion({ store, clock: deps.clock });
+  const builtIn = { services: builtInOf(served, kinds.service), namespaces: builtInOf(served, kinds.namespace) };
+  const writes = createWrites({ ...deps, ...builtIn, store, deletion });
+
+  /** A definition takes effect at once, and says so as it would after a moment. */
+  function establish(of: Served, object: KubeObject): KubeObject {
+    if (!isDefinition(of)) return object;
+    served.define(object);
+    const status = definitionStatus(object, stampOf(deps.clock.now()));
+    return writes.patch(of, object.metadata, { status }, { manager: "kube-apiserver", subresource: "status" });
+  }
+
+  return {
+    store,
+    served,
+    create: (of, object, options) => establish(of, writes.create(of, object, options)),
+    update: (of, object, options) => establish(of, writes.update(of, object, options)),
+    patch: (of, at, patch, options) => establish(of, writes.patch(of, at, patch, options)),
+    apply: (of, desired, wishes) => establish(of, writes.apply(of, desired, wishes)),
+    delete(of, at, options) {
+      const live = store.get(of, at);
+      if (isDefinition(of) && live) {
+        for (const gone of served.undefine(live)) {
+          for (const { metadata } of store.list(gone)) store.remove(gone, metadata);
+        }
+      }
+      return deletion.delete(of, at, options);
+    },
+  };
+}
+
+/** The kind as it is served, or the refusal of a server that does not know it. */
+export function servedOf(served: ServedKinds, kind: Kind): Served {
+  const found = served.of(kind);
+  if (!found) throw new Refused(404, "NotFound", "the server could not find the requested resource", {});
+  return found;
+}
+
+/** Whether an object is in a namespace and has the labels and fields that are asked for. */
+export function readSelection(of: Served, { namespace, labelSelector, fieldSelector }: Selection): Test<KubeObject> {
+  const labels = labelSelector ? readLabelSelector(labelSelector) : undefined;
+  const fields = fieldSelector ? readFieldSelector(fieldSelector, of.kind, of.selectable) : undefined;
+  return (object) => {
+    if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
+    return (!labels || labels(object.metadata.labels ?? {})) && (!fields || fields(object));
+  };
+}
+
+function builtInOf(served: ServedKinds, kind: Kind): Served {
+  const found = served.of(kind);
+  invariant(found, "a built-in kind is served", { kind: resourceOf(kind) });
+  return found;
+}
+
+function isDefinition({ kind }: Served): boolean {
+  return kind === kinds.customResourceDefinition;
+}
+
+function definitionStatus(definition: KubeObject, now: string): unknown {
+  const { names, versions } = definition["spec"] as { names: unknown; versions: { name: string; storage?: boolean }[] };
+  const condition = (type: string, reason: string, message: string) => ({
+    type,
+    status: "True",
+    lastTransitionTime: now,
+    reason,
+    message,
+  });
+  return {
+    acceptedNames: names,
+    storedVersions: versions.filter(({ storage }) => storage).map(({ name }) => name),
+    conditions: [
+      condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+      condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    ],
+  };
+}

@@ -1,0 +1,59 @@
+/** Carries a command over a WebSocket as the API server does (v5.channel.k8s.io): one byte for the channel, then its bytes. */
+import type { Readable } from "node:stream";
+import type { WebSocket } from "ws";
+import type { ExecOptions, ExecSession, ObjectAt } from "../src/kube/kube.ts";
+import { reasonOf } from "../src/runtime/errors.ts";
+
+const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 };
+
+export function readExecUrl({ pathname, searchParams }: URL): { at: ObjectAt; options: ExecOptions } {
+  const [, namespace = "", name = ""] = /\/namespaces\/([^/]+)\/pods\/([^/]+)\/exec$/.exec(pathname) ?? [];
+  const container = searchParams.get("container");
+  return {
+    at: { namespace, name },
+    options: {
+      command: searchParams.getAll("command"),
+      stdin: searchParams.get("stdin") === "true",
+      tty: searchParams.get("tty") === "true",
+      ...(container === null ? {} : { container }),
+    },
+  };
+}
+
+export function bridgeExec(socket: WebSocket, session: ExecSession): void {
+  const send = (channel: number, bytes: Buffer) => socket.send(Buffer.concat([Buffer.of(channel), bytes]));
+  const carry = async (channel: number, output: Readable) => {
+    for await (const bytes of output as AsyncIterable<Buffer>) send(channel, bytes);
+  };
+  socket.on("message", (data: Buffer) => {
+    const rest = data.subarray(1);
+    if (data[0] === channels.stdin) session.stdin.write(rest);
+    if (data[0] === channels.resize) {
+      const { Width: columns, Height: rows } = JSON.parse(rest.toString());
+      session.resize({ columns, rows });
+    }
+    if (data[0] === channels.close && data[1] === channels.stdin) session.stdin.end();
+  });
+  socket.on("close", () => session.close());
+  const outputs = Promise.all([carry(channels.stdout, session.stdout), carry(channels.stderr, session.stderr)]);
+  session.exit
+    .then(exitStatus, (thrown) => ({
+      status: "Failure",
+      reason: "InternalError",
+      code: 500,
+      message: reasonOf(thrown),
+    }))
+    .then(async (status) => {
+      await outputs;
+      send(channels.status, Buffer.from(JSON.stringify(status)));
+      socket.close(1000);
+    })
+    // The one who asked has gone.
+    .catch(() => socket.terminate());
+}
+
+function exitStatus(code: number): object {
+  if (code === 0) return { status: "Success" };
+  const causes = [{ reason: "ExitCode", message: String(code) }];
+  return { status: "Failure", reason: "NonZeroExitCode", details: { causes } };
+}

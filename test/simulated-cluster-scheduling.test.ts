@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
+import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
+
+const nodeOf = (pod: Pod | undefined) => pod?.spec.nodeName;
+
+test("a pod goes to the node with the most room", async (t) => {
+  const { server, clock, pod } = clusterStage(t, { nodes: [node("small", { cpuMilli: 1_000n }), node("large")] });
+  server.create(kinds.pod, podObject("a", { requests: { cpu: "500m" } }), "test");
+  await clock.settle();
+  assert.equal(nodeOf(pod("a")), "large");
+});
+
+test("a pod that fits nowhere says why, as a real one does, and runs when there is room", async (t) => {
+  const nodes = [
+    node("one"),
+    node("two", { cpuMilli: 1_000n }),
+    node("three", { taints: [{ key: "t", effect: "NoSchedule" }] }),
+  ];
+  const { server, cluster, until, clock, pod, notes } = clusterStage(t, { nodes });
+  server.create(kinds.pod, podObject("first", { requests: { cpu: "3" } }), "test");
+  await clock.settle();
+  server.create(kinds.pod, podObject("second", { requests: { cpu: "2" } }), "test");
+  await clock.settle();
+  const message =
+    "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, " +
+    "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, " +
+    "2 Preemption is not helpful for scheduling.";
+  const scheduled = condition(pod("second"), "PodScheduled");
+  assert.deepEqual([scheduled?.status, scheduled?.reason, scheduled?.message], ["False", "Unschedulable", message]);
+  assert.deepEqual(notes("second"), [`FailedScheduling: ${message}`]);
+  assert.equal(pod("second")?.status?.phase, "Pending");
+  cluster.addNode(node("four"));
+  await until(() => isRunningAndReady(pod("second")));
+  assert.equal(nodeOf(pod("second")), "four");
+  assert.equal(condition(pod("second"), "PodScheduled")?.status, "True");
+});
+
+test("a pod that waits gets the room of one that is deleted or has finished", async (t) => {
+  const behaviour = (image: string) => (image === "job:1" ? { exitAfterMs: 5_000 } : undefined);
+  const { server, until, clock, pod } = clusterStage(t, { nodes: [node("one", { cpuMilli: 1_000n })], behaviour });
+  const big = { requests: { cpu: "1" } };
+  server.create(kinds.pod, podObject("job", { ...big, image: "job:1", restartPolicy: "Never" }), "test");
+  await clock.settle();
+  server.create(kinds.pod, podObject("next", big), "test");
+  await clock.settle();
+  assert.equal(nodeOf(pod("next")), undefined);
+  await until(() => nodeOf(pod("next")) === "one");
+  assert.equal(pod("job")?.status?.phase, "Succeeded");
+  server.create(kinds.pod, podObject("last", big), "test");
+  await clock.settle();
+  assert.equal(nodeOf(pod("last")), undefined);
+  server.delete(kinds.pod, { namespace: "default", name: "next" });
+  await until(() => nodeOf(pod("last")) === "one");
+});
+
+test("extended resources are counted, and a node without them has none", async (t) => {
+  const nodes = [node("plain"), node("gpu", { gpus: { "nvidia.com/gpu": 2 } })];
+  const { server, clock, pod } = clusterStage(t, { nodes });
+  for (const name of ["a", "b", "c"]) {
+    server.create(kinds.pod, podObject(name, { requests: { "nvidia.com/gpu": "1" } }), "test");
+    await clock.settle();
+  }
+  assert.deepEqual(
+    ["a", "b", "c"].map((name) => nodeOf(pod(name))),
+    ["gpu", "gpu", undefined],
+  );
+  assert.match(condition(pod("c"), "PodScheduled")?.message ?? "", /2 Insufficient nvidia\.com\/gpu/);
+});
+
+test("a node takes no more pods than it allows", async (t) => {
+  const { server, clock, pod } = clusterStage(t, { nodes: [node("one", { pods: 2 })] });
+  for (const name of ["a", "b", "c"]) server.create(kinds.pod, podObject(name), "test");
+  await clock.settle();
+  assert.match(condition(pod("c"), "PodScheduled")?.message ?? "", /^0\/1 nodes are available: 1 Too many pods\./);
+});
+
+test("selectors, affinity and taints decide where a pod may go", async (t) => {
+  const taints = [{ key: "gpu", value: "only", effect: "NoSchedule" } as const];
+  const nodes = [node("a", { labels: { zone: "a" } }), node("b", { labels: { zone: "b" } }), node("gpu", { taints })];
+  const { server, clock, pod } = clusterStage(t, { nodes });
+  const zoneB = { matchExpressions: [{ key: "zone", operator: "In", values: ["b"] }] };
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [zoneB] } };
+  const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: zoneB }] };
+  server.create(kinds.pod, podObject("selector", { nodeSelector: { zone: "b" } }), "test");
+  server.create(kinds.pod, podObject("required", { affinity: { nodeAffinity: required } }), "test");
+  server.create(kinds.pod, podObject("preferred", { affinity: { nodeAffinity: preferred } }), "test");
+  const tolerations = [{ key: "gpu", operator: "Equal", value: "only", effect: "NoSchedule" }];
+  const toGpu = { nodeSelector: { "kubernetes.io/hostname": "gpu" } };
+  server.create(kinds.pod, podObject("tolerant", { ...toGpu, tolerations }), "test");
+  server.create(kinds.pod, podObject("intolerant", toGpu), "test");
+  await clock.settle();
+  const placed = ["selector", "required", "preferred", "tolerant", "intolerant"].map((name) => nodeOf(pod(name)));
+  assert.deepEqual(placed, ["b", "b", "b", "gpu", undefined]);
+});
+
+test("a pod that names its node, or another scheduler, is none of ours", async (t) => {
+  const { server, until, pod } = clusterStage(t, { nodes: [node("one"), node("two", { cpuMilli: 100n })] });
+  server.create(kinds.pod, podObject("named", { nodeName: "two", requests: { cpu: "1" } }), "test");
+  server.create(kinds.pod, podObject("foreign", { schedulerName: "mine" }), "test");
+  await until(() => isRunningAndReady(pod("named")));
+  assert.equal(nodeOf(pod("named")), "two");
+  assert.equal(nodeOf(pod("foreign")), undefined);
+});
+
+test("no nodes at all is said in words of its own", async (t) => {
+  const { server, clock, pod } = clusterStage(t, { nodes: [] });
+  server.create(kinds.pod, podObject("a"), "test");
+  await clock.settle();
+  assert.equal(condition(pod("a"), "PodScheduled")?.message, "no nodes available to schedule pods");
+});
