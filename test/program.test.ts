@@ -13,7 +13,8 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   const program = startProgram(t, ["demo", "--stories", "3"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
   assert.match(program.said, /posted → order seen → funded → updated → end seen/);
-  const summary = /(\d+) stories complete, (\d+) blocks, 1 transactions landed, 0 failed, 0 messages dropped/;
+  const summary =
+    /(\d+) stories complete, (\d+) blocks, 1 transactions landed, 0 failed, 4 nodes offered, 0 messages dropped/;
   const [, stories, blocks] = summary.exec(program.said) ?? [];
   assert.ok(Number(stories) >= 3 && Number(blocks) >= 5, program.said);
   assert.deepEqual(readdirSync(folder), []);

@@ -10,6 +10,7 @@ import { streamDestination } from "../runtime/log-destination.ts";
 import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
 import { openTerminal } from "./terminal.ts";
+import { version } from "./version.ts";
 import { renderView, shortId } from "./view.ts";
 
 interface DemoOptions {
@@ -47,7 +48,7 @@ async function demo(dataDir: string, options: DemoOptions): Promise<void> {
     timestamp: "kitchen",
     destination: live ? { write: (line) => keepLine(logLines, line), lost: 0 } : streamDestination(process.stderr),
   });
-  const provider = createDemo({ dataDir, clock: realClock, random: realRandom, log });
+  const provider = createDemo({ dataDir, version, clock: realClock, random: realRandom, log });
   const quit = () => ended.abort();
   const show = live ? drawFrames(provider, logLines, signal, quit) : printStories(provider, signal);
   try {
@@ -101,11 +102,13 @@ async function everyFrame(signal: AbortSignal, act: () => void): Promise<void> {
 
 /** What a person, or a test, reads at the end. */
 function summary(provider: Demo): string {
-  const { topics, chain } = provider.status();
+  const { topics, chain, cluster } = provider.status();
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
   const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
   const transactions = `${landed} transactions landed, ${failed} failed`;
-  return `${provider.storiesComplete} stories complete, ${height} blocks, ${transactions}, ${dropped} messages dropped`;
+  const nodes = `${cluster?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
+  const told = `${provider.storiesComplete} stories complete, ${height} blocks`;
+  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
 }
 
 function keepLine(lines: string[], line: string): void {

@@ -1,10 +1,10 @@
 /** The program `akash-provider`: finds the command, runs it, and says plainly what went wrong if it does. */
-import { readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError } from "commander";
 import { describeFailure } from "./fail.ts";
 import { exitCodeOfUsage, throwOnWrongUsage } from "./usage.ts";
+import { description, version } from "./version.ts";
 
 // Stripping types takes most of a start; what was stripped once is kept beside the packages where that can be written.
 enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/akash-provider", import.meta.url)));
@@ -13,14 +13,13 @@ enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/akash-provid
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import("./demo.ts")).demoCommand(),
   run: async () => (await import("./run.ts")).runCommand(),
+  operator: async () => (await import("./operator.ts")).operatorCommand(),
   config: async () => (await import("./config.ts")).configCommand(),
   register: async () => (await import("./register.ts")).registerCommand(),
   chain: async () => (await import("./chain.ts")).chainCommand(),
   events: async () => (await import("./events.ts")).eventsCommand(),
   tenant: async () => (await import("./tenant.ts")).tenantCommand(),
 };
-
-const { version, description } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 const program = new Command("akash-provider")
   .description(description)

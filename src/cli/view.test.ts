@@ -41,6 +41,19 @@ const status: ProviderStatus = {
     trouble: undefined,
     events: [`12 order created  ${deployment}/1/1`],
   },
+  cluster: {
+    nodes: [
+      {
+        name: "gpu-1",
+        state: "cordoned",
+        cpu: { allocated: "1500m", allocatable: "64" },
+        memory: { allocated: "12Gi", allocatable: "256Gi" },
+        gpu: { allocated: "2", allocatable: "8" },
+        cards: "8 × h100",
+      },
+    ],
+    trouble: "pods may be out of date",
+  },
 };
 const stations = [
   { name: "posted", atMs: 10 },
@@ -57,7 +70,7 @@ const options = {
   storiesComplete: 41,
 };
 
-test("the view shows services, chain, queues, topics, stories and the newest log lines", () => {
+test("the view shows services, chain, nodes, queues, topics, stories and the newest log lines", () => {
   const text = renderView(status, options).join("\n");
   assert.match(text, /● journal +running +1 m 5 s +12 commits/);
   assert.match(text, /● bus +init +5 s +redis: not there yet/);
@@ -67,6 +80,7 @@ test("the view shows services, chain, queues, topics, stories and the newest log
   assert.match(text, /open orders 3 {2}our bids 2 {2}our leases 1 {2}transactions: waiting 4 landed 5 failed 6/);
   assert.match(text, /12 order created {2}akash1qyqsz…p7du\/7\/1\/1/);
   assert.match(text, /… akash1qyqsz…p7du\/7 {2}posted \+0.0 s → order seen \+0.3 s/);
+  assert.match(text, /gpu-1 +1500m of 64 +12Gi of 256Gi +2 of 8 +cordoned +8 × h100\n +pods may be out of date/);
   assert.match(text, /LOG\none\ntwo$/);
 });
 

@@ -1,5 +1,5 @@
 /** The live view: the provider's status as lines of text. Pure, so that a test can read what a person would see. */
-import type { ProviderStatus, StoryStatus } from "../provider/status.ts";
+import type { ProviderStatus, Share, StoryStatus } from "../provider/status.ts";
 import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 
@@ -29,6 +29,7 @@ export function renderView(status: ProviderStatus, options: ViewOptions): string
     "",
     ...servicesBlock(status, palette),
     ...chainBlock(status, palette),
+    ...clusterBlock(status, palette),
     ...queuesBlock(status, palette),
     ...topicsBlock(status, palette),
     ...storiesBlock(options, palette),
@@ -60,6 +61,25 @@ function chainBlock({ chain }: ProviderStatus, palette: Palette): string[] {
     ...events.map((line) => `  ${palette.faint(shortIds(line))}`),
     "",
   ];
+}
+
+function clusterBlock({ cluster }: ProviderStatus, palette: Palette): string[] {
+  if (!cluster) return [];
+  const rows = cluster.nodes.map(({ name, state, cpu, memory, gpu, cards }) =>
+    [`  ${name.padEnd(14)}`, ...[cpu, memory, gpu].map(shareText), ` ${state.padEnd(10)}`, palette.faint(cards)].join(
+      " ",
+    ),
+  );
+  const columns = ["cpu", "memory", "gpu"].map((name) => name.padStart(shareColumns));
+  const head = palette.heading(["NODE".padEnd(16), ...columns, " state"].join(" "));
+  return [head, ...rows, ...(cluster.trouble ? [`  ${cluster.trouble}`] : []), ""];
+}
+
+/** "31750m of 128000m" and a little more. */
+const shareColumns = 19;
+
+function shareText({ allocated, allocatable }: Share): string {
+  return `${allocated} of ${allocatable}`.padStart(shareColumns);
 }
 
 function queuesBlock({ queues }: ProviderStatus, palette: Palette): string[] {

@@ -1,20 +1,28 @@
-/** Everything in one process: a chain in a box, scripted tenants on it, and a registered provider that watches them. */
+/**
+ * Everything in one process: a chain in a box with scripted tenants on it, a simulated cluster, and a registered provider
+ * that watches both.
+ */
 import { createEmbeddedNode } from "../chain/embedded/embedded-node.ts";
 import { createSigner, type Signer } from "../chain/keys/signer.ts";
 import { packMessage } from "../chain/tx/messages.ts";
 import { parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
+import { type InventoryService, startInventoryService } from "../operators/inventory/inventory-service.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
+import { clusterView } from "./cluster-view.ts";
+import { createDemoCluster, demoInventory } from "./demo-cluster.ts";
+import { measureInventory } from "./measures.ts";
 import { createProvider, type Foundation, type Part, type Provider } from "./provider.ts";
 import type { StoryStatus } from "./status.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 
 export interface DemoOptions {
   readonly dataDir: string;
+  readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -33,7 +41,7 @@ const tenantCount = 3;
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 
-export function createDemo({ dataDir, clock, random, log }: DemoOptions): Demo {
+export function createDemo({ dataDir, version, clock, random, log }: DemoOptions): Demo {
   const provider = newSigner(random);
   const tenantSigners = Array.from({ length: tenantCount }, () => newSigner(random));
   const node = createEmbeddedNode({
@@ -44,6 +52,8 @@ export function createDemo({ dataDir, clock, random, log }: DemoOptions): Demo {
     blockMs,
     keepBlocks,
   });
+  const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
+  let inventory: InventoryService | undefined;
   let tenants: Tenants | undefined;
 
   const nodePart: Part = {
@@ -55,6 +65,28 @@ export function createDemo({ dataDir, clock, random, log }: DemoOptions): Demo {
     },
     detail: () => `${node.rpcUrl}, gRPC ${node.grpcUrl}`,
   };
+
+  const clusterPart: Part = {
+    name: "cluster",
+    start: (scope) => scope.onStop(() => cluster.close()),
+    detail: () => `simulated, ${cluster.counts.requests} requests, ${cluster.counts.watching} watches`,
+  };
+
+  const inventoryPart = (foundation: Foundation): Part => ({
+    name: "inventory",
+    async start(scope) {
+      const { bus, metrics } = foundation;
+      const kube = cluster.connect("akash-operator-inventory");
+      const deps = { kube, bus, metrics, clock, random, log: log.with({ module: "inventory" }) };
+      inventory = await startInventoryService({ ...demoInventory, version }, deps, scope);
+      measureInventory(metrics, inventory);
+    },
+    detail: () => {
+      if (!inventory) return "";
+      const { operator, rest, grpc } = inventory;
+      return operator.waitingFor ?? `http://127.0.0.1:${rest.port}/v1/inventory?pretty, gRPC 127.0.0.1:${grpc.port}`;
+    },
+  });
 
   const registrationPart = (foundation: Foundation): Part => ({
     name: "registration",
@@ -87,15 +119,16 @@ export function createDemo({ dataDir, clock, random, log }: DemoOptions): Demo {
   const running = createProvider({
     dataDir,
     metricsListener: { host: "127.0.0.1", port: 0 },
-    before: [nodePart],
+    before: [nodePart, clusterPart],
     chain: { endpoints: () => [{ url: node.rpcUrl }], signer: provider, settings: fees },
-    after: (foundation) => [registrationPart(foundation), tenantsPart(foundation)],
+    after: (foundation) => [inventoryPart(foundation), registrationPart(foundation), tenantsPart(foundation)],
     clock,
     random,
     log,
   });
   return {
     ...running,
+    status: () => ({ ...running.status(), cluster: clusterView(inventory?.operator) }),
     get stories() {
       return tenants?.stories ?? [];
     },

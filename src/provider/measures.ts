@@ -4,6 +4,9 @@ import type { TopicCounts } from "../bus/tally.ts";
 import type { CometChain } from "../chain/comet/comet-chain.ts";
 import type { Outbox } from "../chain/outbox/outbox.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { Kube } from "../kube/kube.ts";
+import type { NodeInventory } from "../operators/inventory/inventory.ts";
+import type { InventoryService } from "../operators/inventory/inventory-service.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
@@ -55,6 +58,69 @@ export function measureBus(metrics: Metrics, bus: Bus): void {
   const help = "1 while the bus is connected";
   metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () =>
     bus.state.state === "connected" ? 1 : 0,
+  );
+}
+
+export function measureKube(metrics: Metrics, kube: Kube): void {
+  const counters = [
+    ["requests", "Requests to the API server"],
+    ["retries", "Requests that were sent again"],
+    ["applied", "Objects written by server-side apply"],
+    ["unchanged", "Applies that had nothing to write"],
+  ] as const;
+  for (const [count, help] of counters) {
+    metrics.read({ name: `akash_provider_kube_${count}_total`, help, kind: "counter" }, () => kube.counts[count]);
+  }
+}
+
+export function measureInventory(metrics: Metrics, { operator, publisher, grpc }: InventoryService): void {
+  const name = "akash_provider_inventory";
+  const nodes = () => operator.inventory?.nodes ?? [];
+  const gauges = [
+    ["age_seconds", "How long ago the cluster was last heard of", () => operator.ageMs / 1_000],
+    ["ready", "1 once there was a whole picture", () => (publisher.ready ? 1 : 0)],
+    ["streams", "gRPC calls that are told of each change", () => grpc.streams],
+    ["pods", "Pods that are counted", () => operator.counts.tally.pods],
+  ] as const;
+  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
+  const counters = [
+    ["pictures", "Pictures made of the cluster", () => operator.counts.pictures],
+    ["published", "Changes that were published", () => publisher.counts.published],
+    ["drifts", "Nodes whose use a recount found wrong", () => operator.counts.tally.drifts],
+    ["labelled", "Writes of a node's labels", () => operator.counts.labels.written],
+    ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registry.failures],
+    ["ceph_failures", "Failed questions to Ceph", () => operator.counts.storage.cephFailed],
+  ] as const;
+  for (const [counter, help, value] of counters) {
+    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
+  }
+  const nodesHelp = "Nodes by whether they are offered";
+  metrics.read({ name: `${name}_nodes`, help: nodesHelp, kind: "gauge", labels: ["offered"] }, () =>
+    [true, false].map((offered) => [
+      { offered: String(offered) },
+      nodes().filter((node) => node.offered === offered).length,
+    ]),
+  );
+  const amountsHelp = "What the offered nodes have and what of it is taken: cpus, bytes, pieces";
+  const labels = ["resource", "amount"] as const;
+  metrics.read({ name: `${name}_resources`, help: amountsHelp, kind: "gauge", labels }, () =>
+    resourceSums(nodes().filter(({ offered }) => offered)),
+  );
+}
+
+/** Metrics are floats; for sums of bytes and cpus that is exact enough. */
+function resourceSums(nodes: readonly NodeInventory[]) {
+  const resources = [
+    ["cpu", "cpuMilli", 1_000],
+    ["memory", "memoryBytes", 1],
+    ["ephemeral-storage", "ephemeralBytes", 1],
+    ["gpu", "gpus", 1],
+  ] as const;
+  return resources.flatMap(([resource, field, perUnit]) =>
+    (["allocatable", "allocated"] as const).map((amount) => {
+      const sum = nodes.reduce((total, node) => total + node[field][amount], 0n);
+      return [{ resource, amount }, Number(sum) / perUnit] as const;
+    }),
   );
 }
 

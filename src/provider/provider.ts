@@ -7,7 +7,7 @@ import { openJournal } from "../journal/open.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createLifecycle, type Service, type ServiceStatus, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
-import { createMetrics } from "../runtime/metrics.ts";
+import { createMetrics, type Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { type ChainLink, type ChainLinkOptions, createChainLink } from "./chain-link.ts";
@@ -51,6 +51,7 @@ export interface Foundation {
   readonly chain: ChainLink;
   /** Those of the services, for status and metrics. */
   readonly queues: Queue[];
+  readonly metrics: Metrics;
 }
 
 export function createProvider(options: ProviderOptions): Provider {
@@ -65,6 +66,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const queues: Queue[] = [];
   const foundation: Foundation = {
     queues,
+    metrics,
     get journal() {
       return started("journal", journal);
     },

@@ -9,6 +9,31 @@ export interface ProviderStatus {
   readonly queues: readonly { readonly name: string; readonly counts: QueueCounts }[];
   readonly topics: readonly TopicStatus[];
   readonly chain?: ChainView;
+  readonly cluster?: ClusterView;
+}
+
+/** The nodes as the inventory has them. */
+export interface ClusterView {
+  readonly nodes: readonly NodeView[];
+  /** Why there is nothing to show yet, or what may be wrong with it. */
+  readonly trouble: string | undefined;
+}
+
+export interface NodeView {
+  readonly name: string;
+  /** "offered", or why not. */
+  readonly state: string;
+  readonly cpu: Share;
+  readonly memory: Share;
+  readonly gpu: Share;
+  /** "8 × h100", where its cards are known. */
+  readonly cards: string;
+}
+
+/** What is taken of what there is, each in words: "3.5" of "64", "12Gi" of "256Gi". */
+export interface Share {
+  readonly allocated: string;
+  readonly allocatable: string;
 }
 
 export interface ChainView {

@@ -1,5 +1,5 @@
 import { account, endpoint, hostname, kubernetesName, port, url } from "../addresses.ts";
-import { duration, text, whole } from "../plain.ts";
+import { duration, path, text, whole } from "../plain.ts";
 import { dead, type Group, operators, optional, type Program, setting } from "../setting.ts";
 
 const lists: readonly Program[] = ["hostname", "ip"];
@@ -126,12 +126,11 @@ export const operatorsGroup = {
       usedBy: inventory,
       doc: "How often the list of known GPUs is fetched.",
     }),
-    providerConfigsUrl: setting({
+    providerConfigsUrl: optional({
       flag: "provider-configs-url",
       kind: url(["https", "http"], "https://provider-configs.akash.network"),
-      default: "https://provider-configs.akash.network",
       usedBy: inventory,
-      doc: "Where the list of known GPUs is fetched from.",
+      doc: "Where a list of known GPUs is fetched from, beside the one that is built in.",
     }),
     discoveryImage: setting({
       flag: "discovery-image",
@@ -146,6 +145,13 @@ export const operatorsGroup = {
       default: "8081",
       usedBy: ["discovery"],
       doc: "Port on which that pod answers.",
+    }),
+    discoveryRoot: setting({
+      flag: "root",
+      kind: path,
+      default: "/",
+      usedBy: ["discovery"],
+      doc: "Where that pod finds the node's own /proc and /sys.",
     }),
     queryTimeout: dead({
       flag: "query-timeout",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { connect, constants, type IncomingHttpHeaders } from "node:http2";
+import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { createChainNodeSDK } from "@akashnetwork/chain-sdk";
 import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
@@ -21,58 +21,13 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { startNode, words } from "../../../../test/embedded-node.ts";
 import { createFakeApp } from "../../../../test/fake-app.ts";
-import type { Owner } from "../../../../test/owner.ts";
+import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
 import { limits } from "../../../runtime/limits.ts";
-
-interface Reply {
-  readonly headers: IncomingHttpHeaders;
-  readonly trailers: IncomingHttpHeaders;
-  /** The bytes of the one message, without its frame. */
-  readonly message: Buffer;
-  readonly status: number;
-}
-
-/** A plain HTTP/2 client that knows the gRPC framing and nothing else. */
-function openClient(owner: Owner, grpcUrl: string) {
-  const session = connect(grpcUrl);
-  owner.after(() => session.destroy());
-  const send = (path: string, body: Uint8Array, headers: Record<string, string> = {}) =>
-    new Promise<Reply>((resolve, reject) => {
-      const request = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
-      const stream = session.request({ ...request, ...headers });
-      let head: IncomingHttpHeaders = {};
-      let trailers: IncomingHttpHeaders = {};
-      const chunks: Buffer[] = [];
-      stream.on("response", (seen) => {
-        head = seen;
-      });
-      stream.on("trailers", (seen) => {
-        trailers = seen;
-      });
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("error", reject);
-      stream.on("end", () => {
-        const status = Number(trailers["grpc-status"] ?? head["grpc-status"]);
-        resolve({ headers: head, trailers, status, message: Buffer.concat(chunks).subarray(5) });
-      });
-      stream.end(body);
-    });
-  const call = (path: string, request: Uint8Array = new Uint8Array(), headers?: Record<string, string>) =>
-    send(path, frame(request), headers);
-  return { send, call };
-}
-
-function frame(message: Uint8Array, flags = 0): Buffer {
-  const head = Buffer.alloc(5);
-  head[0] = flags;
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
 
 test("a query is answered with the application's bytes, OK in the trailers and the height in the headers", async (t) => {
   const node = await startNode(t);
   node.step();
-  const { call } = openClient(t, node.grpcUrl);
+  const { call } = openGrpcClient(t, node.grpcUrl);
   const reply = await call("/test.Query/Echo", Buffer.from([10, 11]));
   assert.deepEqual(reply.message, Buffer.from([10, 11]));
   assert.equal(reply.trailers["grpc-status"], "0");
@@ -83,7 +38,7 @@ test("a query is answered with the application's bytes, OK in the trailers and t
 
 test("refusals become the status they were, with their words", async (t) => {
   const node = await startNode(t);
-  const { call } = openClient(t, node.grpcUrl);
+  const { call } = openGrpcClient(t, node.grpcUrl);
   const missing = await call("/test.Query/Missing");
   assert.equal(missing.status, 5);
   assert.equal(missing.headers["grpc-message"], "order not found: %C3%BC 100%25");
@@ -102,7 +57,7 @@ test("a height that is not the latest is refused, and so is one that is none", a
   const node = await startNode(t);
   node.step();
   node.step();
-  const { call } = openClient(t, node.grpcUrl);
+  const { call } = openGrpcClient(t, node.grpcUrl);
   const at = async (height: string) =>
     (await call("/test.Query/Echo", new Uint8Array(), { "x-cosmos-block-height": height })).status;
   assert.equal(await at("2"), 0);
@@ -113,7 +68,7 @@ test("a height that is not the latest is refused, and so is one that is none", a
 
 test("what is not a call is refused, and the connection goes on", async (t) => {
   const node = await startNode(t);
-  const { send, call } = openClient(t, node.grpcUrl);
+  const { send, call } = openGrpcClient(t, node.grpcUrl);
   const path = "/test.Query/Echo";
   assert.equal((await send(path, frame(words("x")), { ":method": "PUT" })).headers[":status"], 405);
   assert.equal((await send(path, frame(words("x")), { "content-type": "text/html" })).headers[":status"], 415);
@@ -128,7 +83,7 @@ test("what is not a call is refused, and the connection goes on", async (t) => {
 
 test("refused calls leave room for others on their connection", async (t) => {
   const node = await startNode(t);
-  const { send, call } = openClient(t, node.grpcUrl);
+  const { send, call } = openGrpcClient(t, node.grpcUrl);
   for (let calls = 0; calls < 2 * limits.chainGrpcStreams; calls++) {
     assert.equal((await call("/test.Other/Echo", words("x"))).status, 12);
     assert.equal((await send("/test.Query/Echo", frame(words("x")), { ":method": "PUT" })).headers[":status"], 405);
@@ -151,12 +106,12 @@ test("a client that resets its call or its connection disturbs nobody", async (t
   stream.close(constants.NGHTTP2_CANCEL);
   await reset;
   session.destroy();
-  assert.equal((await openClient(t, node.grpcUrl).call("/test.Query/Echo")).status, 0);
+  assert.equal((await openGrpcClient(t, node.grpcUrl).call("/test.Query/Echo")).status, 0);
 });
 
 test("transactions are broadcast and found again over gRPC", async (t) => {
   const node = await startNode(t);
-  const { call } = openClient(t, node.grpcUrl);
+  const { call } = openGrpcClient(t, node.grpcUrl);
   const service = "/cosmos.tx.v1beta1.Service";
   const txBytes = TxRaw.encode({ bodyBytes: words("\n\0"), authInfoBytes: words(""), signatures: [] }).finish();
   const broadcast = async (mode: BroadcastMode, tx: Uint8Array = txBytes) => {
@@ -198,7 +153,7 @@ test("the node tells about itself and its blocks over gRPC", async (t) => {
   const node = await startNode(t);
   node.step();
   node.step();
-  const { call } = openClient(t, node.grpcUrl);
+  const { call } = openGrpcClient(t, node.grpcUrl);
   const service = "/cosmos.base.tendermint.v1beta1.Service";
   const info = GetNodeInfoResponse.decode((await call(`${service}/GetNodeInfo`)).message);
   assert.equal(info.defaultNodeInfo?.network, "test-1");

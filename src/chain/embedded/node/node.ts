@@ -97,7 +97,7 @@ export function createNode(options: NodeOptions): Node {
   const rpc = createJsonRpc(methods, log);
   const sockets = createSockets({ rpc, feed, log, clock: socketClock });
   const rpcServer = createRpcServer(rpc, sockets, log);
-  const grpcServer = createGrpcServer(queries, log);
+  const grpcServer = createGrpcServer(queries, socketClock, log);
 
   return {
     async start() {

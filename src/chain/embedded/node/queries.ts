@@ -1,4 +1,5 @@
 /** Queries by path and bytes, whichever way they came in (abci_query or gRPC): the application's and the node's own. */
+import { serviceOf } from "../../../runtime/grpc/methods.ts";
 import type { App, QueryResult } from "../abci.ts";
 import { ChainRefusal } from "../module.ts";
 import { sdkRefusal } from "../refusals.ts";
@@ -47,11 +48,6 @@ const broadcastPath = "/cosmos.tx.v1beta1.Service/BroadcastTx";
 
 function refused({ code, codespace, message: log }: ChainRefusal, height: bigint): QueryResult {
   return { code, codespace, log, value: new Uint8Array(), height };
-}
-
-/** "/akash.market.v1beta5.Query/Orders" is a method of "akash.market.v1beta5.Query". */
-export function serviceOf(path: string): string {
-  return path.slice(1, path.lastIndexOf("/"));
 }
 
 function checkHeight(app: App, height: bigint): void {

@@ -1,8 +1,8 @@
 /** CometBFT's RPC server: JSON-RPC in POSTs, methods as paths, and a WebSocket for those who want to hear of events. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Server } from "node:net";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { listen } from "../../../runtime/listen.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { failure, type HttpAnswer, type JsonRpc } from "./json-rpc.ts";
 import type { Sockets } from "./websocket.ts";
@@ -42,17 +42,6 @@ export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcSe
       await closed;
     },
   };
-}
-
-export async function listen(server: Server, host: string, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 async function answer(rpc: JsonRpc, request: IncomingMessage): Promise<HttpAnswer> {

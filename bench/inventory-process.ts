@@ -1,0 +1,79 @@
+/**
+ * The process that the inventory benchmark measures: the whole operator with its listeners, as it runs beside a provider.
+ * There are no machines behind fake nodes, so nothing is discovered on them. `node bench/inventory-process.ts KUBECONFIG`;
+ * it tells its parent what it did.
+ */
+import { once } from "node:events";
+import { createMemoryBus } from "../src/bus/memory.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
+import { startInventoryService } from "../src/operators/inventory/inventory-service.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import type { Scope } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createMetrics } from "../src/runtime/metrics.ts";
+import { realRandom } from "../src/runtime/random.ts";
+
+export type Told =
+  /** The first whole picture was published, and later the last label written. */
+  | { readonly what: "first"; readonly seconds: number; readonly nodes: number }
+  | { readonly what: "quiet" }
+  /** Nodes that look different in a published picture, by the clock that all processes of a machine share. */
+  | { readonly what: "published"; readonly nodes: readonly string[]; readonly atNs: bigint }
+  | { readonly what: "cost"; readonly cpuMs: number; readonly peakMb: number };
+
+const [kubeconfig = ""] = process.argv.slice(2);
+const deps = { clock: realClock, random: realRandom, log: silentLog };
+const kube = createHttpKube({ kubeconfig, fieldManager: "akash-operator-inventory" }, deps);
+const metrics = createMetrics();
+const stopping = new AbortController();
+const tasks: Promise<void>[] = [];
+const scope: Scope = {
+  signal: stopping.signal,
+  task: (_, work) => void tasks.push(work(stopping.signal)),
+  onStop: () => undefined,
+};
+const options = {
+  config: undefined,
+  registry: undefined,
+  registryPeriodMs: 300_000,
+  discovery: undefined,
+  host: "127.0.0.1",
+  restPort: 0,
+  grpcPort: 0,
+  apiTimeoutMs: 3_000,
+  version: "bench",
+};
+const bus = createMemoryBus(deps);
+const { operator, publisher } = await startInventoryService(options, { ...deps, kube, bus, metrics }, scope);
+
+const first = await publisher.next(undefined, stopping.signal);
+tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });
+for (;;) {
+  const { ready, running, delayed } = operator.counts.labels.queue;
+  if (ready + running + delayed === 0) break;
+  await sleep(realClock, 200);
+}
+tell({ what: "quiet" });
+
+const asked = once(process, "message");
+const startedCpu = process.cpuUsage();
+let last = publisher.told;
+const following = (async () => {
+  for (;;) {
+    const next = await publisher.next(last, stopping.signal);
+    const before = new Set(last?.inventory.nodes);
+    const nodes = next.inventory.nodes.filter((node) => !before.has(node)).map(({ name }) => name);
+    last = next;
+    tell({ what: "published", nodes, atNs: process.hrtime.bigint() });
+  }
+})();
+following.catch(() => undefined);
+await asked;
+const { user, system } = process.cpuUsage(startedCpu);
+tell({ what: "cost", cpuMs: (user + system) / 1_000, peakMb: process.resourceUsage().maxRSS / 1_024 });
+process.disconnect();
+process.exit(0);
+
+function tell(message: Told): void {
+  process.send?.(message);
+}

@@ -1,0 +1,126 @@
+/**
+ * How soon a large cluster is known and how soon a change of it is published: a real API server, 1,000 nodes and 10,000
+ * pods that KWOK gives their statuses, and the inventory operator in a process of its own.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
+import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube } from "../src/kube/kube.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { eventually } from "../test/eventually.ts";
+import { openKube } from "../test/lab/open-kube.ts";
+import { createOwner } from "../test/owner.ts";
+import { createNodes, createPods, nodeName } from "./fake-cluster.ts";
+import type { Told } from "./inventory-process.ts";
+import { percentile } from "./percentile.ts";
+import { report, round } from "./report.ts";
+
+const nodes = 1_000;
+const fewPods = 1_000;
+const pods = 10_000;
+/** Pods that come one by one, each on a node of its own, and the pause between two. */
+const events = 300;
+const pauseMs = 40;
+
+interface Run {
+  readonly firstS: number;
+  readonly latenciesMs: readonly number[];
+  readonly cpuMsPerEvent: number;
+  readonly peakMb: number;
+}
+
+export async function bench(): Promise<void> {
+  const missing = controlPlaneMissing(["kube", "kwok"]);
+  if (missing) return console.log(`not run: ${missing}`);
+  await using owner = createOwner();
+  const { kubeconfig } = await startControlPlane(owner, { kwok: true });
+  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  await createNodes(kube, nodes);
+  await createPods(kube, 0, fewPods, nodes);
+  const few = await follow(kubeconfig, kube, "few");
+  await createPods(kube, fewPods, pods, nodes);
+  const many = await follow(kubeconfig, kube, "many");
+
+  const p99Ms = round(percentile(many.latenciesMs, 0.99), 1);
+  const rows = [
+    { what: `pods`, few: fewPods, many: pods },
+    { what: "first whole picture, s from the start of the process", few: round(few.firstS), many: round(many.firstS) },
+    {
+      what: "a pod event is published, ms, median",
+      few: round(percentile(few.latenciesMs, 0.5), 1),
+      many: round(percentile(many.latenciesMs, 0.5), 1),
+    },
+    {
+      what: "a pod event is published, ms, p99",
+      few: round(percentile(few.latenciesMs, 0.99), 1),
+      many: p99Ms,
+    },
+    { what: "cpu of one event, ms", few: round(few.cpuMsPerEvent), many: round(many.cpuMsPerEvent) },
+    { what: "most memory, MB", few: round(few.peakMb, 1), many: round(many.peakMb, 1) },
+  ];
+  report("inventory: a real API server with KWOK, the operator in a process of its own", rows, {
+    bench: "inventory",
+    nodes,
+    pods,
+    firstS: round(many.firstS),
+    p99Ms,
+    rssMb: round(many.peakMb, 1),
+    cpuGrowth: round(many.cpuMsPerEvent / few.cpuMsPerEvent),
+  });
+}
+
+/** Starts the operator, waits until it is quiet, and then has pods come one by one. */
+async function follow(kubeconfig: string, kube: Kube, run: string): Promise<Run> {
+  const program = join(import.meta.dirname, "inventory-process.ts");
+  const execArgv = ["--max-semi-space-size=16"];
+  const child = fork(program, [kubeconfig], { execArgv, serialization: "advanced" });
+  const messages = messagesOf(child);
+  const first = await messages.next("first");
+  if (first.nodes !== nodes) throw new Error(`the first picture had ${first.nodes} of ${nodes} nodes`);
+  await messages.next("quiet");
+  const answered = new Map<string, bigint>();
+  const writes: Promise<void>[] = [];
+  for (let event = 0; event < events; event += 1) {
+    const node = nodeName(event * Math.floor(nodes / events));
+    writes.push(
+      kube.create(kinds.pod, smallPod(`${run}-${event}`, node)).then(() => {
+        answered.set(node, process.hrtime.bigint());
+      }),
+    );
+    await sleep(realClock, pauseMs);
+  }
+  await Promise.all(writes);
+  await eventually("every event", () => [...answered.keys()].every((node) => messages.published.has(node)));
+  child.send("cost");
+  const { cpuMs, peakMb } = await messages.next("cost");
+  return {
+    firstS: first.seconds,
+    latenciesMs: [...answered].map(([node, atNs]) => Number((messages.published.get(node) ?? 0n) - atNs) / 1e6),
+    cpuMsPerEvent: cpuMs / events,
+    peakMb,
+  };
+}
+
+type Message<What extends Told["what"]> = Extract<Told, { readonly what: What }>;
+
+/** `published` holds when each node was first told to look different, after the operator was quiet. */
+function messagesOf(child: ChildProcess) {
+  const published = new Map<string, bigint>();
+  const arrived = new Map<string, Told>();
+  child.on("message", (message: Told) => {
+    if (message.what !== "published") arrived.set(message.what, message);
+    else for (const node of message.nodes) if (!published.has(node)) published.set(node, message.atNs);
+  });
+  return {
+    published: published as ReadonlyMap<string, bigint>,
+    next: <What extends Told["what"]>(what: What): Promise<Message<What>> =>
+      eventually(`"${what}"`, () => arrived.get(what) as Message<What> | undefined, 120_000),
+  };
+}
+
+function smallPod(name: string, node: string) {
+  const resources = { requests: { cpu: "10m", memory: "16Mi" } };
+  const containers = [{ name: "main", image: "registry.example/small:1", resources }];
+  return { metadata: { namespace: "default", name }, spec: { nodeName: node, containers } };
+}

@@ -1,0 +1,93 @@
+/**
+ * What it takes to publish the change of one node among a thousand: to the bus, to streams over gRPC, and to whoever asks
+ * over REST.
+ */
+import { createMemoryBus } from "../src/bus/memory.ts";
+import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
+import { startGrpc } from "../src/operators/inventory/publishing/grpc.ts";
+import { createPictures } from "../src/operators/inventory/publishing/picture.ts";
+import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { openGrpcClient } from "../test/grpc-client.ts";
+import { manyNodes, sampleInventory, withOnePodMore } from "../test/inventory-samples.ts";
+import { createOwner } from "../test/owner.ts";
+import { report, round } from "./report.ts";
+
+const nodeCount = 1_000;
+const changes = 200;
+
+export async function bench(): Promise<void> {
+  const nodes = manyNodes(nodeCount);
+  const change = (n: number) => {
+    const index = n % nodes.length;
+    nodes[index] = withOnePodMore(nodes[index] as NodeInventory);
+    return sampleInventory([...nodes]);
+  };
+  const changeAll = () => {
+    for (const [index, node] of nodes.entries()) nodes[index] = withOnePodMore(node);
+    return sampleInventory([...nodes]);
+  };
+  const parts = measureParts(change, changeAll);
+  const wire = await measureWire(change);
+  report(`${nodeCount} nodes with eight cards each: what a change costs`, parts, {
+    bench: "publishing",
+    nodes: nodeCount,
+    ...wire,
+  });
+}
+
+/** Each form by itself, when one node changed and when all did. */
+function measureParts(change: (n: number) => Inventory, changeAll: () => Inventory) {
+  const pictureOf = createPictures();
+  type Made = ReturnType<typeof pictureOf>;
+  const forms: [name: string, make: (picture: Made) => number][] = [
+    ["gRPC Cluster", (picture) => picture.clusterMessage().length],
+    ["REST /v1/inventory", (picture) => picture.fullJson().length],
+    ["bus inventory.cluster", (picture) => Buffer.byteLength(JSON.stringify(picture.clusterJson()))],
+    ["bus inventory.nodes", (picture) => Buffer.byteLength(JSON.stringify(picture.nodesJson()))],
+    ["bus, whether nodes changed", (picture) => picture.nodeTexts().join("").length],
+  ];
+  return forms.map(([form, make]) => {
+    let size = 0;
+    /** Time on the processor: what others do on the machine at the same moment is not our cost. */
+    const meanCpuMs = (times: number, next: (n: number) => Inventory) => {
+      const pictures = Array.from({ length: times }, (_, n) => pictureOf(next(n)));
+      const start = process.threadCpuUsage();
+      for (const picture of pictures) size = make(picture);
+      const { user, system } = process.threadCpuUsage(start);
+      return round((user + system) / 1e3 / times);
+    };
+    meanCpuMs(10, changeAll);
+    return { form, kB: round(size / 1e3, 0), oneMs: meanCpuMs(changes, change), allMs: meanCpuMs(10, changeAll) };
+  });
+}
+
+/** From the picture to the last byte at a client of StreamCluster, with the bus taking its copy after it. */
+async function measureWire(change: (n: number) => Inventory) {
+  await using owner = createOwner();
+  const bus = createMemoryBus({ clock: realClock, log: silentLog });
+  const deps = { clock: realClock, log: silentLog, bus, waitingFor: () => undefined, ageMs: () => 0 };
+  const publisher = createPublisher(deps);
+  owner.after(() => publisher.close());
+  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  owner.after(() => grpc.close());
+  const client = openGrpcClient(owner, `http://127.0.0.1:${grpc.port}`);
+  const { messages } = client.stream("/akash.inventory.v1.ClusterRPC/StreamCluster");
+  const times: number[] = [];
+  for (let n = 0; n < changes; n += 1) {
+    // A change by itself; those that come in a row wait for the pace.
+    await sleep(realClock, limits.inventoryPublishMs);
+    const startMs = performance.now();
+    publisher.show(change(n));
+    while (messages.length <= n) await realClock.yield();
+    times.push(performance.now() - startMs);
+  }
+  times.sort((a, b) => a - b);
+  return { streamMedianMs: at(times, 0.5), streamP99Ms: at(times, 0.99) };
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
+}

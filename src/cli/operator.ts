@@ -1,0 +1,77 @@
+/** `akash-provider operator`: the processes that run beside the provider, each with a Deployment of its own. */
+import { Command } from "commander";
+import { addSettingOptions } from "../config/options.ts";
+import type { SettingName } from "../config/table.ts";
+import { realClock } from "../runtime/clock.ts";
+import { createLifecycle, type Scope } from "../runtime/lifecycle.ts";
+import { realRandom } from "../runtime/random.ts";
+import { prepare } from "./prepare.ts";
+import { redisOf } from "./redis-settings.ts";
+import { abortOnSignals } from "./signals.ts";
+import { version } from "./version.ts";
+
+export function operatorCommand(): Command {
+  return new Command("operator").description("run one of the provider's operators").addCommand(inventoryCommand());
+}
+
+function inventoryCommand(): Command {
+  const command = new Command("inventory")
+    .description("tell what the cluster's nodes and storage have, and label the nodes with it")
+    .addCommand(discoverCommand());
+  addSettingOptions(command, "inventory");
+  return command.action((_, given: Command) => runInventory(given));
+}
+
+async function runInventory(given: Command): Promise<void> {
+  const { values, sources, log } = prepare(given);
+  const { createInventoryProcess } = await import("../provider/inventory-process.ts");
+  const wished = <Name extends SettingName>(name: Name) => ({
+    value: values[name],
+    given: sources[name] !== "default",
+  });
+  const redis = redisOf(values);
+  const operator = createInventoryProcess({
+    kubeconfig: values.kubeconfig,
+    environment: process.env,
+    ...(redis && { redis }),
+    ...(values.metricsListener && { metricsListener: values.metricsListener }),
+    host: values.restAddress,
+    restPort: wished("restPort"),
+    grpcPort: wished("grpcPort"),
+    apiTimeoutMs: values.apiTimeoutMs,
+    ...(values.podName !== undefined && { podName: values.podName }),
+    podNamespace: values.podNamespace,
+    config: values.inventoryConfig,
+    registry: values.providerConfigsUrl,
+    registryPeriodMs: values.registryQueryPeriodMs,
+    discoveryImage: wished("discoveryImage"),
+    discoveryPort: values.discoveryApiPort,
+    version,
+    shutdownMs: values.shutdownTimeoutMs,
+    clock: realClock,
+    random: realRandom,
+    log,
+  });
+  await operator.run(abortOnSignals());
+}
+
+function discoverCommand(): Command {
+  const command = new Command("discover").description(
+    "tell what this node has, for the inventory operator, which starts it on every node",
+  );
+  addSettingOptions(command, "discovery");
+  return command.action(async (_, given: Command) => {
+    const { values, log } = prepare(given);
+    const { serveDiscovery } = await import("../operators/inventory/discovery/discovery-server.ts");
+    const { discoveryRoot: root, discoveryApiPort: port, shutdownTimeoutMs: shutdownMs } = values;
+    const service = {
+      name: "discovery",
+      async start(scope: Scope) {
+        const server = await serveDiscovery({ root, host: "0.0.0.0", port, clock: realClock, log });
+        scope.onStop(() => server.close());
+        log.info("the hardware of this node is told", { url: server.url });
+      },
+    };
+    await createLifecycle({ services: [service], clock: realClock, log, shutdownMs }).run(abortOnSignals());
+  });
+}

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
+import { parseInventoryConfig } from "../configuration/parse-inventory-config.ts";
+import { projectNode } from "./node-facts.ts";
+import { isExcluded, notOffered } from "./not-offered.ts";
+import { nothing } from "./resources.ts";
+
+const amounts = { cpu: "8", memory: "16Gi", "ephemeral-storage": "100Gi" };
+const ready = { type: "Ready", status: "True" };
+
+function node(status: unknown, more: Record<string, unknown> = {}): KubeObject {
+  return { metadata: { name: "gpu-1", uid: "n1" }, status, ...more };
+}
+
+function withConditions(...conditions: unknown[]): KubeObject {
+  return node({ capacity: amounts, allocatable: amounts, conditions });
+}
+
+function reasons(object: KubeObject, config = defaultInventoryConfig): string[] {
+  return notOffered(projectNode(object), config);
+}
+
+test("a node has what its kubelet says, with the gpus of all device plugins", () => {
+  const gpus = { "nvidia.com/gpu": "8", "amd.com/gpu": "2" };
+  const status = {
+    capacity: { ...amounts, ...gpus },
+    allocatable: { ...amounts, cpu: "7800m", "nvidia.com/gpu": "7" },
+  };
+  const { capacity, allocatable, problem } = projectNode(node(status));
+  assert.deepEqual(capacity, { cpuMilli: 8_000n, memoryBytes: 2n ** 34n, ephemeralBytes: 100n * 2n ** 30n, gpus: 10n });
+  assert.deepEqual([allocatable.cpuMilli, allocatable.gpus, problem], [7_800n, 7n, undefined]);
+});
+
+test("a healthy node is offered", () => {
+  assert.deepEqual(reasons(withConditions(ready, { type: "DiskPressure", status: "False" })), []);
+});
+
+const hindered: [string, KubeObject, string[]][] = [
+  ["not ready", withConditions({ type: "Ready", status: "False" }), ["not ready"]],
+  ["not heard of", withConditions({ type: "Ready", status: "Unknown" }), ["not ready"]],
+  ["without any condition", withConditions(), ["not ready"]],
+  ["short of memory", withConditions(ready, { type: "MemoryPressure", status: "True" }), ["under memory pressure"]],
+  ["short of disk", withConditions(ready, { type: "DiskPressure", status: "True" }), ["under disk pressure"]],
+  ["short of processes", withConditions(ready, { type: "PIDPressure", status: "True" }), ["under PID pressure"]],
+  ["without network", withConditions(ready, { type: "NetworkUnavailable", status: "True" }), ["without network"]],
+  ["cordoned", { ...withConditions(ready), spec: { unschedulable: true } }, ["cordoned"]],
+  ["without a status", node(undefined), ["without a status", "not ready"]],
+];
+
+for (const [what, object, expected] of hindered) {
+  test(`a node that is ${what} is not offered, and it is said why`, () => assert.deepEqual(reasons(object), expected));
+}
+
+test("a node that is being deleted is not offered", () => {
+  const object = withConditions(ready);
+  const metadata = { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+  assert.deepEqual(reasons({ ...object, metadata }), ["being deleted"]);
+});
+
+test("a node that the configuration excludes is not offered, and the pattern is named", () => {
+  const config = parseInventoryConfig("version: v1\nexclude:\n  nodes: ['^gpu-']\n");
+  const found = reasons(withConditions(ready), config);
+  assert.deepEqual(found, ["excluded by the configuration (^gpu-)"]);
+  assert.ok(isExcluded({ notOffered: found }));
+  assert.ok(!isExcluded({ notOffered: reasons({ ...withConditions(ready), spec: { unschedulable: true } }) }));
+});
+
+test("a node without a status has nothing", () => {
+  const { capacity, allocatable, hasStatus } = projectNode(node(null));
+  assert.deepEqual([capacity, allocatable, hasStatus], [nothing, nothing, false]);
+});
+
+test("a quantity that cannot be read is told, and the rest holds", () => {
+  const { allocatable, problem } = projectNode(node({ allocatable: { ...amounts, memory: "16GB" } }));
+  assert.deepEqual([allocatable.cpuMilli, allocatable.memoryBytes], [8_000n, 0n]);
+  assert.match(problem ?? "", /allocatable\.memory: .*"16GB"/);
+});
+
+test("of the labels only those about capabilities are kept", () => {
+  const labels = {
+    "akash.network": "true",
+    "akash.network/capabilities.gpu.model.h100": "true",
+    "akash.network/capabilities.storage.class.beta3": "1",
+    "akash.network/storageclasses": "beta3",
+    "kubernetes.io/hostname": "gpu-1",
+    "nvidia.com/gpu.present": "true",
+    "nvidia.com/gpu.count": "8",
+  };
+  const kept = projectNode({ metadata: { name: "gpu-1", labels } }).labels;
+  assert.deepEqual(Object.keys(kept).toSorted(), [
+    "akash.network",
+    "akash.network/capabilities.gpu.model.h100",
+    "akash.network/capabilities.storage.class.beta3",
+    "nvidia.com/gpu.present",
+  ]);
+});

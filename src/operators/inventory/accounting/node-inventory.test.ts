@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
+import type { Condition, NamedGpu, NodeInventory } from "../inventory.ts";
+import { projectNode } from "./node-facts.ts";
+import { type NodeInputs, nodeInventory } from "./node-inventory.ts";
+import { projectPod } from "./pod-use.ts";
+import { createTally, noUse } from "./tally.ts";
+
+const resources = { cpu: "8", memory: "16Gi", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "4" };
+const conditions = [{ type: "Ready", status: "True" }];
+const status = { capacity: resources, allocatable: resources, conditions };
+
+function fold(inputs: Partial<NodeInputs> = {}): NodeInventory {
+  const node = projectNode({ metadata: { name: "a" }, status });
+  const config = defaultInventoryConfig;
+  return nodeInventory({ node, use: noUse, config, storageClasses: ["beta3"], namedGpus: [], ...inputs });
+}
+
+function useOf(...requests: Record<string, string>[]) {
+  const tally = createTally();
+  for (const [n, list] of requests.entries()) {
+    const spec = { nodeName: "a", containers: [{ name: "c", resources: { requests: list } }] };
+    tally.seen(projectPod({ metadata: { name: `web-${n}`, namespace: "lease", uid: `u${n}` }, spec }));
+  }
+  return tally.perNode("a");
+}
+
+function only(found: readonly Condition[]): Condition {
+  const [condition] = found;
+  assert.equal(found.length, 1);
+  assert.ok(condition);
+  return condition;
+}
+
+const card: NamedGpu = { address: "0000:00:06.0", vendorId: "10de", deviceId: "2335", vendor: "nvidia", name: "h200" };
+
+test("a sound node shows what it has, what is taken, and nothing to worry about", () => {
+  const node = fold({ use: useOf({ cpu: "1500m", memory: "1Gi" }, { "nvidia.com/gpu": "1" }) });
+  assert.ok(node.offered);
+  assert.deepEqual(node.cpuMilli, { capacity: 8_000n, allocatable: 8_000n, allocated: 1_500n });
+  assert.deepEqual(node.gpus, { capacity: 4n, allocatable: 4n, allocated: 1n });
+  assert.deepEqual([node.storageClasses, node.conditions], [["beta3"], []]);
+});
+
+test("a node that is not offered shows its numbers, but no storage class", () => {
+  const node = fold({ node: projectNode({ metadata: { name: "a" }, spec: { unschedulable: true }, status }) });
+  assert.deepEqual([node.offered, node.notOffered, node.storageClasses], [false, ["cordoned"], []]);
+  assert.equal(node.cpuMilli.allocatable, 8_000n);
+});
+
+test("more taken than there is keeps its number and names the pods that take the most", () => {
+  const use = useOf({ cpu: "1" }, { cpu: "5", memory: "20Gi" }, { cpu: "2" }, { cpu: "500m" }, { memory: "0" });
+  const node = fold({ use });
+  assert.equal(node.cpuMilli.allocated, 8_500n);
+  assert.deepEqual(only(node.conditions), {
+    type: "Overbooked",
+    message:
+      "cpu: 8500m of 8 allocatable are requested by 4 pods: lease/web-1 5, lease/web-2 2, lease/web-0 1, and 1 more; " +
+      "memory: 20Gi of 16Gi allocatable are requested by 1 pod: lease/web-1 20Gi",
+  });
+});
+
+test("a gpu that becomes unhealthy under a workload leaves the node overbooked, with both reasons", () => {
+  const sick = { ...status, allocatable: { ...resources, "nvidia.com/gpu": "3" } };
+  const node = fold({
+    node: projectNode({ metadata: { name: "a" }, status: sick }),
+    use: useOf({ "nvidia.com/gpu": "4" }),
+  });
+  assert.deepEqual(node.gpus, { capacity: 4n, allocatable: 3n, allocated: 4n });
+  assert.deepEqual(
+    node.conditions.map(({ type }) => type),
+    ["Overbooked", "UnhealthyGpu"],
+  );
+  assert.match(node.conditions[1]?.message ?? "", /holds 1 of 4 back/);
+});
+
+test("a card that discovery holds for unhealthy is shown, and the device plugin's count stays", () => {
+  const node = fold({
+    namedGpus: [card, { ...card, address: "0000:00:07.0", health: { healthy: false, reason: "off the bus" } }],
+  });
+  assert.equal(node.gpus.allocatable, 4n);
+  assert.deepEqual(only(node.conditions), { type: "UnhealthyGpu", message: "h200 at 0000:00:07.0: off the bus" });
+});
+
+test("cards without a name are shown once per kind, with the line that would name them", () => {
+  const { name: _, ...unnamed } = { ...card, deviceId: "ffff", registryLine: '"ffff": {}' };
+  const message = only(fold({ namedGpus: [card, unnamed, unnamed] }).conditions).message;
+  assert.match(message, /nvidia card 10de:ffff; .*: "ffff": \{\}$/);
+});
+
+test("a node without a status is shown with nothing, and it is said", () => {
+  const node = fold({ node: projectNode({ metadata: { name: "a" } }) });
+  assert.equal(node.offered, false);
+  assert.deepEqual(node.memoryBytes, { capacity: 0n, allocatable: 0n, allocated: 0n });
+  assert.equal(only(node.conditions).type, "StatusMissing");
+});
+
+test("quantities that cannot be read are a condition of the node", () => {
+  const broken = projectNode({ metadata: { name: "a" }, status: { ...status, capacity: { ...resources, cpu: "x" } } });
+  const node = fold({ node: broken, use: useOf({ cpu: "y" }, { cpu: "z" }, { cpu: "1" }) });
+  assert.deepEqual(
+    node.conditions.map(({ type }) => type),
+    ["QuantityMalformed", "QuantityMalformed"],
+  );
+  assert.match(node.conditions[0]?.message ?? "", /capacity\.cpu: .*"x"/);
+  assert.match(node.conditions[1]?.message ?? "", /of pod lease\/web-0, .*"y".*, and of 1 more pod/);
+});
+
+test("what others say about the node, its hardware and its use are passed on", () => {
+  const said = { type: "DiscoveryMissing", message: "the pod does not answer" };
+  const hardware = {
+    architecture: "amd64",
+    cpus: [],
+    memory: { totalBytes: 1 },
+    gpus: [],
+    disks: [],
+    interfaces: [],
+    problems: [],
+  };
+  const usage = { cpuMilli: 5n, memoryBytes: 6n };
+  const node = fold({ conditions: [said], hardware, hardwareAtMs: 7, usage });
+  assert.deepEqual([node.conditions, node.hardware, node.hardwareAtMs, node.usage], [[said], hardware, 7, usage]);
+});

@@ -1,0 +1,135 @@
+/**
+ * The configuration in force, and what is wrong with the one that should be. A file is read again and again instead of
+ * being watched: a ConfigMap changes by a swap of symbolic links, which a watch of the file takes for its end.
+ */
+import { readFileSync, statSync } from "node:fs";
+import type { Clock, Timer } from "../../../runtime/clock.ts";
+import { formatTime } from "../../../runtime/clock.ts";
+import { ProviderError, reasonOf, systemCodeOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { Condition } from "../inventory.ts";
+import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
+import { parseInventoryConfig } from "./parse-inventory-config.ts";
+
+export interface ConfigSourceOptions {
+  /** A path that ends in .yaml or .yml, or YAML itself; without it the default is in force. */
+  readonly source: string | undefined;
+}
+
+export interface ConfigSourceDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface ConfigSource {
+  /** The last good one; the default before there was one. */
+  readonly current: InventoryConfig;
+  /** False while a file is named but nothing good was read from it yet: what it excludes is not known. */
+  readonly settled: boolean;
+  readonly conditions: readonly Condition[];
+  /** Told after the configuration or its conditions have changed. Returns how to stop being told. */
+  onChange(listener: () => void): () => void;
+  readonly counts: Readonly<ConfigSourceCounts>;
+  close(): void;
+}
+
+export interface ConfigSourceCounts {
+  loaded: number;
+  refused: number;
+}
+
+/** Throws AKP_INVENTORY_CONFIG_REFUSED for bad YAML that was given itself: nobody will change that while we run. */
+export function createConfigSource({ source }: ConfigSourceOptions, deps: ConfigSourceDeps): ConfigSource {
+  if (source === undefined || source.trim() === "") return fixed(defaultInventoryConfig);
+  return isPath(source) ? fromFile(source, deps) : fixed(parseInventoryConfig(source));
+}
+
+/** As on the network, but a path is one word: the last line of YAML may well name a file, too. */
+function isPath(source: string): boolean {
+  return /^\S*\.ya?ml$/.test(source);
+}
+
+function fixed(current: InventoryConfig): ConfigSource {
+  const counts = { loaded: 1, refused: 0 };
+  return { current, settled: true, conditions: [], counts, onChange: () => () => undefined, close: () => undefined };
+}
+
+function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource {
+  const listeners = new Set<() => void>();
+  const counts: ConfigSourceCounts = { loaded: 0, refused: 0 };
+  let good: { readonly config: InventoryConfig; readonly text: string; readonly sinceMs: number } | undefined;
+  let trouble: ProviderError | undefined;
+  let lastText: string | undefined;
+  let timer: Timer | undefined;
+
+  /** What is wrong with the file now; undefined when what it says is in force. */
+  function look(): ProviderError | undefined {
+    try {
+      const text = readText(path);
+      // The same text is as good or bad as it was.
+      if (text === lastText) return good?.text === text ? undefined : trouble;
+      lastText = text;
+      good = { config: parseInventoryConfig(text, path), text, sinceMs: clock.now() };
+      counts.loaded += 1;
+      log.info("the inventory configuration was read", { path });
+      return undefined;
+    } catch (thrown) {
+      const error = ProviderError.from(thrown);
+      if (error.code === "AKP_INVENTORY_CONFIG_REFUSED") counts.refused += 1;
+      else lastText = undefined;
+      return error;
+    }
+  }
+
+  function lookAndTell(): void {
+    const before = { good, message: trouble?.message };
+    trouble = look();
+    if (good === before.good && trouble?.message === before.message) return;
+    if (trouble) log.error("the inventory configuration cannot be used", { error: trouble });
+    for (const listener of listeners) listener();
+  }
+
+  function lookAgain(): void {
+    timer = clock.timer(limits.inventoryConfigLookMs, () => {
+      lookAgain();
+      lookAndTell();
+    });
+  }
+
+  lookAndTell();
+  lookAgain();
+  return {
+    get current() {
+      return good?.config ?? defaultInventoryConfig;
+    },
+    get settled() {
+      return good !== undefined;
+    },
+    get conditions() {
+      if (!trouble) return [];
+      const inForce = good ? `the one of ${formatTime(good.sinceMs)} stays in force` : "the default is in force";
+      return [{ type: "ConfigurationUnusable", message: `${trouble.message}; ${inForce}` }];
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    counts,
+    close: () => timer?.cancel(),
+  };
+}
+
+function readText(path: string): string {
+  const unreadable = (reason: string) => new ProviderError("AKP_INVENTORY_CONFIG_UNREADABLE", { path, reason });
+  try {
+    const stat = statSync(path);
+    // A pipe would hold everything up until somebody writes into it.
+    if (!stat.isFile()) throw unreadable("it is not a file");
+    if (stat.size > limits.settingsFileChars) throw unreadable(`it has more than ${limits.settingsFileChars} bytes`);
+    return readFileSync(path, "utf8");
+  } catch (thrown) {
+    if (thrown instanceof ProviderError) throw thrown;
+    throw unreadable(systemCodeOf(thrown) === "ENOENT" ? "it is not there" : reasonOf(thrown));
+  }
+}

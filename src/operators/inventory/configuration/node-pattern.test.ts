@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import { compileNodePattern } from "./node-pattern.ts";
+
+const fits = (source: string, name: string) => compileNodePattern(source).matches(name);
+
+test("a pattern is found anywhere in the name unless it says otherwise", () => {
+  const cases: [pattern: string, fitting: string[], others: string[]][] = [
+    ["gpu", ["gpu", "a-gpu-1"], ["gp-u", ""]],
+    ["^gpu-", ["gpu-1"], ["a-gpu-1", "gpu"]],
+    ["-gpu$", ["a-gpu"], ["a-gpu-1"]],
+    ["^node[1-3]$", ["node1", "node3"], ["node4", "node12", "node"]],
+    ["^(cp|control-plane)-\\d+$", ["cp-1", "control-plane-22"], ["cp-", "cp-x"]],
+    ["^a{2}$", ["aa"], ["a", "aaa"]],
+    ["^a{2,}$", ["aa", "aaaa"], ["a"]],
+    ["^a{1,3}b$", ["ab", "aaab"], ["b", "aaaab"]],
+    ["^a.c$", ["abc", "a.c"], ["ac"]],
+    ["^a\\.c$", ["a.c"], ["abc"]],
+    ["^x*?y+?$", ["y", "xxyy"], ["x"]],
+    ["\\bgpu\\b", ["a-gpu-1"], ["agpu"]],
+    ["{x}", ["a{x}"], ["x"]],
+    ["a|", ["anything", ""], []],
+    ["[^0-9]$", ["a"], ["1", ""]],
+    ["^[]x]$", ["]", "x"], ["y"]],
+    ["^[a-]$", ["a", "-"], ["b"]],
+  ];
+  for (const [pattern, fitting, others] of cases) {
+    for (const name of fitting) assert.equal(fits(pattern, name), true, `${pattern} should fit ${name}`);
+    for (const name of others) assert.equal(fits(pattern, name), false, `${pattern} should not fit ${name}`);
+  }
+});
+
+test("what RE2 writes otherwise than JavaScript is read as RE2 means it", () => {
+  assert.equal(fits("^[[:alpha:]]+$", "node"), true);
+  assert.equal(fits("^[[:alpha:]]+$", "[:a"), false);
+  assert.equal(fits("^[[:^digit:]]$", "7"), false);
+  assert.equal(fits("(?i)^GPU", "gpu-1"), true);
+  assert.equal(fits("(?i:GPU)-A", "gpu-a"), false);
+  assert.equal(fits("(?i)[^g]", "Gg"), false);
+  assert.equal(fits("\\Agpu\\z", "gpu"), true);
+  assert.equal(fits("(?P<kind>gpu)-(?<n>\\d)", "gpu-1"), true);
+  assert.equal(fits("(?ims-U:x)", "X"), true);
+  assert.equal(fits("^\\x61\\x{62}$", "ab"), true);
+});
+
+test("what is no pattern, or none of RE2, is refused with the reason", () => {
+  const cases: [string, RegExp][] = [
+    ["", /empty/],
+    ["(", /not closed/],
+    [")", /no \( before/],
+    ["[a", /not closed/],
+    ["[z-a]", /no order/],
+    ["[a-\\d]", /no order/],
+    ["*a", /nothing before/],
+    ["a**", /repeat/],
+    ["a{3,1}", /more at least/],
+    ["a{1001}", /over 1000/],
+    ["\\", /at the end/],
+    ["\\1", /\\1 is not read/],
+    ["\\pL", /\\p is not read/],
+    ["(?=a)", /ahead or behind/],
+    ["(?<!a)b", /ahead or behind/],
+    ["[[:nothing:]]", /no family/],
+    ["(a{100}){100}", /multiply/],
+    ["a".repeat(257), /longer than 256/],
+  ];
+  for (const [pattern, reason] of cases) assert.throws(() => compileNodePattern(pattern), reason, pattern);
+});
+
+test("a pattern that JavaScript would try for hours answers at once", () => {
+  const name = `${"a".repeat(252)}!`;
+  const startedMs = performance.now();
+  for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", ".*.*.*.*.*.*.*x", "((a*)*)*b", "^(.?){900}$"]) {
+    compileNodePattern(pattern).matches(name);
+  }
+  // Milliseconds are usual; the bound is for a machine that is busy with something else.
+  assert.ok(performance.now() - startedMs < 5_000);
+});
+
+/** Patterns that mean the same to both: the two must agree on every name. */
+const shared = fc.letrec<{ pattern: string; atom: string }>((tie) => ({
+  atom: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom("a", "b", "-", ".", "\\.", "[ab]", "[^a]", "[a-b1]", "\\d", "\\w", "\\W", "^", "$", "\\b", "\\B"),
+    tie("pattern").map((inner) => `(${inner})`),
+    tie("pattern").map((inner) => `(?:${inner})`),
+  ),
+  pattern: fc
+    .array(fc.tuple(tie("atom"), fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?")), {
+      minLength: 1,
+      maxLength: 3,
+    })
+    .map((parts) => parts.map(([atom, times]) => (/^(\^|\$|\\[bB])$/.test(atom) ? atom : atom + times)).join(""))
+    .chain((one) => fc.constantFrom(one, `${one}|b`, `a|${one}`)),
+})).pattern;
+
+test("where both read a pattern alike, ours and JavaScript's find the same names", () => {
+  const name = fc.string({ unit: fc.constantFrom("a", "b", "1", "-", "."), maxLength: 8 });
+  fc.assert(
+    fc.property(
+      shared.filter(({ length }) => length <= 100),
+      fc.array(name, { minLength: 1, maxLength: 8 }),
+      (pattern, names) => {
+        const theirs = new RegExp(pattern);
+        const ours = compileNodePattern(pattern);
+        for (const each of names) assert.equal(ours.matches(each), theirs.test(each), `${pattern} on "${each}"`);
+      },
+    ),
+    { numRuns: runs(500, 50_000) },
+  );
+});
+
+test("no text makes the reader throw anything but a fault of the pattern", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(..."ab()[]{}*+?|\\^$.-,:<>=!1iPdz"), maxLength: 20 }), (source) => {
+      try {
+        compileNodePattern(source).matches("node-1");
+      } catch (thrown) {
+        assert.equal((thrown as Error).name, "PatternFault", String(thrown));
+      }
+    }),
+    { numRuns: runs(1_000, 100_000) },
+  );
+});

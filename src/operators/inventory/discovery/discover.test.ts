@@ -1,0 +1,308 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  epyc,
+  type MachineFiles,
+  nvidiaFiles,
+  ordinary,
+  pciFiles,
+  plantMachine,
+  processorFiles,
+  xeon,
+} from "../../../../test/machine-tree.ts";
+import { filesFromFacts } from "../../../../test/node-facts.ts";
+import { createOwner } from "../../../../test/owner.ts";
+import { runs } from "../../../../test/runs.ts";
+import { readVector, vectorTest } from "../../../../test/vectors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Hardware } from "../inventory.ts";
+import { builtInRegistry } from "../registry/built-in-registry.ts";
+import { nameCard } from "../registry/name-card.ts";
+import { interfaceKind } from "../registry/registry.ts";
+import { discover } from "./discover.ts";
+
+async function look(files: MachineFiles): Promise<Hardware> {
+  await using owner = createOwner();
+  return await discover({ root: plantMachine(owner, files) });
+}
+
+vectorTest("the recorded machine with an H200 is seen as its own tools see it", async () => {
+  const hardware = await look(filesFromFacts(readVector("node-h200/facts.txt").toString()));
+  assert.deepEqual(hardware, {
+    architecture: "amd64",
+    cpus: [{ id: "0", vendor: "GenuineIntel", model: "Intel(R) Xeon(R) Processor", vcores: 16 }],
+    memory: { totalBytes: 131_980_916 * 1024 },
+    gpus: [
+      {
+        address: "0000:00:06.0",
+        vendorId: "10de",
+        deviceId: "2335",
+        driver: "nvidia",
+        driverVersion: "580.159.04",
+        driverModel: "NVIDIA H200",
+        cudaVersion: "13.0",
+        computeCapability: "9.0",
+        uuid: "GPU-00000000-0000-0000-0000-000000000001",
+        health: { healthy: true },
+      },
+    ],
+    disks: [
+      { name: "vda", type: "hdd", sizeBytes: 274_877_906_944 },
+      { name: "vdb", type: "hdd", sizeBytes: 318_308_352 },
+    ],
+    interfaces: [{ name: "eth0", up: true }],
+    problems: [],
+  });
+  const named = hardware.gpus.map((card) => nameCard(builtInRegistry, card))[0];
+  assert.equal(named?.name, "h200");
+  assert.equal(named?.memorySize, "141Gi");
+  assert.equal(interfaceKind(named?.interface ?? ""), "sxm");
+});
+
+test("a machine with AMD cards tells their memory, their errors and the driver's version", async () => {
+  const counted = (ue: number) => ({
+    mem_info_vram_total: "34342961152\n",
+    "ras/umc_err_count": `ue: ${ue}\nce: 12\n`,
+    unique_id: "8B0F3C2A11D4E5F6\n",
+    product_name: "Instinct MI210\n",
+  });
+  const { cpus, gpus } = await look({
+    ...ordinary,
+    ...processorFiles([{ facts: epyc }]),
+    "/sys/module/amdgpu/version": "6.8.5\n",
+    // From the MI200 on they are accelerators that show no picture.
+    ...pciFiles("0000:c1:00.0", { class: "0x120000", id: "1002:740f", driver: "amdgpu", more: counted(0) }),
+    ...pciFiles("0000:c2:00.0", { class: "0x038000", id: "1002:738c", driver: "amdgpu", more: counted(3) }),
+  });
+  assert.equal(cpus[0]?.vendor, "AuthenticAMD");
+  assert.deepEqual(gpus[0], {
+    address: "0000:c1:00.0",
+    vendorId: "1002",
+    deviceId: "740f",
+    driver: "amdgpu",
+    driverVersion: "6.8.5",
+    driverModel: "Instinct MI210",
+    uuid: "GPU-8b0f3c2a11d4e5f6",
+    memoryBytes: 34_342_961_152,
+    health: { healthy: true },
+  });
+  assert.deepEqual(gpus[1]?.health, {
+    healthy: false,
+    reason: "its memory had 3 errors that could not be corrected",
+  });
+});
+
+test("cards without any driver are found by their ids", async () => {
+  const { gpus, problems } = await look({
+    ...ordinary,
+    ...pciFiles("0000:01:00.0", { class: "0x030000", id: "10de:2684" }),
+    ...pciFiles("0000:02:00.0", { class: "0x030200", id: "1002:66a1" }),
+  });
+  assert.deepEqual(gpus, [
+    { address: "0000:01:00.0", vendorId: "10de", deviceId: "2684", computeCapability: "8.9" },
+    { address: "0000:02:00.0", vendorId: "1002", deviceId: "66a1" },
+  ]);
+  assert.deepEqual(problems, []);
+});
+
+test("cards of both vendors in one machine each have their own driver's facts", async () => {
+  const { gpus } = await look({
+    ...ordinary,
+    ...nvidiaFiles({ version: "550.90.07", cards: { "0000:01:00.0": "Model: \t NVIDIA L40S\nGPU Excluded:\t No\n" } }),
+    ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:26b9", driver: "nvidia" }),
+    ...pciFiles("0000:02:00.0", {
+      class: "0x038000",
+      id: "1002:738c",
+      driver: "amdgpu",
+      more: { mem_info_vram_total: "34342961152\n" },
+    }),
+  });
+  assert.deepEqual(
+    gpus.map(({ driverVersion, cudaVersion, memoryBytes, health }) => ({
+      driverVersion,
+      cudaVersion,
+      memoryBytes,
+      health,
+    })),
+    [
+      { driverVersion: "550.90.07", cudaVersion: "12.4", memoryBytes: undefined, health: { healthy: true } },
+      // Nothing was said about errors, so nothing is said about health.
+      { driverVersion: undefined, cudaVersion: undefined, memoryBytes: 34_342_961_152, health: undefined },
+    ],
+  );
+});
+
+test("eight cards are eight cards, in the order of the bus", async () => {
+  const addresses = ["04", "1b", "2a", "43", "9b", "c2", "d1", "e8"].map((bus) => `0000:${bus}:00.0`);
+  const card = { class: "0x030200", id: "10de:2330", driver: "nvidia" };
+  const { gpus } = await look(Object.assign({}, ordinary, ...addresses.map((address) => pciFiles(address, card))));
+  assert.deepEqual(
+    gpus.map(({ address }) => address),
+    addresses,
+  );
+});
+
+test("what only looks like a card is none", async () => {
+  const { gpus } = await look({
+    ...ordinary,
+    // The pictures of management controllers: ASPEED, Matrox, and an old ATI.
+    ...pciFiles("0000:03:00.0", { class: "0x030000", id: "1a03:2000", driver: "ast" }),
+    ...pciFiles("0000:04:00.0", { class: "0x030000", id: "102b:0538", driver: "mgag200" }),
+    ...pciFiles("0000:05:00.0", { class: "0x030000", id: "1002:515e" }),
+    // The sound of a card, a switch between cards, and a processor's own graphics.
+    ...pciFiles("0000:01:00.1", { class: "0x040300", id: "10de:22ba", driver: "snd_hda_intel" }),
+    ...pciFiles("0000:06:00.0", { class: "0x068000", id: "10de:22a3", driver: "nvidia-nvswitch" }),
+    ...pciFiles("0000:00:02.0", { class: "0x030000", id: "8086:4680", driver: "i915" }),
+    // A part of a card that is handed to a virtual machine.
+    ...pciFiles("0000:07:00.4", { class: "0x030200", id: "10de:20b5", more: { physfn: { link: "../0000:07:00.0" } } }),
+  });
+  assert.deepEqual(gpus, []);
+});
+
+test("a card that has failed is told with its reason", async () => {
+  const gone = { config: Buffer.alloc(256, 0xff) };
+  const wounded = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 2\nSDES 0\nTOTAL_ERR_FATAL 2\n" };
+  const sound = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 0\nTOTAL_ERR_FATAL 0\n" };
+  const card = { class: "0x030200", id: "10de:2335", driver: "nvidia" };
+  const { gpus } = await look({
+    ...ordinary,
+    ...nvidiaFiles({
+      version: "580.95.05",
+      cards: {
+        "0000:01:00.0": "GPU Excluded:\t No\n",
+        "0000:02:00.0": "GPU Excluded:\t No\n",
+        "0000:03:00.0": "GPU UUID: \t GPU-????????-????-????-????-????????????\nGPU Excluded:\t Yes\n",
+        "0000:04:00.0": "GPU Excluded:\t No\n",
+      },
+    }),
+    ...pciFiles("0000:01:00.0", { ...card, more: gone }),
+    ...pciFiles("0000:02:00.0", { ...card, more: wounded }),
+    ...pciFiles("0000:03:00.0", { ...card, more: sound }),
+    ...pciFiles("0000:04:00.0", { ...card, more: sound }),
+    ...pciFiles("0000:05:00.0", { ...card, more: { revision: "0xff\n" } }),
+  });
+  assert.deepEqual(
+    gpus.map(({ health, uuid }) => health?.reason ?? health?.healthy ?? uuid),
+    [
+      "it no longer answers on the PCI bus",
+      "its PCI link had 2 fatal errors since the node was started",
+      "the driver excludes it",
+      true,
+      "it no longer answers on the PCI bus",
+    ],
+  );
+});
+
+test("the driver's version comes from its module where /proc does not tell, and a new branch has no CUDA version", async () => {
+  const { gpus } = await look({
+    ...ordinary,
+    ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:2335", driver: "nvidia" }),
+    "/sys/module/nvidia/version": "999.10.01\n",
+  });
+  assert.equal(gpus[0]?.driverVersion, "999.10.01");
+  assert.equal(gpus[0]?.cudaVersion, undefined);
+});
+
+test("what cannot be read is told, and the rest of the machine holds", async () => {
+  const hardware = await look({
+    ...ordinary,
+    "/proc/meminfo": "a folder",
+    "/sys/block": "not a folder",
+    ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:2335", more: { vendor: "a folder" } }),
+    ...pciFiles("0000:02:00.0", { class: "0x030200", id: "10de:2684" }),
+    ...pciFiles("0000:03:00.0", { class: "0x0302", id: "10de:2684" }),
+    "/sys/class/net/eth0/device": "a folder",
+    "/sys/class/net/eth0/operstate": "x".repeat(limits.discoveryFileBytes + 1),
+    "/sys/class/net/bonding_masters": "bond0\n",
+  });
+  assert.deepEqual(hardware.problems, [
+    "/proc/meminfo: it does not tell MemTotal",
+    "/proc/meminfo: it is a folder, not a file",
+    "/sys/block: it is a file, not a folder",
+    "/sys/bus/pci/devices/0000:01:00.0: it does not tell its class, vendor and device",
+    "/sys/bus/pci/devices/0000:01:00.0/vendor: it is a folder, not a file",
+    "/sys/bus/pci/devices/0000:03:00.0: it does not tell its class, vendor and device",
+    `/sys/class/net/eth0/operstate: it is longer than ${limits.discoveryFileBytes} bytes`,
+  ]);
+  assert.deepEqual(hardware.memory, { totalBytes: 0 });
+  assert.deepEqual(
+    hardware.gpus.map(({ deviceId }) => deviceId),
+    ["2684"],
+  );
+  assert.deepEqual(hardware.interfaces, [{ name: "eth0", up: false }]);
+});
+
+test("an empty folder is a machine with nothing, and a few problems", async () => {
+  const hardware = await look({});
+  assert.deepEqual(hardware, {
+    architecture: "unknown",
+    cpus: [],
+    memory: { totalBytes: 0 },
+    gpus: [],
+    disks: [],
+    interfaces: [],
+    problems: [
+      "/proc/cpuinfo: nothing can be read in it",
+      "/proc/meminfo: it does not tell MemTotal",
+      "neither /proc/sys/kernel/arch nor /proc/cpuinfo tells the architecture",
+      "no processor was found in /sys/devices/system/cpu and /proc/cpuinfo",
+    ],
+  });
+});
+
+test("a machine with a thousand faults tells the first ones and how many more there are", async () => {
+  const devices = Array.from({ length: 200 }, (_, index) => `0000:${index.toString(16).padStart(2, "0")}:00.0`);
+  const files = devices.map((address) => pciFiles(address, { class: "nonsense", id: "10de:2335" }));
+  const { problems } = await look(Object.assign({}, ordinary, ...files));
+  assert.equal(problems.length, limits.discoveryProblems + 1);
+  assert.equal(problems.at(-1), "and 150 more");
+});
+
+/** Everything a machine may have, to be damaged. */
+const whole: MachineFiles = {
+  ...ordinary,
+  ...processorFiles([{ facts: xeon }, { facts: xeon, packageId: 1 }, { facts: xeon, offline: true }]),
+  ...nvidiaFiles({ version: "580.95.05", cards: { "0000:01:00.0": "Model: NVIDIA H200\nGPU Excluded:\t No\n" } }),
+  ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:2335", driver: "nvidia", more: { config: "dead" } }),
+  ...pciFiles("0000:02:00.0", {
+    class: "0x120000",
+    id: "1002:74a1",
+    driver: "amdgpu",
+    more: { mem_info_vram_total: "206141652992\n", "ras/umc_err_count": "ue: 0\nce: 0\n" },
+  }),
+  "/sys/block/nvme0n1/size": "1875385008\n",
+  "/sys/block/nvme0n1/device/transport": "pcie\n",
+  "/sys/block/sda/size": "1875385008\n",
+  "/sys/block/sda/queue/rotational": "1\n",
+  "/sys/class/net/eth0/device": "a folder",
+  "/sys/class/net/eth0/speed": "25000\n",
+  "/sys/class/net/eth0/operstate": "up\n",
+};
+
+test("whatever is wrong with its files, a machine is described in sound numbers and short texts", async () => {
+  const paths = Object.keys(whole);
+  const damage = fc.oneof(
+    fc.constant("a folder" as const),
+    fc.constant({ link: "nowhere" }),
+    fc.constant({ link: "." }),
+    fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
+    fc.constantFrom("", "-1\n", "99999999999999999999\n", "0x\n", "NaN\n", "x".repeat(100_000)),
+    fc.string({ unit: "binary", maxLength: 300 }).map((text) => `Model: ${text}\nMemTotal: ${text} kB\n${text}`),
+  );
+  const damages = fc.array(fc.tuple(fc.constantFrom(...paths), damage), { minLength: 1, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(damages, async (list) => {
+      const hardware = await look({ ...whole, ...Object.fromEntries(list) });
+      assert.ok(hardware.problems.length <= limits.discoveryProblems + 1);
+      inspect(JSON.parse(JSON.stringify(hardware)));
+    }),
+    { numRuns: runs(25, 2_000) },
+  );
+});
+
+function inspect(value: unknown): void {
+  if (typeof value === "number") assert.ok(Number.isSafeInteger(value) && value >= 0, `${value}`);
+  if (typeof value === "string") assert.ok(value.length <= 256 && !/\p{Cc}/u.test(value), JSON.stringify(value));
+  if (typeof value === "object" && value !== null) Object.values(value).forEach(inspect);
+}

@@ -1,0 +1,107 @@
+/** Answers on a node what that node has. It runs in the discovery pod, and only reads. */
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Clock, withDeadline } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { type DiscoverOptions, type Survey, survey } from "./discover.ts";
+import { networkViews } from "./network-views.ts";
+
+export interface DiscoveryServerOptions extends DiscoverOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How the node is read; tests have nodes that hang. */
+  readonly look?: (options: DiscoverOptions) => Promise<Survey>;
+}
+
+export interface DiscoveryServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const views: typeof networkViews = {
+  "/": ({ hardware }) => hardware,
+  "/hardware": ({ hardware }) => hardware,
+  ...networkViews,
+};
+
+export async function serveDiscovery(options: DiscoveryServerOptions): Promise<DiscoveryServer> {
+  const { host, port, log } = options;
+  const latest = createLatest(options);
+
+  async function answer(method: string | undefined, path: string, response: ServerResponse): Promise<void> {
+    if (method !== "GET") return send(response, 405, "only GET is answered here\n", { allow: "GET" });
+    if (path === "/health") return send(response, 200, "ok\n");
+    const view = Object.hasOwn(views, path) ? views[path] : undefined;
+    if (!view) return send(response, 404, `here are ${Object.keys(views).join(", ")} and /health\n`);
+    const body = JSON.stringify(view(await latest()));
+    return send(response, 200, body, { "content-type": "application/json; charset=UTF-8" });
+  }
+
+  const server = createServer((request, response) => {
+    const [path = "/"] = (request.url ?? "/").split("?");
+    answer(request.method, path, response).catch((thrown: unknown) => {
+      const error = ProviderError.from(thrown);
+      log.error("the hardware of the node could not be told", { error });
+      send(response, error.entry.http, `${error.message}\n`);
+    });
+  });
+  server.headersTimeout = limits.discoveryRequestMs;
+  server.requestTimeout = limits.discoveryRequestMs;
+  server.maxConnections = limits.discoveryConnections;
+  const url = await listen(server, host, port);
+  return { url, close: () => close(server) };
+}
+
+/** The node is read when somebody asks, not more often than it can change, and once for all who ask meanwhile. */
+function createLatest(options: DiscoveryServerOptions): () => Promise<Survey> {
+  const { clock, look = survey } = options;
+  let reading: Promise<Survey> | undefined;
+  let last: { survey: Survey; atMs: number } | undefined;
+
+  async function read(): Promise<Survey> {
+    try {
+      const found = await look(options);
+      last = { survey: found, atMs: clock.monotonicMs() };
+      return found;
+    } finally {
+      reading = undefined;
+    }
+  }
+
+  return async () => {
+    if (last && clock.monotonicMs() - last.atMs < limits.discoveryFreshMs) return last.survey;
+    reading ??= read();
+    return withDeadline(clock, limits.discoveryAnswerMs, reading, () => {
+      throw new ProviderError("AKP_DISCOVERY_LATE", { limitMs: limits.discoveryAnswerMs });
+    });
+  };
+}
+
+function send(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-type": "text/plain", ...headers }).end(body);
+}
+
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    // For as long as it lives: later, a connection that could not be taken must not end the process.
+    server.on("error", (thrown) => {
+      const details = { what: "discovery", address: `${host}:${port}`, reason: thrown.message, setting: "--api-port" };
+      reject(new ProviderError("AKP_LISTEN_FAILED", details, { cause: thrown }));
+    });
+    server.listen(port, host, resolve);
+  });
+  const { address, port: taken } = server.address() as AddressInfo;
+  return `http://${address.includes(":") ? `[${address}]` : address}:${taken}`;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

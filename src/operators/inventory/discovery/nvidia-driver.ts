@@ -1,0 +1,39 @@
+/** What NVIDIA's kernel driver tells about a card without any of its tools. */
+import { cudaVersionOf } from "./cuda-versions.ts";
+import type { DriverFacts } from "./driver-facts.ts";
+import { plainName, type Tree } from "./tree.ts";
+
+export async function readNvidiaFacts(tree: Tree, address: string): Promise<DriverFacts> {
+  const driverVersion = await readDriverVersion(tree);
+  const cudaVersion = driverVersion && cudaVersionOf(driverVersion);
+  const card = readInformation((await tree.text(`/proc/driver/nvidia/gpus/${address}/information`)) ?? "");
+  const driverModel = card.get("Model");
+  const uuid = card.get("GPU UUID");
+  const excluded = card.get("GPU Excluded");
+  return {
+    ...(driverVersion ? { driverVersion } : {}),
+    ...(cudaVersion ? { cudaVersion } : {}),
+    ...(driverModel && driverModel !== "Unknown" ? { driverModel } : {}),
+    // Question marks stand in for it until somebody has used the card.
+    ...(uuid && /^GPU-[0-9a-f-]{36}$/i.test(uuid) ? { uuid } : {}),
+    ...(excluded === undefined ? {} : { health: healthOf(excluded) }),
+  };
+}
+
+function healthOf(excluded: string): NonNullable<DriverFacts["health"]> {
+  return excluded === "No" ? { healthy: true } : { healthy: false, reason: "the driver excludes it" };
+}
+
+/** "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build …" */
+async function readDriverVersion(tree: Tree): Promise<string | undefined> {
+  const version = /^\d{3,}\.\d+(\.\d+)?$/;
+  const line = (await tree.text("/proc/driver/nvidia/version"))?.split("\n")[0] ?? "";
+  const told = line.split(/\s+/).find((word) => version.test(word));
+  const module = told ?? (await tree.text("/sys/module/nvidia/version"));
+  return module && version.test(module) ? module : undefined;
+}
+
+function readInformation(text: string): Map<string, string> {
+  const lines = text.split("\n").map((line) => /^([^:]+):\s*(.*)$/.exec(line));
+  return new Map(lines.flatMap((parts) => (parts ? [[parts[1] ?? "", plainName(parts[2] ?? "")]] : [])));
+}

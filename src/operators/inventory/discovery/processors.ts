@@ -1,0 +1,91 @@
+/** The processors that are online, by physical package. */
+import { inParallel } from "../../../runtime/in-parallel.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { armModelOf, armVendorOf } from "./arm-processors.ts";
+import { plainName, readWhole, type Tree } from "./tree.ts";
+
+export interface LogicalProcessor {
+  readonly index: number;
+  readonly packageId: string;
+  readonly coreId: number;
+}
+
+export interface ProcessorPackage {
+  readonly id: string;
+  readonly vendor: string;
+  readonly model: string;
+  readonly features: readonly string[];
+  readonly processors: readonly LogicalProcessor[];
+}
+
+/** What /proc/cpuinfo says about one processor. */
+export type CpuFacts = ReadonlyMap<string, string>;
+
+const sysfs = "/sys/devices/system/cpu";
+const cpuinfo = "/proc/cpuinfo";
+
+export async function readCpuinfo(tree: Tree): Promise<CpuFacts[]> {
+  const text = await tree.text(cpuinfo, limits.discoveryCpuinfoBytes);
+  if (text === undefined) tree.report(`${cpuinfo}: nothing can be read in it`);
+  return (text ?? "")
+    .split(/\n\s*\n/)
+    .map(readFacts)
+    .filter(({ size }) => size > 0);
+}
+
+export async function readPackages(tree: Tree, facts: readonly CpuFacts[]): Promise<ProcessorPackage[]> {
+  const byIndex = new Map(facts.map((each) => [readWhole(each.get("processor") ?? ""), each]));
+  const processors = await readProcessors(tree, byIndex);
+  if (processors.length === 0) tree.report(`no processor was found in ${sysfs} and ${cpuinfo}`);
+  const packages = Map.groupBy(processors, ({ packageId }) => packageId);
+  return [...packages].map(([id, members]) => {
+    // Where the processor's own entry is missing, all of a machine are of one kind.
+    const own = members.map(({ index }) => byIndex.get(index)).find((each) => each !== undefined) ?? facts[0];
+    return { id, ...describe(own ?? new Map()), processors: members };
+  });
+}
+
+async function readProcessors(
+  tree: Tree,
+  byIndex: ReadonlyMap<number | undefined, CpuFacts>,
+): Promise<LogicalProcessor[]> {
+  const names = (await tree.names(sysfs)).filter((name) => /^cpu\d+$/.test(name));
+  const listed = names.map((name) => Number(name.slice(3)));
+  const indices = listed.length > 0 ? listed : [...byIndex.keys()].filter((index) => index !== undefined);
+  const found = await inParallel(indices, limits.discoveryAtOnce, async (index) => {
+    const folder = `${sysfs}/cpu${index}`;
+    // The first processor of a machine can often not be taken offline, and has no such file.
+    if ((await tree.text(`${folder}/online`)) === "0") return undefined;
+    const facts = byIndex.get(index);
+    const packageId = (await tree.text(`${folder}/topology/physical_package_id`)) ?? facts?.get("physical id");
+    const coreId = (await tree.text(`${folder}/topology/core_id`)) ?? facts?.get("core id");
+    return { index, packageId: `${idOf(packageId, 0)}`, coreId: idOf(coreId, index) };
+  });
+  return found.filter((processor) => processor !== undefined);
+}
+
+/** Some virtual machines say -1, for they do not know. */
+function idOf(text: string | undefined, otherwise: number): number {
+  return readWhole(text ?? "") ?? otherwise;
+}
+
+function readFacts(block: string): CpuFacts {
+  const facts = new Map<string, string>();
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0) facts.set(line.slice(0, colon).trim(), line.slice(colon + 1).trim());
+  }
+  return facts;
+}
+
+/** Every architecture of Linux has its own words. */
+function describe(facts: CpuFacts): Pick<ProcessorPackage, "vendor" | "model" | "features"> {
+  const first = (...keys: string[]) => keys.map((key) => facts.get(key)).find((value) => value);
+  return {
+    vendor: plainName(first("vendor_id") ?? armVendorOf(facts) ?? ""),
+    model: plainName(
+      first("model name", "Model Name", "Processor", "cpu model", "uarch", "cpu") ?? armModelOf(facts) ?? "",
+    ),
+    features: (first("flags", "Features") ?? "").split(/\s+/).filter(Boolean),
+  };
+}

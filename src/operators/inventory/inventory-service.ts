@@ -1,0 +1,61 @@
+/** The inventory operator with all that tells of it: REST, gRPC, and the copy on the bus. */
+import type { Bus } from "../../bus/bus.ts";
+import type { Kube } from "../../kube/kube.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
+import { createInventoryOperator, type InventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
+import { type GrpcListener, startGrpc } from "./publishing/grpc.ts";
+import { createPublisher, type Publisher } from "./publishing/publisher.ts";
+import { type RestListener, startRest } from "./publishing/rest.ts";
+
+export interface InventoryServiceOptions extends InventoryOperatorOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly restPort: number;
+  readonly grpcPort: number;
+  readonly apiTimeoutMs: number;
+  readonly version: string;
+}
+
+export interface InventoryServiceDeps {
+  readonly kube: Kube;
+  readonly bus: Bus;
+  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface InventoryService {
+  readonly operator: InventoryOperator;
+  readonly publisher: Publisher;
+  readonly rest: RestListener;
+  readonly grpc: GrpcListener;
+}
+
+/** Resolves when it listens. The first picture comes when the cluster has been read; until then it says what it waits for. */
+export async function startInventoryService(
+  options: InventoryServiceOptions,
+  { kube, bus, metrics, clock, random, log }: InventoryServiceDeps,
+  scope: Scope,
+): Promise<InventoryService> {
+  const publisher = createPublisher({
+    clock,
+    log,
+    bus,
+    waitingFor: () => operator.waitingFor,
+    ageMs: () => operator.ageMs,
+  });
+  const operator = createInventoryOperator(options, { kube, clock, random, log, onInventory: publisher.show });
+  operator.start(scope);
+  scope.onStop(publisher.close);
+  const { host, apiTimeoutMs, version } = options;
+  const rest = await startRest(publisher, { host, port: options.restPort, apiTimeoutMs, version, metrics, clock, log });
+  scope.onStop(rest.close);
+  const grpc = await startGrpc(publisher, { host, port: options.grpcPort, clock, log });
+  scope.onStop(grpc.close);
+  log.info("the inventory is told", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
+  return { operator, publisher, rest, grpc };
+}

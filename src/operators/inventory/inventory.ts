@@ -1,0 +1,132 @@
+/**
+ * What the cluster has and what of it is taken: the words in which the parts of the inventory operator speak to each
+ * other. How it looks on the wire is the business of `publishing/`.
+ */
+
+/** Whole numbers of one unit: thousandths of a cpu, bytes, or pieces. Never negative. */
+export interface Amounts {
+  readonly capacity: bigint;
+  readonly allocatable: bigint;
+  /** May exceed what is allocatable when the cluster really is overbooked; a condition then says by what. */
+  readonly allocated: bigint;
+}
+
+export interface CpuInfo {
+  /** Of the physical package. */
+  readonly id: string;
+  readonly vendor: string;
+  readonly model: string;
+  readonly vcores: number;
+}
+
+/** A card as the node's PCI bus and driver show it, before any registry gives it a name. */
+export interface GpuCard {
+  /** "0000:00:06.0" */
+  readonly address: string;
+  /** Four lower-case hex digits, for instance "10de". */
+  readonly vendorId: string;
+  readonly deviceId: string;
+  /** The kernel's driver; absent where none is bound. */
+  readonly driver?: string;
+  readonly driverVersion?: string;
+  /** What the driver calls it, "NVIDIA L40S": from this an unknown card's line for the registry is made. */
+  readonly driverModel?: string;
+  readonly cudaVersion?: string;
+  readonly computeCapability?: string;
+  readonly uuid?: string;
+  readonly memoryBytes?: number;
+  /** Absent where the driver does not tell. */
+  readonly health?: { readonly healthy: boolean; readonly reason?: string };
+}
+
+export interface Disk {
+  readonly name: string;
+  readonly type: "nvme" | "ssd" | "hdd";
+  readonly sizeBytes: number;
+  readonly model?: string;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  readonly up: boolean;
+  /** Absent where the kernel does not know, as of virtual ones. */
+  readonly speedMbps?: number;
+}
+
+/** All that discovery finds on one node. It travels as JSON from the discovery pod to the operator. */
+export interface Hardware {
+  /** As Kubernetes names it: "amd64", "arm64". */
+  readonly architecture: string;
+  readonly cpus: readonly CpuInfo[];
+  readonly memory: { readonly totalBytes: number };
+  readonly gpus: readonly GpuCard[];
+  readonly disks: readonly Disk[];
+  readonly interfaces: readonly NetworkInterface[];
+  /** What could not be read, and why; the rest still holds. */
+  readonly problems: readonly string[];
+}
+
+/** A card with the name that the registry has for it; without one, the line that would name it. */
+export interface NamedGpu extends GpuCard {
+  /** "nvidia", "amd" */
+  readonly vendor: string;
+  /** The model, for instance "h200". Absent when the registry does not know the card. */
+  readonly name?: string;
+  /** As the registry writes it: "PCIe", "SXM5". */
+  readonly interface?: string;
+  /** "141Gi" */
+  readonly memorySize?: string;
+  /** For an unknown card: what to add to the registry. */
+  readonly registryLine?: string;
+}
+
+/** Something that an operator of the cluster should know, with what was seen. */
+export interface Condition {
+  /** A word that does not change: "Overbooked", "DiscoveryMissing", "UnknownGpu", "StorageUnreadable" … */
+  readonly type: string;
+  readonly message: string;
+}
+
+export interface NodeInventory {
+  readonly name: string;
+  /** Whether it is sold at all. */
+  readonly offered: boolean;
+  /** Why not: "not ready", "cordoned", "under disk pressure", "excluded by the configuration (^gpu-)". */
+  readonly notOffered: readonly string[];
+  readonly cpuMilli: Amounts;
+  readonly memoryBytes: Amounts;
+  readonly ephemeralBytes: Amounts;
+  readonly gpus: Amounts;
+  /** Volumes attached to the node, and how many it takes where its drivers tell. */
+  readonly volumes: Amounts;
+  readonly storageClasses: readonly string[];
+  /** Absent until discovery has answered once; afterwards the last good answer. */
+  readonly hardware?: Hardware;
+  /** When that answer came. */
+  readonly hardwareAtMs?: number;
+  readonly namedGpus: readonly NamedGpu[];
+  /** Measured use, where the cluster has a metrics API. */
+  readonly usage?: { readonly cpuMilli: bigint; readonly memoryBytes: bigint };
+  readonly conditions: readonly Condition[];
+}
+
+export interface StorageInventory {
+  readonly class: string;
+  readonly driver: "ceph" | "longhorn" | "local-path";
+  readonly provisioner: string;
+  readonly bytes: Amounts;
+  readonly replicas?: number;
+  /** "nvme", "ssd", "hdd", where the backend tells. */
+  readonly performance?: string;
+  readonly conditions: readonly Condition[];
+}
+
+/** One moment's picture. */
+export interface Inventory {
+  /** By name. */
+  readonly nodes: readonly NodeInventory[];
+  /** By class. */
+  readonly storage: readonly StorageInventory[];
+  readonly atMs: number;
+  readonly conditions: readonly Condition[];
+}

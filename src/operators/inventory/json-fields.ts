@@ -1,0 +1,15 @@
+/**
+ * Reads objects of the API without trusting their shape: what is not as it should be reads as nothing, so that one
+ * strange object harms neither the watch that projects it nor the sums of the others.
+ */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,71 @@
+/**
+ * The labels that say what a node can do, in both forms: the seeds' ("true") and the network's (a count). Whoever builds
+ * affinity for a workload takes the keys from here, so that both sides agree also where a name had to be shortened.
+ */
+import { createHash } from "node:crypto";
+
+const prefix = "akash.network/";
+const gpuPrefix = `${prefix}capabilities.gpu.`;
+export const storageClassPrefix = `${prefix}capabilities.storage.class.`;
+
+/** One model of a card, perhaps only those with so much memory or of that interface. */
+export interface GpuSelection {
+  readonly vendor: string;
+  readonly model: string;
+  /** "141Gi" */
+  readonly ram?: string | undefined;
+  /** "pcie" or "sxm" */
+  readonly interface?: string | undefined;
+}
+
+export const labelKeys = {
+  /** The node belongs to the provider. */
+  node: "akash.network",
+  /** What the device plugin of NVIDIA looks for: the only label of ours outside our own prefix. */
+  nvidiaPresent: "nvidia.com/gpu.present",
+  gpuVendor: (vendor: string) => labelKey(`capabilities.gpu.vendor.${vendor}`),
+  gpuModel: (model: string) => labelKey(`capabilities.gpu.model.${model}`),
+  gpuCount({ vendor, model, ram, interface: kind }: GpuSelection): string {
+    const ramPart = ram === undefined ? "" : `.ram.${ram}`;
+    const kindPart = kind === undefined ? "" : `.interface.${kind}`;
+    return labelKey(`capabilities.gpu.vendor.${vendor}.model.${model}${ramPart}${kindPart}`);
+  },
+  storageClass: (name: string) => labelKey(`capabilities.storage.class.${name}`),
+};
+
+/** The values of a storage class label that mean yes: our own affinity is `In` these two, whichever is written. */
+export const storageClassReadings = ["true", "1"] as const;
+
+/** Labels whose truth we know. All others on a node are foreign, also those that begin with "akash.network/". */
+export function isCapabilityLabel(key: string): boolean {
+  return (
+    key === labelKeys.node ||
+    key === labelKeys.nvidiaPresent ||
+    key.startsWith(gpuPrefix) ||
+    key.startsWith(storageClassPrefix)
+  );
+}
+
+/** Labels about gpus, which only discovery can tell. */
+export function isGpuLabel(key: string): boolean {
+  return key === labelKeys.nvidiaPresent || key.startsWith(gpuPrefix);
+}
+
+/** What Kubernetes allows of a key behind its prefix. */
+const longestName = 63;
+const validName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+/** 48 bits of a hash: among a thousand names the chance of two alike is one in five hundred million. */
+const hashChars = 12;
+const shortened = /_[0-9a-f]{12}$/;
+
+/**
+ * A name that is too long, or has a character that labels do not take, keeps its beginning and gets a hash of the whole
+ * name. So the same name always gives the same key, and two names that begin alike do not meet. A name that only looks
+ * shortened is hashed as well, so that it cannot meet a shortened one.
+ */
+function labelKey(name: string): string {
+  if (name.length <= longestName && validName.test(name) && !shortened.test(name)) return prefix + name;
+  const hash = createHash("sha256").update(name).digest("hex").slice(0, hashChars);
+  const beginning = name.slice(0, longestName - hashChars - 1).replace(/[^-A-Za-z0-9_.]/g, "-");
+  return `${prefix}${beginning}_${hash}`;
+}

@@ -1,0 +1,80 @@
+/**
+ * The labels that a node should carry. A node that is not offered has none that a workload selects by: affinity is
+ * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on.
+ */
+import { isExcluded } from "../accounting/not-offered.ts";
+import type { NamedGpu, NodeInventory } from "../inventory.ts";
+import { interfaceKind } from "../registry/registry.ts";
+import { type GpuSelection, isGpuLabel, labelKeys, storageClassReadings } from "./label-keys.ts";
+
+export interface LabelContext {
+  /** The labels that the node carries now. */
+  readonly live: Readonly<Record<string, string>>;
+  /** Storage class labels that a workload selects with `Gt`. */
+  readonly gtSelected: ReadonlySet<string>;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): Labels {
+  const gpus = gpusAreKnown(node) ? gpuLabels(node.namedGpus) : liveGpuLabels(live);
+  if (!node.offered) return isExcluded(node) ? {} : presenceOnly(gpus);
+  const [plain, number] = storageClassReadings;
+  const classes = node.storageClasses
+    .map(labelKeys.storageClass)
+    .map((key) => [key, gtSelected.has(key) ? number : plain] as const);
+  return { [labelKeys.node]: "true", ...Object.fromEntries(classes), ...gpus };
+}
+
+/**
+ * Until discovery has answered, and where it saw no card while the device plugin has some, we know nothing; then the
+ * labels stay as they are. A restart or a failed read must not take a node's gpus off the market.
+ */
+function gpusAreKnown({ hardware, namedGpus, gpus }: NodeInventory): boolean {
+  return hardware !== undefined && (namedGpus.length > 0 || gpus.capacity === 0n);
+}
+
+function liveGpuLabels(live: Labels): Labels {
+  return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key)));
+}
+
+/**
+ * This one says that a card is there, not that it is for sale, and the device plugin lives by it: taking it away from a
+ * node that is cordoned or not ready for a minute would take the gpus away from what runs there.
+ */
+function presenceOnly(gpus: Labels): Labels {
+  const { nvidiaPresent } = labelKeys;
+  const present = gpus[nvidiaPresent];
+  return present === undefined ? {} : { [nvidiaPresent]: present };
+}
+
+/**
+ * The counts are of the cards that discovery knows by name, as the network counts them. Affinity only asks whether there
+ * are any; how many are free is for the scheduler, which has it from the device plugin.
+ */
+function gpuLabels(cards: readonly NamedGpu[]): Labels {
+  const labels: Record<string, string> = {};
+  const counts = new Map<string, number>();
+  for (const card of cards) {
+    if (card.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
+    labels[labelKeys.gpuVendor(card.vendor)] = "true";
+    if (card.name === undefined) continue;
+    labels[labelKeys.gpuModel(card.name)] = "true";
+    for (const key of countedKeys(card.vendor, card.name, card)) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  for (const [key, count] of counts) labels[key] = String(count);
+  return labels;
+}
+
+/** Each part alone and both together: a node may hold one model with two sizes of memory on two interfaces. */
+function countedKeys(vendor: string, model: string, { memorySize, interface: kind }: NamedGpu): Set<string> {
+  const ram = memorySize || undefined;
+  const shortKind = kind ? interfaceKind(kind) : undefined;
+  const selections: GpuSelection[] = [
+    { vendor, model },
+    { vendor, model, ram },
+    { vendor, model, interface: shortKind },
+    { vendor, model, ram, interface: shortKind },
+  ];
+  return new Set(selections.map(labelKeys.gpuCount));
+}

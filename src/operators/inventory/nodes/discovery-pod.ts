@@ -1,0 +1,133 @@
+/** The pod that looks at one node's hardware: what it is made of, and what of a live one we want to know. */
+import { createHash } from "node:crypto";
+import type { KubeObject } from "../../../kube/kube.ts";
+
+export interface DiscoveryPodOptions {
+  readonly namespace: string;
+  /** The operator's own, so that both always speak the same language. */
+  readonly image: string;
+  readonly port: number;
+}
+
+export interface DiscoveryNode {
+  readonly name: string;
+  readonly uid: string;
+}
+
+export const discoveryLabels = {
+  "app.kubernetes.io/name": "inventory",
+  "app.kubernetes.io/instance": "inventory-hardware-discovery",
+  "app.kubernetes.io/component": "operator",
+  "app.kubernetes.io/part-of": "provider",
+} as const;
+
+export const discoverySelector = Object.entries(discoveryLabels)
+  .map(([key, value]) => `${key}=${value}`)
+  .join(",");
+
+/** Where the pod finds the node's own files. */
+const hostRoot = "/host";
+/** Of the pod's making; a pod that was made otherwise is replaced. */
+const recipeAnnotation = "akash.network/discovery-recipe";
+const namePrefix = "operator-inventory-hardware-discovery-";
+/** The longest name of an object. */
+const longestName = 253;
+
+export function discoveryPodName(node: string): string {
+  const name = namePrefix + node;
+  if (name.length <= longestName) return name;
+  const digest = createHash("sha256").update(node).digest("hex").slice(0, 10);
+  return `${name.slice(0, longestName - digest.length - 1).replace(/[-.]+$/, "")}-${digest}`;
+}
+
+export function discoveryPod(node: DiscoveryNode, options: DiscoveryPodOptions): KubeObject {
+  const spec = podSpec(node.name, options);
+  return {
+    metadata: {
+      name: discoveryPodName(node.name),
+      namespace: options.namespace,
+      labels: discoveryLabels,
+      annotations: { [recipeAnnotation]: recipeOf(spec) },
+      // It goes with its node even while the operator is down.
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid }],
+    } as KubeObject["metadata"],
+    spec,
+  };
+}
+
+function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readonly<Record<string, unknown>> {
+  const probe = { httpGet: { path: "/health", port }, timeoutSeconds: 5 };
+  const mount = (name: string) => ({ name, mountPath: `${hostRoot}/${name}`, readOnly: true });
+  const volume = (name: string) => ({ name, hostPath: { path: `/${name}`, type: "Directory" } });
+  return {
+    // Not the scheduler's business: it belongs on this node, full or not.
+    nodeName,
+    tolerations: [{ operator: "Exists" }],
+    // It never speaks to the API server; the operator asks it.
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 1,
+    containers: [
+      {
+        name: "discovery",
+        image,
+        args: ["operator", "inventory", "discover", `--api-port=${port}`, `--root=${hostRoot}`],
+        ports: [{ name: "api", containerPort: port }],
+        // Some of /sys can be read by root only; nothing of the node can be written through these mounts.
+        securityContext: { privileged: true, readOnlyRootFilesystem: true },
+        volumeMounts: ["proc", "sys"].map(mount),
+        // What a small Node.js process takes.
+        resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+        readinessProbe: { ...probe, periodSeconds: 2 },
+        livenessProbe: { ...probe, periodSeconds: 30, failureThreshold: 3 },
+      },
+    ],
+    volumes: ["proc", "sys"].map(volume),
+  };
+}
+
+/** What the operator needs to know of a pod that is there. */
+export interface LivePod {
+  readonly name: string;
+  readonly uid: string;
+  readonly node: string;
+  readonly recipe: string | undefined;
+  readonly ready: boolean;
+  readonly finished: boolean;
+  readonly deleting: boolean;
+  /** Why it is not ready, as the kubelet says it. */
+  readonly reason: string;
+}
+
+export function livePod(object: KubeObject): LivePod {
+  const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
+  const { nodeName = "" } = (object["spec"] ?? {}) as { nodeName?: string };
+  const { phase = "Pending", conditions = [], containerStatuses = [] } = (object["status"] ?? {}) as PodStatus;
+  const waiting = containerStatuses.map(({ state }) => state?.waiting).find(Boolean);
+  return {
+    name,
+    uid,
+    node: nodeName,
+    recipe: annotations?.[recipeAnnotation],
+    ready: conditions.some(({ type, status }) => type === "Ready" && status === "True"),
+    finished: phase === "Succeeded" || phase === "Failed",
+    deleting: deletionTimestamp !== undefined,
+    reason: [phase, waiting?.reason, waiting?.message].filter(Boolean).join(": "),
+  };
+}
+
+export function isMadeAs(live: LivePod, node: string, options: DiscoveryPodOptions): boolean {
+  return live.recipe === recipeOf(podSpec(node, options));
+}
+
+function recipeOf(spec: unknown): string {
+  return createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 16);
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly containerStatuses?: readonly {
+    readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+  }[];
+}

@@ -1,0 +1,146 @@
+/**
+ * Keeps one discovery pod on every node that wants one, asks it what the node has, and remembers the last good answer.
+ * A pod that dies is replaced, one of another version too; an answer that does not come takes nothing away.
+ */
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube, WatchCache } from "../../../kube/kube.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import type { Scope } from "../../../runtime/lifecycle.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
+import { createQueue, type Queue } from "../../../runtime/queue.ts";
+import type { Random } from "../../../runtime/random.ts";
+import type { Condition, Hardware } from "../inventory.ts";
+import {
+  type DiscoveryNode,
+  type DiscoveryPodOptions,
+  discoveryPod,
+  discoveryPodName,
+  discoverySelector,
+  isMadeAs,
+  type LivePod,
+  livePod,
+} from "./discovery-pod.ts";
+import { readHardwareAnswer } from "./hardware-answer.ts";
+
+/** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
+export type Wish = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
+
+export interface DiscoveryPodsDeps {
+  readonly kube: Kube;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly wishFor: (node: string) => Wish;
+  /** There is an answer of this node, or something new to say about its absence. */
+  readonly onChange: (node: string) => void;
+}
+
+export interface Discovered {
+  /** The last good answer. */
+  readonly hardware?: Hardware;
+  readonly atMs?: number;
+  /** Why there is none, or none that is fresh. */
+  readonly condition?: Condition;
+}
+
+export interface DiscoveryPods {
+  start(scope: Scope): void;
+  /** Something about this node may have changed. */
+  add(node: string): void;
+  about(node: string): Discovered;
+  readonly queue: Queue;
+}
+
+const nothing: Discovered = {};
+
+export function createDiscoveryPods(options: DiscoveryPodOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
+  const { kube, clock, log, onChange } = deps;
+  const known = new Map<string, Discovered>();
+  let pods: WatchCache<LivePod> | undefined;
+  const queue = createQueue({ name: "discovery", work, ...deps });
+
+  function note(node: string, change: Discovered): void {
+    known.set(node, { ...known.get(node), ...change });
+    onChange(node);
+  }
+
+  function missing(node: string, message: string): void {
+    if (known.get(node)?.condition?.message !== message)
+      note(node, { condition: { type: "DiscoveryMissing", message } });
+  }
+
+  async function remove({ name, uid }: LivePod): Promise<void> {
+    await kube.delete(kinds.pod, { namespace: options.namespace, name }, { uid });
+  }
+
+  async function work(node: string, signal: AbortSignal): Promise<Outcome> {
+    const wish = deps.wishFor(node);
+    const live = pods?.get({ namespace: options.namespace, name: discoveryPodName(node) });
+    if (wish === "kept") return done();
+    if (wish === "unwanted") {
+      known.delete(node);
+      if (live && !live.deleting) await remove(live);
+      return done();
+    }
+    if (!live) {
+      log.info("a discovery pod is made", { node });
+      await kube.create(kinds.pod, discoveryPod(wish.wanted, options));
+      missing(node, "its discovery pod was just made");
+      return waiting("pod", "it was just made");
+    }
+    if (live.deleting) return waiting("pod", "the one before it is going");
+    if (live.finished || !isMadeAs(live, node, options)) {
+      log.info("a discovery pod is replaced", { node, reason: live.finished ? live.reason : "it is made otherwise" });
+      await remove(live);
+      return waiting("pod", "it is being replaced");
+    }
+    if (!live.ready) {
+      missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
+      return waiting("pod", live.reason);
+    }
+    return ask(node, live, signal);
+  }
+
+  async function ask(node: string, { name }: LivePod, signal: AbortSignal): Promise<Outcome> {
+    const target = { kind: "pod", namespace: options.namespace, name, port: options.port } as const;
+    try {
+      const { status, body } = await kube.proxy(target, { path: "/hardware", signal });
+      if (status !== 200) throw new ProviderError("AKP_DISCOVERY_MALFORMED", { node, reason: `status ${status}` });
+      const hardware = readHardwareAnswer(body.toString(), node);
+      known.set(node, { hardware, atMs: clock.now() });
+      onChange(node);
+      return recheck(limits.discoveryPeriodMs);
+    } catch (thrown) {
+      const error = ProviderError.from(thrown);
+      missing(node, `its discovery pod does not answer: ${error.message}`);
+      throw error;
+    }
+  }
+
+  return {
+    start(scope) {
+      const cache = kube.watch({
+        kind: kinds.pod,
+        namespace: options.namespace,
+        labelSelector: discoverySelector,
+        project: livePod,
+        handle: ({ value }) => void queue.add(value.node),
+      });
+      pods = cache;
+      scope.onStop(() => cache.close());
+      scope.task("discovery", async (signal) => {
+        // Before the pods are known, each would look as if it were missing.
+        await cache.synced(signal).catch((thrown) => {
+          if (!signal.aborted) throw thrown;
+        });
+        await queue.run(signal);
+      });
+    },
+    add: (node) => void queue.add(node),
+    about: (node) => known.get(node) ?? nothing,
+    queue,
+  };
+}

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createProviderSDK } from "@akashnetwork/chain-sdk";
+import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { eventually } from "../../../../test/eventually.ts";
+import { openGrpcClient } from "../../../../test/grpc-client.ts";
+import { manyNodes, sampleInventory, sampleNode, withOnePodMore } from "../../../../test/inventory-samples.ts";
+import type { Owner } from "../../../../test/owner.ts";
+import { realClock } from "../../../runtime/clock.ts";
+import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
+import { silentLog } from "../../../runtime/log.ts";
+import type { NodeInventory } from "../inventory.ts";
+import { startGrpc } from "./grpc.ts";
+import { createPublisher } from "./publisher.ts";
+
+const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
+const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
+const queryNode = "/akash.inventory.v1.NodeRPC/QueryNode";
+const streamNode = "/akash.inventory.v1.NodeRPC/StreamNode";
+
+async function start(owner: Owner) {
+  const deps = { clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 };
+  const publisher = createPublisher(deps);
+  owner.after(() => publisher.close());
+  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  owner.after(() => grpc.close());
+  const url = `http://127.0.0.1:${grpc.port}`;
+  return { publisher, grpc, url, ...openGrpcClient(owner, url) };
+}
+
+/** The SDK has these calls; its types only show what tenants use. */
+interface InventorySdk {
+  readonly akash: {
+    readonly inventory: {
+      readonly v1: {
+        queryCluster(): Promise<Cluster>;
+        queryNode(input?: object, options?: { header?: Record<string, string> }): Promise<Node>;
+        streamCluster(input?: object, options?: { signal?: AbortSignal }): Promise<AsyncIterable<Cluster>>;
+      };
+    };
+  };
+}
+
+const allocatedCpu = (node: Node | undefined) => node?.resources?.cpu?.quantity?.allocated?.string;
+
+test("the network's own client library reads the cluster and follows its changes", async (t) => {
+  const { publisher, url } = await start(t);
+  const sdk = createProviderSDK({ baseUrl: url }) as unknown as InventorySdk;
+  const { v1 } = sdk.akash.inventory;
+  await assert.rejects(v1.queryCluster(), (thrown: Error) => {
+    const { code, rawMessage } = ConnectError.from(thrown.cause);
+    return code === Code.Unavailable && /waits for nodes \(AKP_INVENTORY_NOT_READY\)/.test(rawMessage);
+  });
+  const abort = new AbortController();
+  const stream = await v1.streamCluster({}, { signal: abort.signal });
+  const seen: (string | undefined)[] = [];
+  const reading = (async () => {
+    for await (const { nodes } of stream) seen.push(allocatedCpu(nodes[0]));
+  })();
+  const node = sampleNode();
+  publisher.show(sampleInventory([node]));
+  await eventually("the first picture", () => seen.length === 1);
+  publisher.show(sampleInventory([withOnePodMore(node)]));
+  await eventually("the change", () => seen.length === 2);
+  assert.deepEqual(seen, ["32", "32250m"]);
+  const { nodes, storage } = await v1.queryCluster();
+  assert.deepEqual([nodes[0]?.name, storage[0]?.info?.class], ["node-1", "beta2"]);
+  assert.equal((await v1.queryNode({}, { header: { node: "node-1" } })).name, "node-1");
+  abort.abort();
+  await assert.rejects(reading);
+});
+
+test("a stream begins with the picture as it is, and hears nothing when nothing changes", async (t) => {
+  const { publisher, stream } = await start(t);
+  publisher.show(sampleInventory());
+  await publisher.next(undefined, AbortSignal.timeout(5_000));
+  const first = stream(streamCluster);
+  await eventually("the picture", () => first.messages.length === 1);
+  const told = publisher.told;
+  publisher.show(sampleInventory());
+  await eventually("the same picture to be looked at", () => publisher.counts.shown === 2);
+  publisher.show(sampleInventory([withOnePodMore(sampleNode())]));
+  await publisher.next(told, AbortSignal.timeout(5_000));
+  await eventually("the change", () => first.messages.length === 2);
+  assert.equal(publisher.counts.published, 2);
+});
+
+test("a slow reader finds the newest picture next, and nothing piles up for it", async (t) => {
+  const { publisher, open } = await start(t);
+  const nodes = manyNodes(2_000);
+  publisher.show(sampleInventory(nodes));
+  const call = open(streamCluster, undefined);
+  // As much as one window of HTTP/2 gets to the client; the rest of the first picture waits.
+  call.stream.pause();
+  call.stream.end(Buffer.alloc(5));
+  await eventually("the stream to begin", () => publisher.told);
+  let node = nodes[0] as NodeInventory;
+  const changes = 4;
+  for (let n = 0; n < changes; n += 1) {
+    const before = publisher.told;
+    node = withOnePodMore(node);
+    publisher.show(sampleInventory([node, ...nodes.slice(1)]));
+    await publisher.next(before, AbortSignal.timeout(5_000));
+  }
+  call.stream.resume();
+  const newest = await eventually("the newest picture", () => {
+    const last = call.messages.at(-1);
+    const first = last && Cluster.decode(last).nodes[0];
+    return allocatedCpu(first) === "33" && call.messages.length;
+  });
+  assert.ok(newest <= 3, `${newest} pictures came, though the reader slept through ${changes} changes`);
+});
+
+test("a node is asked for by its name, and without one the first is meant", async (t) => {
+  const { publisher, call, stream } = await start(t);
+  const nodes = [
+    sampleNode("a", { offered: false, notOffered: ["cordoned"], storageClasses: [] }),
+    sampleNode("b"),
+    sampleNode("c"),
+  ];
+  publisher.show(sampleInventory(nodes));
+  const ask = async (node?: string) => call(queryNode, undefined, node === undefined ? {} : { node });
+  assert.equal(Node.decode((await ask("c")).message).name, "c");
+  assert.equal(Node.decode((await ask()).message).name, "b");
+  const away = await ask("a");
+  assert.equal(away.status, grpcCodes.NotFound);
+  assert.match(away.words, /no node a is offered: cordoned/);
+  assert.match((await ask("d")).words, /no node d is offered: of 3 nodes, 2 are/);
+
+  const { messages, ended } = stream(streamNode, { node: "c" });
+  await eventually("the node", () => messages.length === 1);
+  const [a, b, c] = nodes as [NodeInventory, NodeInventory, NodeInventory];
+  const tell = async (...list: NodeInventory[]) => {
+    const { told } = publisher;
+    publisher.show(sampleInventory(list));
+    await publisher.next(told, AbortSignal.timeout(5_000));
+  };
+  await tell(a, withOnePodMore(b), c);
+  await tell(a, b, withOnePodMore(c));
+  await eventually("its own change", () => messages.length === 2);
+  await tell(a, b);
+  const { status, messages: all } = await ended;
+  assert.equal(status, grpcCodes.NotFound);
+  assert.deepEqual(
+    all.map((message) => allocatedCpu(Node.decode(message))),
+    ["32", "32250m"],
+  );
+});
+
+test("a cluster without nodes is an answer, and its nodes cannot be asked for", async (t) => {
+  const { publisher, call } = await start(t);
+  publisher.show(sampleInventory([]));
+  assert.deepEqual(Cluster.decode((await call(queryCluster)).message).nodes, []);
+  assert.equal((await call(queryNode)).status, grpcCodes.NotFound);
+});
+
+test("health says whether there is a picture", async (t) => {
+  const { publisher, call } = await start(t);
+  const service = "akash.inventory.v1.ClusterRPC";
+  const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
+  const check = async () => (await call("/grpc.health.v1.Health/Check", request)).message.at(1);
+  assert.equal(await check(), 2);
+  publisher.show(sampleInventory());
+  await publisher.next(undefined, AbortSignal.timeout(5_000));
+  assert.equal(await check(), 1);
+});

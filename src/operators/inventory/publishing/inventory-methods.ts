@@ -1,0 +1,63 @@
+/**
+ * akash.inventory.v1 over gRPC. A stream begins with the picture as it is and goes on with each change; a reader that is
+ * slow finds the newest one next, however many there were meanwhile.
+ *
+ * NodeRPC comes from a time when every node answered for itself, so its request names none. Here the metadata `node`
+ * does; without it the answer is the first node by name, which for a cluster of one is the only one.
+ */
+import type { IncomingHttpHeaders } from "node:http2";
+import { ProviderError } from "../../../runtime/errors.ts";
+import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
+import type { Picture } from "./picture.ts";
+import type { Publisher } from "./publisher.ts";
+
+export const inventoryServices = ["akash.inventory.v1.ClusterRPC", "akash.inventory.v1.NodeRPC"] as const;
+const [clusterService, nodeService] = inventoryServices;
+
+export function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMethod][] {
+  const queryCluster: GrpcMethod = {
+    kind: "unary",
+    answer: () => ({ message: publisher.picture().clusterMessage() }),
+  };
+  const streamCluster: GrpcMethod = {
+    kind: "stream",
+    async *answers(_, { signal }) {
+      for (let last: Picture | undefined; ; ) {
+        last = await publisher.next(last, signal);
+        yield last.clusterMessage();
+      }
+    },
+  };
+  const queryNode: GrpcMethod = {
+    kind: "unary",
+    answer: (_, { headers }) => ({ message: nodeMessage(publisher.picture(), headers) }),
+  };
+  const streamNode: GrpcMethod = {
+    kind: "stream",
+    async *answers(_, { headers, signal }) {
+      let told: Uint8Array | undefined;
+      for (let last: Picture | undefined; ; ) {
+        last = await publisher.next(last, signal);
+        const message = nodeMessage(last, headers);
+        if (!told || Buffer.compare(told, message) !== 0) yield message;
+        told = message;
+      }
+    },
+  };
+  return [
+    [`/${clusterService}/QueryCluster`, queryCluster],
+    [`/${clusterService}/StreamCluster`, streamCluster],
+    [`/${nodeService}/QueryNode`, queryNode],
+    [`/${nodeService}/StreamNode`, streamNode],
+  ];
+}
+
+function nodeMessage(picture: Picture, headers: IncomingHttpHeaders): Uint8Array {
+  const { offered, inventory } = picture;
+  const name = headers["node"]?.toString() ?? offered[0];
+  const message = name === undefined ? undefined : picture.nodeMessage(name);
+  if (message) return message;
+  const known = inventory.nodes.find((node) => node.name === name);
+  const reason = known?.notOffered.join(", ") ?? `of ${inventory.nodes.length} nodes, ${offered.length} are`;
+  throw new ProviderError("AKP_INVENTORY_NODE_UNKNOWN", { node: name ?? "at all", reason });
+}

@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Cluster } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import fc from "fast-check";
+import { sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "../../../../test/inventory-samples.ts";
+import { createOwner, type Owner } from "../../../../test/owner.ts";
+import { runs } from "../../../../test/runs.ts";
+import { createMemoryBus } from "../../../bus/memory.ts";
+import type { JsonObject, Topic } from "../../../bus/topics.ts";
+import { createVirtualClock } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { type Fields, type Log, silentLog } from "../../../runtime/log.ts";
+import type { Inventory, NodeInventory } from "../inventory.ts";
+import { createPublisher } from "./publisher.ts";
+
+function open(owner: Owner, busMessageBytes = limits.busMessageBytes, log: Log = silentLog) {
+  const clock = createVirtualClock();
+  const bus = createMemoryBus({ clock, log: silentLog, limits: { busMessageBytes } });
+  const messages: { topic: Topic; data: JsonObject }[] = [];
+  bus.subscribe("inventory.*", ({ topic, data }) => void messages.push({ topic, data }));
+  const deps = { clock, log, bus, waitingFor: () => "nodes", ageMs: () => 0 };
+  const publisher = createPublisher(deps);
+  owner.after(() => publisher.close());
+  const topics = () => messages.splice(0).map(({ topic }) => topic);
+  return { clock, bus, publisher, messages, topics };
+}
+
+/** Collects what a listener is told, as a stream does that keeps up. */
+function listen(publisher: ReturnType<typeof open>["publisher"], owner: Owner): Inventory[] {
+  const told: Inventory[] = [];
+  const abort = new AbortController();
+  owner.after(() => abort.abort());
+  const run = async () => {
+    for (let last: Awaited<ReturnType<typeof publisher.next>> | undefined; ; ) {
+      last = await publisher.next(last, abort.signal);
+      told.push(last.inventory);
+    }
+  };
+  run().catch((thrown) => assert.equal(thrown, abort.signal.reason));
+  return told;
+}
+
+test("until there is a picture, whoever asks hears what it waits for", async (t) => {
+  const { publisher } = open(t);
+  assert.equal(publisher.ready, false);
+  assert.throws(
+    () => publisher.picture(),
+    (thrown) => ProviderError.is(thrown, "AKP_INVENTORY_NOT_READY") && /waits for nodes/.test(thrown.message),
+  );
+  publisher.show(sampleInventory());
+  assert.equal(publisher.picture().offered.length, 1);
+});
+
+test("a first change is told at once, and those that follow come together, the newest of them", async (t) => {
+  const { clock, publisher } = open(t);
+  const told = listen(publisher, t);
+  let node = sampleNode();
+  const pictures: Inventory[] = [];
+  const change = () => {
+    node = withOnePodMore(node);
+    pictures.push(sampleInventory([node]));
+    publisher.show(pictures.at(-1) as Inventory);
+  };
+  change();
+  await clock.advance(0);
+  assert.deepEqual(told, [pictures[0]]);
+  for (let n = 0; n < 20; n += 1) change();
+  await clock.advance(limits.inventoryPublishMs - 1);
+  assert.equal(told.length, 1);
+  await clock.advance(1);
+  assert.deepEqual(told, [pictures[0], pictures.at(-1)]);
+  assert.equal(publisher.counts.published, 2);
+});
+
+test("a picture that says the same is not told again, but those who ask get it", async (t) => {
+  const { clock, publisher, topics } = open(t);
+  const told = listen(publisher, t);
+  publisher.show(sampleInventory());
+  await clock.advance(1_000);
+  assert.deepEqual(topics().sort(), ["inventory.cluster", "inventory.nodes", "inventory.storage"]);
+  const usage = { cpuMilli: 1n, memoryBytes: 1n };
+  const later = sampleInventory([sampleNode("node-1", { usage })], { atMs: 1 });
+  publisher.show(later);
+  await clock.advance(1_000);
+  assert.equal(told.length, 1);
+  assert.deepEqual(topics(), []);
+  assert.equal(publisher.picture().inventory, later);
+});
+
+test("each topic of the bus hears only of what concerns it, and keeps it for those who come later", async (t) => {
+  const { clock, bus, publisher, topics } = open(t);
+  const show = async (inventory: Inventory) => {
+    publisher.show(inventory);
+    await clock.advance(1_000);
+    return topics();
+  };
+  const node = sampleNode();
+  await show(sampleInventory([node]));
+  assert.deepEqual(await show(sampleInventory([withOnePodMore(node)])), ["inventory.cluster"]);
+  assert.deepEqual(await show(sampleInventory([withOnePodMore(node)], { storage: [sampleStorage({ replicas: 2 })] })), [
+    "inventory.storage",
+  ]);
+  const upgraded = sampleNode("node-1", { namedGpus: [] });
+  const news = await show(sampleInventory([upgraded], { storage: [sampleStorage({ replicas: 2 })] }));
+  assert.deepEqual(news.sort(), ["inventory.cluster", "inventory.nodes"]);
+  const kept: [Topic, JsonObject][] = [];
+  bus.subscribe("inventory.*", ({ topic, data, retained }) => void (retained && kept.push([topic, data])));
+  await clock.settle();
+  assert.equal(kept.length, 3);
+  assert.partialDeepStrictEqual(Object.fromEntries(kept), {
+    "inventory.cluster": { nodes: [{ name: "node-1", resources: { gpu: { info: null } } }], storage: [{}] },
+    "inventory.nodes": { nodes: [{ name: "node-1", offered: true, architecture: "amd64" }] },
+    "inventory.storage": { storage: [{ class: "beta2", size: "5000Gi", replicas: 2 }] },
+  });
+});
+
+test("a cluster that is too large for the bus is still told to everybody else", async (t) => {
+  const errors: unknown[] = [];
+  const log = { ...silentLog, error: (_: string, fields?: Fields) => void errors.push(fields?.["error"]) };
+  const { clock, publisher, topics } = open(t, 1_000, log);
+  const told = listen(publisher, t);
+  for (const node of [sampleNode(), withOnePodMore(sampleNode())]) {
+    publisher.show(sampleInventory([node]));
+    await clock.advance(1_000);
+  }
+  assert.equal(told.length, 2);
+  assert.deepEqual(topics(), ["inventory.storage"]);
+  assert.equal(publisher.counts.busRefused, 3);
+  assert.ok(errors.length === 2 && errors.every((error) => ProviderError.is(error, "AKP_BUS_MESSAGE_TOO_LARGE")));
+});
+
+test("nothing is told after the end", async (t) => {
+  const { clock, publisher, topics } = open(t);
+  publisher.show(sampleInventory());
+  publisher.close();
+  await clock.advance(1_000);
+  assert.deepEqual(topics(), []);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("what a node is made into is made once: a change of one leaves the bytes of the others", async (t) => {
+  const { publisher } = open(t);
+  const [a, b] = [sampleNode("a"), sampleNode("b")];
+  publisher.show(sampleInventory([a, b]));
+  const before = publisher.picture();
+  const kept = before.nodeMessage("b");
+  publisher.show(sampleInventory([withOnePodMore(a), b]));
+  assert.equal(publisher.picture().nodeMessage("b"), kept);
+  assert.notDeepEqual(publisher.picture().nodeMessage("a"), before.nodeMessage("a"));
+});
+
+/** Whatever happens to the nodes and however often a listener looks, the last it hears is how things are. */
+test("after any history a listener, the bus and whoever asks agree with a picture made from scratch", async () => {
+  const name = fc.constantFrom("a", "b", "c", "d");
+  const step = fc.oneof(
+    fc.record({ do: fc.constant("pod" as const), name }),
+    fc.record({ do: fc.constant("gone" as const), name }),
+    fc.record({ do: fc.constant("cordoned" as const), name }),
+    fc.record({ do: fc.constant("wait" as const), ms: fc.nat(2 * limits.inventoryPublishMs) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+      await using owner = createOwner();
+      const { clock, bus, publisher } = open(owner);
+      const told = listen(publisher, owner);
+      const nodes = new Map<string, NodeInventory>();
+      const inventory = () => sampleInventory([...nodes.keys()].sort().flatMap((key) => nodes.get(key) ?? []));
+      publisher.show(inventory());
+      for (const each of steps) {
+        if (each.do === "wait") await clock.advance(each.ms);
+        else {
+          const known = nodes.get(each.name) ?? sampleNode(each.name);
+          if (each.do === "gone") nodes.delete(each.name);
+          else if (each.do === "pod") nodes.set(each.name, withOnePodMore(known));
+          else
+            nodes.set(each.name, { ...known, offered: !known.offered, notOffered: known.offered ? ["cordoned"] : [] });
+          publisher.show(inventory());
+        }
+      }
+      await clock.advance(limits.inventoryPublishMs);
+      const fresh = createPublisher({ clock, log: silentLog, waitingFor: () => undefined, ageMs: () => 0 });
+      fresh.show(inventory());
+      const wanted = fresh.picture();
+      fresh.close();
+      assert.deepEqual(publisher.told?.clusterMessage(), wanted.clusterMessage());
+      assert.deepEqual(publisher.picture().fullJson(), wanted.fullJson());
+      assert.ok(told.length === publisher.counts.published);
+      const kept = new Map<Topic, JsonObject>();
+      bus.subscribe("inventory.*", ({ topic, data }) => void kept.set(topic, data));
+      await clock.settle();
+      assert.deepEqual(kept.get("inventory.cluster"), wanted.clusterJson());
+      assert.deepEqual(kept.get("inventory.nodes"), wanted.nodesJson());
+      const names = Cluster.decode(wanted.clusterMessage()).nodes.map((node) => node.name);
+      assert.deepEqual(names, [...names].sort());
+    }),
+    { numRuns: runs(20, 500) },
+  );
+});

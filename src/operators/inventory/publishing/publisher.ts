@@ -1,0 +1,122 @@
+/**
+ * Keeps the newest picture for those who ask, and tells those who listen of each change. They are told at a pace: a
+ * thousand nodes are a megabyte, and pods come and go many times a second.
+ */
+import type { Bus } from "../../../bus/bus.ts";
+import type { Clock, Timer } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { Inventory } from "../inventory.ts";
+import { createBusCopy } from "./bus-copy.ts";
+import { createPictures, type Picture } from "./picture.ts";
+
+export interface PublisherDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Without one there is no copy for others. */
+  readonly bus?: Bus;
+  /** Why there is no whole picture yet. */
+  readonly waitingFor: () => string | undefined;
+  /** How long ago the cluster was last heard of. A picture in which nothing changed is not old. */
+  readonly ageMs: () => number;
+}
+
+export interface Publisher {
+  show(inventory: Inventory): void;
+  /** The newest one; refuses with AKP_INVENTORY_NOT_READY until there is one. */
+  picture(): Picture;
+  readonly ready: boolean;
+  readonly ageMs: number;
+  /** What listeners were told last. */
+  readonly told: Picture | undefined;
+  /** The same, as soon as it is another than this one. */
+  next(after: Picture | undefined, signal: AbortSignal): Promise<Picture>;
+  readonly counts: PublisherCounts;
+  close(): void;
+}
+
+export interface PublisherCounts {
+  readonly shown: number;
+  /** Changes that listeners were told; fewer than were shown, since some come together and some change nothing. */
+  readonly published: number;
+  readonly busMessages: number;
+  /** Messages that were too large for the bus. */
+  readonly busRefused: number;
+}
+
+export function createPublisher({ clock, log, bus, waitingFor, ageMs }: PublisherDeps): Publisher {
+  const pictureOf = createPictures();
+  const copy = bus && createBusCopy(bus, log);
+  const listeners = new Set<(picture: Picture) => void>();
+  let newest: Picture | undefined;
+  let told: Picture | undefined;
+  let shown = 0;
+  let published = 0;
+  let timer: Timer | undefined;
+  let copyTimer: Timer | undefined;
+  let restUntilMs = 0;
+
+  function publish(picture: Picture): void {
+    restUntilMs = clock.monotonicMs() + limits.inventoryPublishMs;
+    // In its own turn: streams come first, the provider lives by them.
+    if (copy) copyTimer = clock.timer(0, () => copy.publish(picture));
+    if (told?.clusterMessage().equals(picture.clusterMessage())) return;
+    told = picture;
+    published += 1;
+    for (const listener of [...listeners]) listener(picture);
+  }
+
+  return {
+    show(inventory) {
+      shown += 1;
+      newest = pictureOf(inventory);
+      timer ??= clock.timer(Math.max(0, restUntilMs - clock.monotonicMs()), () => {
+        timer = undefined;
+        if (newest) publish(newest);
+      });
+    },
+    picture() {
+      if (newest) return newest;
+      throw new ProviderError("AKP_INVENTORY_NOT_READY", { what: waitingFor() ?? "its first look at the cluster" });
+    },
+    get ready() {
+      return newest !== undefined;
+    },
+    get ageMs() {
+      return Math.round(ageMs());
+    },
+    get told() {
+      return told;
+    },
+    next(after, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        if (told && told !== after) return resolve(told);
+        const listener = (picture: Picture) => {
+          listeners.delete(listener);
+          signal.removeEventListener("abort", leave);
+          resolve(picture);
+        };
+        const leave = () => {
+          listeners.delete(listener);
+          reject(signal.reason);
+        };
+        listeners.add(listener);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+    get counts() {
+      return {
+        shown,
+        published,
+        busMessages: copy?.counts.published ?? 0,
+        busRefused: copy?.counts.refused ?? 0,
+      };
+    },
+    close() {
+      timer?.cancel();
+      copyTimer?.cancel();
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import fc from "fast-check";
+import { amounts, rtx4090, sampleInventory, sampleNode, sampleStorage } from "../../../../test/inventory-samples.ts";
+import { runs } from "../../../../test/runs.ts";
+import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
+import type { NamedGpu } from "../inventory.ts";
+import { fullNodeJson, fullStorageJson } from "./full-json.ts";
+import { networkNodeJson, networkStorageJson } from "./network-json.ts";
+import { networkNode, networkStorage } from "./network-node.ts";
+import { createPictures } from "./picture.ts";
+
+const mib = 1024n ** 2n;
+
+test("the network's JSON has its keys, its quantities, and null for what is empty", () => {
+  const node = sampleNode("n1", {
+    cpuMilli: amounts(64_000n, 1_250n),
+    memoryBytes: amounts(270_582_939_648n, 1_130n * mib, 270_687_797_248n),
+    namedGpus: [rtx4090("0000:01:00.0")],
+    storageClasses: ["beta3", "default"],
+    hardware: {
+      architecture: "amd64",
+      cpus: [{ id: "0", vendor: "AuthenticAMD", model: "AMD EPYC 7763 64-Core Processor", vcores: 128 }],
+      memory: { totalBytes: 0 },
+      gpus: [],
+      disks: [],
+      interfaces: [],
+      problems: [],
+    },
+  });
+  const nothing = { allocatable: "0", allocated: "0", capacity: "0" };
+  assert.deepEqual(networkNodeJson(networkNode(node)), {
+    name: "n1",
+    resources: {
+      cpu: {
+        quantity: { allocatable: "64", allocated: "1250m", capacity: "64" },
+        info: [{ id: "0", vendor: "AuthenticAMD", model: "AMD EPYC 7763 64-Core Processor", vcores: 128 }],
+      },
+      memory: {
+        quantity: { allocatable: "270582939648", allocated: "1130Mi", capacity: "270687797248" },
+        info: null,
+      },
+      gpu: {
+        quantity: { allocatable: "8", allocated: "2", capacity: "8" },
+        info: [
+          {
+            vendor: "nvidia",
+            vendor_id: "10de",
+            name: "rtx4090",
+            model_id: "2684",
+            modelid: "2684",
+            interface: "PCIe",
+            memory_size: "24Gi",
+          },
+        ],
+      },
+      ephemeral_storage: { allocatable: "475899064320", allocated: "10Gi", capacity: "528776740864" },
+      volumes_attached: nothing,
+      volumes_mounted: nothing,
+    },
+    capabilities: { storage_classes: ["beta3", "default"] },
+  });
+  assert.deepEqual(networkStorageJson(networkStorage(sampleStorage({ bytes: amounts(5_000_000_000_000n, 0n) }))), {
+    quantity: { allocatable: "5T", allocated: "0", capacity: "5T" },
+    info: { class: "beta2", iops: "" },
+  });
+  const { hardware: _, ...unseen } = sampleNode("n2", { namedGpus: [] });
+  const resources = networkNodeJson(networkNode(unseen))["resources"] as Record<string, { info: unknown }>;
+  assert.deepEqual([resources["cpu"]?.info, resources["gpu"]?.info, resources["memory"]?.info], [null, null, null]);
+});
+
+/** What the seeds' examples show, in their order and their units. */
+test("the seeds' keys have the seeds' values for the machine of their examples", () => {
+  const node = fullNodeJson(sampleNode());
+  const { cpu, gpu, memory } = node as unknown as Record<
+    "cpu" | "gpu" | "memory",
+    { quantity: object; info: object[] }
+  >;
+  assert.deepEqual(cpu, {
+    quantity: { allocatable: 64_000, allocated: 32_000 },
+    info: [{ model: "AMD EPYC 7763", vcores: 64 }],
+  });
+  assert.deepEqual(gpu.quantity, { allocatable: 8, allocated: 2 });
+  assert.equal(gpu.info.length, 8);
+  const card = { vendor: "nvidia", name: "rtx4090", modelid: "2684", interface: "pcie", memory_size: "24Gi" };
+  assert.partialDeepStrictEqual(gpu.info[0], card);
+  assert.deepEqual(memory.quantity, { allocatable: "256Gi", allocated: "128Gi" });
+  assert.partialDeepStrictEqual(fullStorageJson(sampleStorage()), {
+    class: "beta2",
+    size: "5000Gi",
+    provisioner: "ceph.rook.io",
+    performance: "ssd",
+    replicas: 3,
+  });
+  assert.equal(node["architecture"], "amd64");
+  assert.deepEqual(node["disks"], [{ name: "nvme0n1", type: "nvme", size: "1875374424Ki", model: "SAMSUNG MZQL21T9" }]);
+  assert.deepEqual(node["interfaces"], [
+    { name: "eno1", up: true, speed_mbps: 25_000 },
+    { name: "eno2", up: false },
+  ]);
+});
+
+const unknownCard: NamedGpu = {
+  address: "0000:09:00.0",
+  vendorId: "10de",
+  deviceId: "ffff",
+  vendor: "nvidia",
+  registryLine: '{"10de":{}}',
+};
+
+test("a card without a name is shown to people and not to the network", () => {
+  const node = sampleNode("n1", { namedGpus: [unknownCard, rtx4090("0000:01:00.0")] });
+  assert.deepEqual(
+    networkNode(node).gpus.map(({ name }) => name),
+    ["rtx4090"],
+  );
+  const { info, unknown } = fullNodeJson(node)["gpu"] as unknown as Record<"info" | "unknown", object[]>;
+  assert.equal(info.length, 1);
+  assert.partialDeepStrictEqual(unknown, [{ vendor_id: "10de", modelid: "ffff", registry_line: '{"10de":{}}' }]);
+});
+
+test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {
+  const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
+  const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];
+  const listed = networkNode(sampleNode("n1", { namedGpus: cards })).gpus;
+  assert.deepEqual(
+    listed.map(({ vendor, memorySize }) => `${vendor} ${memorySize}`),
+    ["amd 32Gi", "nvidia 40Gi", "nvidia 80Gi"],
+  );
+});
+
+test("a node that is not offered is in a list of its own, with its reasons, and not in the network's", () => {
+  const away = sampleNode("n2", { offered: false, notOffered: ["cordoned"], storageClasses: [] });
+  const picture = createPictures()(sampleInventory([sampleNode("n1"), away]));
+  const full = JSON.parse(`${picture.fullJson()}}`);
+  assert.deepEqual([full.nodes.length, full.nodes[0].name], [1, "n1"]);
+  assert.deepEqual([full.not_offered[0].name, full.not_offered[0].reasons], ["n2", ["cordoned"]]);
+  assert.deepEqual(picture.offered, ["n1"]);
+  assert.equal(picture.nodeMessage("n2"), undefined);
+  assert.equal(Cluster.decode(picture.clusterMessage()).nodes.length, 1);
+});
+
+test("the network's own codec reads from our bytes exactly what the JSON says", () => {
+  const picture = createPictures()(sampleInventory());
+  const cluster = Cluster.decode(picture.clusterMessage());
+  const [node] = cluster.nodes;
+  assert.deepEqual(Node.decode(picture.nodeMessage("node-1") ?? new Uint8Array()), node);
+  assert.deepEqual(node?.resources?.cpu?.quantity, {
+    allocatable: { string: "64" },
+    allocated: { string: "32" },
+    attributes: [],
+    capacity: { string: "64" },
+  });
+  assert.deepEqual(node.resources.cpu.info, [{ id: "0", vendor: "AuthenticAMD", model: "AMD EPYC 7763", vcores: 64 }]);
+  assert.deepEqual(node.resources.memory?.info[0]?.totalSize, "274877906944");
+  assert.deepEqual(node.resources.gpu?.info[7], {
+    vendor: "nvidia",
+    vendorId: "10de",
+    name: "rtx4090",
+    modelid: "2684",
+    interface: "PCIe",
+    memorySize: "24Gi",
+  });
+  assert.deepEqual(node.capabilities, { storageClasses: ["beta2"] });
+  assert.deepEqual(cluster.storage[0]?.info, { class: "beta2", iops: "" });
+  assert.equal(cluster.storage[0]?.quantity?.allocated?.string, "100Gi");
+});
+
+test("whatever the amounts, each form says them exactly", () => {
+  const amount = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+  const some = fc.record({ allocatable: amount, allocated: amount, capacity: amount });
+  fc.assert(
+    fc.property(some, some, some, (cpuMilli, memoryBytes, gpus) => {
+      const node = sampleNode("n1", { cpuMilli, memoryBytes, gpus });
+      const picture = createPictures()(sampleInventory([node]));
+      const { cpu, memory, gpu } = Cluster.decode(picture.clusterMessage()).nodes[0]?.resources ?? {};
+      const { resources } = networkNodeJson(networkNode(node)) as { resources: Record<string, { quantity: unknown }> };
+      const read = { cpu: [cpu, cpuMilli, parseCpuMilli], memory: [memory, memoryBytes, parseBytes] } as const;
+      for (const [name, [wire, meant, parse]] of Object.entries({ ...read, gpu: [gpu, gpus, parseCount] as const })) {
+        const { allocatable, allocated, capacity } = wire?.quantity ?? {};
+        const texts = { allocatable: allocatable?.string, allocated: allocated?.string, capacity: capacity?.string };
+        assert.deepEqual(resources[name]?.quantity, texts);
+        assert.equal(parse(texts.allocatable ?? ""), meant.allocatable);
+        assert.equal(parse(texts.allocated ?? ""), meant.allocated);
+        assert.equal(parse(texts.capacity ?? ""), meant.capacity);
+      }
+    }),
+    { numRuns: runs(100, 5_000) },
+  );
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import { readVector, vectorTest } from "../../../../test/vectors.ts";
+import { computeCapabilityOf } from "../discovery/compute-capability.ts";
+import type { GpuCard } from "../inventory.ts";
+import { builtInRegistry } from "./built-in-registry.ts";
+import { nameCard } from "./name-card.ts";
+import { parseRegistry } from "./parse-registry.ts";
+import { interfaceKind, mergeRegistries } from "./registry.ts";
+
+function card(vendorId: string, deviceId: string, more: Partial<GpuCard> = {}): GpuCard {
+  return { address: "0000:01:00.0", vendorId, deviceId, ...more };
+}
+
+vectorTest("every card that the network names has the same name here without any registry", () => {
+  for (const [vendorId, vendor] of parseRegistry(readVector("gpus.json").toString()).vendors) {
+    for (const [deviceId, device] of vendor.devices) {
+      assert.deepEqual(builtInRegistry.vendors.get(vendorId)?.devices.get(deviceId), device);
+    }
+  }
+});
+
+test("the cards known without a registry are sound, and so are their chips", () => {
+  for (const [vendorId, { devices }] of builtInRegistry.vendors) {
+    for (const [deviceId, device] of devices) {
+      assert.match(`${vendorId}:${deviceId}`, /^[0-9a-f]{4}:[0-9a-f]{4}$/);
+      assert.match(device.name, /^[a-z0-9]{2,11}$/);
+      assert.match(device.interface, /^(PCIe|SXM\d?|OAM)$/);
+      assert.match(device.memorySize ?? "", /^\d+Gi$/);
+    }
+  }
+  const capabilities = Object.entries({ a100: "20b2", h100: "2330", h200: "2335", l40s: "26b9", rtx4090: "2684" });
+  assert.deepEqual(
+    capabilities.map(([, deviceId]) => computeCapabilityOf(deviceId)),
+    ["8.0", "9.0", "9.0", "8.9", "8.9"],
+  );
+  assert.deepEqual(["1eb8", "1db1", "2204", "2b85", "1b06", "2901"].map(computeCapabilityOf), [
+    "7.5",
+    "7.0",
+    "8.6",
+    "12.0",
+    "6.1",
+    "10.0",
+  ]);
+  // Of ids that NVIDIA did not give out, nothing is known.
+  assert.deepEqual(["f297", "147f", "0000"].map(computeCapabilityOf), [undefined, undefined, undefined]);
+});
+
+test("a known card has the market's name, interface and memory", () => {
+  assert.deepEqual(nameCard(builtInRegistry, card("10de", "2684", { driver: "nvidia" })), {
+    address: "0000:01:00.0",
+    vendorId: "10de",
+    deviceId: "2684",
+    driver: "nvidia",
+    vendor: "nvidia",
+    name: "rtx4090",
+    interface: "PCIe",
+    memorySize: "24Gi",
+  });
+  assert.equal(nameCard(builtInRegistry, card("10de", "26b9")).name, "l40s");
+});
+
+test("an unknown card has the line that would name it, made of what its driver calls it", () => {
+  const line = (driverModel: string | undefined, more: Partial<GpuCard> = {}) =>
+    nameCard(builtInRegistry, card("10de", "0bad", { ...(driverModel ? { driverModel } : {}), ...more })).registryLine;
+  const expected = (device: Record<string, string>) =>
+    JSON.stringify({ "10de": { name: "nvidia", devices: { "0bad": device } } });
+  assert.equal(line(undefined), expected({ name: "gpu0bad", interface: "PCIe" }));
+  assert.equal(line("NVIDIA L40S"), expected({ name: "l40s", interface: "PCIe" }));
+  assert.equal(line("NVIDIA GeForce RTX 5070 Ti"), expected({ name: "rtx5070ti", interface: "PCIe" }));
+  assert.equal(line("NVIDIA RTX 6000 Ada Generation"), expected({ name: "rtx6000ada", interface: "PCIe" }));
+  assert.equal(line("NVIDIA A100-SXM4-80GB"), expected({ name: "a100", interface: "SXM4", memory_size: "80Gi" }));
+  assert.equal(
+    line("AMD Instinct MI250", { memoryBytes: 68_702_699_520 }),
+    expected({ name: "mi250", interface: "PCIe", memory_size: "64Gi" }),
+  );
+});
+
+test("the line for an unknown card is a registry that names it", () => {
+  const id = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16).padStart(4, "0"));
+  const told = { driverModel: fc.string({ unit: "grapheme", maxLength: 128 }), memoryBytes: fc.maxSafeNat() };
+  fc.assert(
+    fc.property(id, id, fc.record(told, { requiredKeys: [] }), (vendorId, deviceId, more) => {
+      const unknown = nameCard({ vendors: new Map(), problems: [] }, card(vendorId, deviceId, more));
+      assert.equal(unknown.name, undefined);
+      const registry = parseRegistry(unknown.registryLine ?? "");
+      assert.deepEqual(registry.problems, []);
+      const known = nameCard(registry, card(vendorId, deviceId, more));
+      assert.ok(known.name);
+      assert.equal(known.vendor, unknown.vendor);
+      assert.equal(known.registryLine, undefined);
+    }),
+    { numRuns: runs(300, 50_000) },
+  );
+});
+
+test("what the configured registry says wins over what is known without it, card by card", () => {
+  const own = parseRegistry(
+    '{"10de":{"name":"nvidia","devices":{"2684":{"name":"rtx4090d","interface":"PCIe"},"0bad":{"name":"new","interface":"SXM9"}}}}',
+  );
+  const merged = mergeRegistries(builtInRegistry, own);
+  const names = ["2684", "0bad", "2335"].map((deviceId) => nameCard(merged, card("10de", deviceId)).name);
+  assert.deepEqual(names, ["rtx4090d", "new", "h200"]);
+  assert.equal(nameCard(merged, card("10de", "2684")).memorySize, undefined);
+  assert.equal(nameCard(merged, card("1002", "738c")).name, "mi100");
+  assert.equal(nameCard(builtInRegistry, card("10de", "2684")).name, "rtx4090");
+});
+
+test("an interface is a socket or a slot, whatever its generation", () => {
+  assert.deepEqual(["SXM5", "SXM", "sxm2", "PCIe", "OAM"].map(interfaceKind), ["sxm", "sxm", "sxm", "pcie", "oam"]);
+});

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import { readVector, vectorTest } from "../../../../test/vectors.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { parseRegistry } from "./parse-registry.ts";
+
+const h200 = { name: "h200", interface: "SXM5", memory_size: "141Gi" };
+
+function registry(devices: Record<string, unknown>, more: Record<string, unknown> = {}): string {
+  return JSON.stringify({ "10de": { name: "nvidia", devices }, ...more });
+}
+
+vectorTest("the network's own registry is read without a single problem", () => {
+  const { vendors, problems } = parseRegistry(readVector("gpus.json").toString());
+  assert.deepEqual(problems, []);
+  assert.equal(vendors.get("10de")?.devices.size, 96);
+  assert.deepEqual(vendors.get("10de")?.devices.get("2335"), { name: "h200", interface: "SXM5", memorySize: "141Gi" });
+  assert.deepEqual([...(vendors.get("1002")?.devices.keys() ?? [])].sort(), ["66a1", "738c"]);
+});
+
+test("an entry that makes no sense is told and left out, and the rest holds", () => {
+  const text = registry(
+    {
+      "2335": h200,
+      "26B9": { name: "l40s", interface: "PCIe" },
+      "26b9": { name: "again", interface: "PCIe" },
+      xyz: h200,
+      "0001": null,
+      "0002": { name: "", interface: "PCIe" },
+      "0003": { name: "a card", interface: "PCIe" },
+      "0004": { name: "card" },
+      "0005": { ...h200, memory_size: 141 },
+      "0006": { ...h200, memory_size: "lots" },
+      "0007": { name: "x".repeat(64), interface: "PCIe" },
+      "0008": { ...h200, memory_size: "-1Gi" },
+    },
+    { "1002": { name: "amd" }, "8086": "intel", amd: {} },
+  );
+  const { vendors, problems } = parseRegistry(text);
+  assert.deepEqual(
+    [...vendors].map(([id, { name, devices }]) => [id, name, ...devices.keys()]),
+    [["10de", "nvidia", "2335", "26b9"]],
+  );
+  assert.deepEqual(vendors.get("10de")?.devices.get("26b9"), { name: "l40s", interface: "PCIe" });
+  assert.deepEqual(problems.map((problem) => problem.split(": ")[0]).sort(), [
+    "device 10de:0001",
+    "device 10de:0002",
+    "device 10de:0003",
+    "device 10de:0004",
+    "device 10de:0005",
+    "device 10de:0006",
+    "device 10de:0007",
+    "device 10de:0008",
+    "device 10de:26b9",
+    "device 10de:xyz",
+    "vendor 1002",
+    "vendor 8086",
+    "vendor amd",
+  ]);
+});
+
+test("a text in which nothing names a card is refused as a whole", () => {
+  const texts = ["", "{", "null", "[]", "42", '"10de"', "{}", registry({}), registry({ zz: h200 }), "<html></html>"];
+  for (const text of texts) {
+    assert.throws(
+      () => parseRegistry(text, "gpus.json"),
+      (thrown) =>
+        ProviderError.is(thrown, "AKP_GPU_REGISTRY_MALFORMED") && thrown.message.startsWith("gpus.json is no"),
+      text,
+    );
+  }
+});
+
+test("of many faults the first ones are told", () => {
+  const bad = Array.from({ length: 100 }, (_, index) => [`x${index}`, h200]);
+  const { problems } = parseRegistry(registry({ "2335": h200, ...Object.fromEntries(bad) }));
+  assert.equal(problems.length, limits.registryProblems + 1);
+  assert.equal(problems.at(-1), `and ${100 - limits.registryProblems} more`);
+});
+
+test("whatever stands in a registry, it is read or refused, and all that is read is sound", () => {
+  const odd = fc.jsonValue({ maxDepth: 2 });
+  const device = fc.oneof(odd, fc.constant(h200), fc.record({ name: odd, interface: odd, memory_size: odd }));
+  const id = fc.oneof(fc.constantFrom("2335", "26B9", "__proto__", "constructor"), fc.string({ maxLength: 6 }));
+  const vendor = fc.oneof(odd, fc.record({ name: fc.constant("nvidia"), devices: fc.dictionary(id, device) }));
+  const text = fc.oneof(
+    fc.dictionary(fc.oneof(fc.constant("10de"), id), vendor).map((all) => JSON.stringify(all)),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(text, (candidate) => {
+      try {
+        for (const [vendorId, { name, devices }] of parseRegistry(candidate).vendors) {
+          assert.match(vendorId, /^[0-9a-f]{4}$/);
+          assert.match(name, /^[\w.-]{1,63}$/);
+          for (const [deviceId, card] of devices) {
+            assert.match(deviceId, /^[0-9a-f]{4}$/);
+            assert.match(card.name, /^[\w.-]{1,63}$/);
+            assert.match(card.interface, /^[\w.-]{1,63}$/);
+          }
+        }
+      } catch (thrown) {
+        if (!ProviderError.is(thrown, "AKP_GPU_REGISTRY_MALFORMED")) throw thrown;
+      }
+    }),
+    { numRuns: runs(200, 10_000) },
+  );
+});

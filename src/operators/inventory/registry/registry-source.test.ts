@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { eventually } from "../../../../test/eventually.ts";
+import { temporaryFolder } from "../../../../test/folder.ts";
+import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { silentLog } from "../../../runtime/log.ts";
+import { builtInRegistry } from "./built-in-registry.ts";
+import { nameCard } from "./name-card.ts";
+import type { RegistryLocation } from "./read-registry.ts";
+import { createRegistrySource, type RegistrySource } from "./registry-source.ts";
+
+const periodMs = 20_000;
+
+function registryOf(name: string, deviceId = "0bad"): string {
+  return JSON.stringify({ "10de": { name: "nvidia", devices: { [deviceId]: { name, interface: "PCIe" } } } });
+}
+
+function nameOf(source: RegistrySource, deviceId = "0bad"): string | undefined {
+  return nameCard(source.registry, { address: "", vendorId: "10de", deviceId }).name;
+}
+
+interface Stage {
+  readonly source: RegistrySource;
+  readonly clock: VirtualClock;
+  /** How often somebody was told of a change. */
+  readonly told: () => number;
+  /** Moves the clock until this holds; the answers themselves come in real time. */
+  until(what: string, condition: () => boolean): Promise<void>;
+}
+
+function follow(t: TestContext, location: RegistryLocation | undefined): Stage {
+  const clock = createVirtualClock();
+  const source = createRegistrySource({ location, periodMs }, { clock, log: silentLog });
+  let told = 0;
+  source.onChange(() => {
+    told += 1;
+  });
+  const stop = new AbortController();
+  const running = source.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+  });
+  const until = async (what: string, condition: () => boolean) => {
+    await eventually(what, async () => {
+      if (!condition()) await clock.advance(1_000);
+      return condition();
+    });
+  };
+  return { source, clock, told: () => told, until };
+}
+
+interface Server {
+  readonly url: string;
+  readonly requests: IncomingMessage["headers"][];
+  readonly paths: string[];
+  answer: { status?: number; body?: string; etag?: string; location?: string; hang?: "all" | "half" };
+}
+
+async function startServer(t: TestContext, answer: Server["answer"]): Promise<Server> {
+  const http = createServer((request, response) => {
+    server.requests.push(request.headers);
+    server.paths.push(request.url ?? "");
+    const { status = 200, body = "", etag, location, hang } = server.answer;
+    if (hang === "all") return;
+    if (etag && request.headers["if-none-match"] === etag) return void response.writeHead(304).end();
+    response.writeHead(status, { ...(etag ? { etag } : {}), ...(location ? { location } : {}) });
+    if (hang === "half") response.write(body.slice(0, body.length / 2));
+    else response.end(body);
+  });
+  http.listen(0, "127.0.0.1");
+  t.after(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  await once(http, "listening");
+  const { port } = http.address() as AddressInfo;
+  const server: Server = { url: `http://127.0.0.1:${port}`, requests: [], paths: [], answer };
+  return server;
+}
+
+test("without a registry the built-in table is used, and nobody is asked", async (t) => {
+  const { source, clock } = follow(t, undefined);
+  await clock.advance(periodMs * 3);
+  assert.equal(source.registry, builtInRegistry);
+  assert.deepEqual(source.conditions, []);
+  assert.equal(source.counts.reads, 0);
+});
+
+test("a registry is fetched where the network serves it, and again after the period", async (t) => {
+  const server = await startServer(t, { body: registryOf("first") });
+  const { source, clock, told } = follow(t, `${server.url}/base//`);
+  await eventually("the first one", () => nameOf(source) === "first");
+  assert.deepEqual(server.paths, ["/base/devices/gpus"]);
+  assert.equal(nameOf(source, "2335"), "h200");
+  server.answer = { body: registryOf("second", "0bae") };
+  await clock.advance(periodMs - 1);
+  assert.equal(server.requests.length, 1);
+  await clock.advance(1);
+  await eventually("the second one", () => nameOf(source, "0bae") === "second");
+  // What it no longer says is forgotten, but for what is known without it.
+  assert.equal(nameOf(source), undefined);
+  assert.equal(nameOf(source, "2335"), "h200");
+  assert.equal(told(), 2);
+  assert.deepEqual(source.counts, { reads: 2, failures: 0, changes: 2 });
+});
+
+test("the address of a JSON file is taken as it is", async (t) => {
+  const server = await startServer(t, { body: registryOf("card") });
+  const { source, until } = follow(t, new URL(`${server.url}/my/gpus.json`));
+  await until("the registry", () => nameOf(source) === "card");
+  assert.deepEqual(server.paths, ["/my/gpus.json"]);
+});
+
+test("a registry that has not changed is not sent again, and nobody is told", async (t) => {
+  const server = await startServer(t, { body: registryOf("card"), etag: '"one"' });
+  const { source, until, told } = follow(t, server.url);
+  await until("three requests", () => server.requests.length === 3);
+  server.answer = { body: registryOf("card") };
+  assert.deepEqual(
+    server.requests.map((headers) => headers["if-none-match"]),
+    [undefined, '"one"', '"one"'],
+  );
+  await until("two answers without a mark", () => server.requests.length === 5);
+  assert.equal(nameOf(source), "card");
+  assert.equal(told(), 1);
+  assert.equal(source.counts.failures, 0);
+});
+
+test("while the registry fails in any way, the last good one holds and a condition says why", async (t) => {
+  const server = await startServer(t, { body: registryOf("card") });
+  const { source, until } = follow(t, server.url);
+  await until("the registry", () => nameOf(source) === "card");
+  const failures: [Server["answer"], RegExp][] = [
+    [{ status: 503 }, /the server answered 503/],
+    [{ status: 302, location: "http://elsewhere.invalid/?key=1" }, /moved to http:\/\/elsewhere\.invalid\/ \(302\)/],
+    [{ body: "<html>" }, /is no GPU registry/],
+    [{ body: "{}" }, /it names no card/],
+    [{ body: "x".repeat(limits.registryBytes + 1) }, /longer than 1048576 bytes/],
+    [{ hang: "all" }, /no whole answer within 10000 ms/],
+    [{ hang: "half", body: registryOf("half") }, /no whole answer within 10000 ms/],
+    [{ status: 304 }, /the server answered 304/],
+  ];
+  for (const [answer, expected] of failures) {
+    server.answer = answer;
+    // Two of them fail with the same words.
+    const failed = source.counts.failures;
+    await until(`${expected}`, () => {
+      const [condition] = source.conditions;
+      return source.counts.failures > failed && expected.test(condition?.message ?? "");
+    });
+    assert.equal(source.conditions[0]?.type, "GpuRegistryUnusable");
+    assert.ok(source.conditions[0]?.message.includes(server.url));
+    assert.equal(nameOf(source), "card");
+  }
+  server.answer = { body: registryOf("card") };
+  await until("its recovery", () => source.conditions.length === 0);
+  assert.equal(nameOf(source), "card");
+  assert.equal(source.counts.changes, 1);
+});
+
+test("a server that is not there yet is found soon after it appears", async (t) => {
+  const gone = await startServer(t, { status: 404 });
+  const { source, clock } = follow(t, gone.url);
+  await eventually("a failure", () => source.conditions.length === 1);
+  assert.equal(source.registry, builtInRegistry);
+  gone.answer = { body: registryOf("late") };
+  await clock.advance(limits.registryRetryFirstMs);
+  await eventually("the registry", () => nameOf(source) === "late");
+});
+
+test("a registry that stays malformed is asked for less and less often, down to the period", async (t) => {
+  const server = await startServer(t, { body: "{" });
+  const { source, clock } = follow(t, server.url);
+  const pausesMs = [limits.registryRetryFirstMs, 2 * limits.registryRetryFirstMs, periodMs, periodMs];
+  for (const [index, pauseMs] of pausesMs.entries()) {
+    await eventually("the failure", () => source.counts.failures === index + 1);
+    await clock.advance(pauseMs - 1);
+    assert.equal(server.requests.length, index + 1);
+    if (index === pausesMs.length - 1) server.answer = { body: registryOf("card") };
+    await clock.advance(1);
+  }
+  // Once it was good, all begins anew.
+  await eventually("the registry", () => nameOf(source) === "card");
+  server.answer = { status: 503 };
+  await clock.advance(periodMs);
+  await eventually("the failure", () => source.conditions.length === 1);
+  const before = server.requests.length;
+  await clock.advance(limits.registryRetryFirstMs);
+  await eventually("the next request", () => server.requests.length === before + 1);
+});
+
+test("credentials in an address reach the server and no message", async (t) => {
+  const server = await startServer(t, { status: 401 });
+  const address = new URL(server.url);
+  address.username = "me";
+  address.password = "p%40ss";
+  address.search = "?token=secret";
+  const { source, until } = follow(t, address);
+  await until("a refusal", () => source.conditions.length === 1);
+  assert.equal(server.requests[0]?.authorization, `Basic ${Buffer.from("me:p@ss").toString("base64")}`);
+  assert.equal(server.paths[0], "/devices/gpus?token=secret");
+  assert.doesNotMatch(source.conditions[0]?.message ?? "", /p@ss|p%40ss|secret|me:/);
+});
+
+test("a file is read again within seconds of a change, also through the links of a ConfigMap", async (t) => {
+  const folder = temporaryFolder(t);
+  const publish = (version: string, text: string) => {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, "gpus.json"), text);
+    symlinkSync(version, join(folder, "..new"));
+    renameSync(join(folder, "..new"), join(folder, "..data"));
+  };
+  publish("..one", registryOf("first"));
+  const path = join(folder, "gpus.json");
+  symlinkSync("..data/gpus.json", path);
+  const { source, clock } = follow(t, path);
+  await eventually("the first one", () => nameOf(source) === "first");
+  publish("..two", registryOf("second"));
+  await clock.advance(limits.registryFileMs);
+  await eventually("the second one", () => nameOf(source) === "second");
+});
+
+test("a file that is missing, damaged or a folder keeps the last good registry, and is found when it is back", async (t) => {
+  const path = join(temporaryFolder(t), "gpus.json");
+  const { source, until } = follow(t, path);
+  const trouble = (expected: RegExp) => () => expected.test(source.conditions[0]?.message ?? "");
+  await until("that it is missing", trouble(/ENOENT/));
+  assert.equal(source.registry, builtInRegistry);
+  writeFileSync(path, registryOf("card"));
+  await until("that it is there", () => nameOf(source) === "card");
+  assert.deepEqual(source.conditions, []);
+  writeFileSync(path, "{");
+  await until("that it is damaged", trouble(/is no GPU registry/));
+  unlinkSync(path);
+  mkdirSync(path);
+  await until("that it is a folder", trouble(/EISDIR/));
+  rmSync(path, { recursive: true });
+  assert.equal(nameOf(source), "card");
+  writeFileSync(path, registryOf("back"));
+  await until("that it is back", () => nameOf(source) === "back");
+  assert.deepEqual(source.conditions, []);
+});
+
+test("entries that were left out are a condition of their own", async (t) => {
+  const path = join(temporaryFolder(t), "gpus.json");
+  writeFileSync(path, registryOf("card").replace('"devices":{', '"devices":{"zz":{},'));
+  const { source, until } = follow(t, path);
+  await until("the registry", () => nameOf(source) === "card");
+  assert.deepEqual(source.conditions, [
+    {
+      type: "GpuRegistryEntries",
+      message: `entries of the GPU registry at ${path} were left out: device 10de:zz: its id is not four hex digits`,
+    },
+  ]);
+});
+
+test("a registry can be had from elsewhere while running, and given up", async (t) => {
+  const server = await startServer(t, { body: registryOf("fetched") });
+  const path = join(temporaryFolder(t), "gpus.json");
+  const { source, clock, until, told } = follow(t, server.url);
+  await until("the first place", () => nameOf(source) === "fetched");
+  source.relocate(path);
+  await until("that nothing is there", () => source.conditions.length === 1);
+  assert.equal(nameOf(source), "fetched");
+  writeFileSync(path, registryOf("written"));
+  await until("the second place", () => nameOf(source) === "written");
+  const before = told();
+  source.relocate(undefined);
+  assert.equal(source.registry, builtInRegistry);
+  assert.equal(told(), before + 1);
+  const { reads } = source.counts;
+  await clock.advance(periodMs * 2);
+  assert.equal(source.counts.reads, reads);
+});
+
+test("a registry that is being fetched while its place changes is not used", async (t) => {
+  const slow = await startServer(t, { hang: "all" });
+  const { source, clock, until } = follow(t, slow.url);
+  await eventually("the request", () => slow.requests.length === 1);
+  source.relocate(undefined);
+  await clock.advance(limits.registryAnswerMs);
+  await until("the end of the wait", () => source.counts.reads === 1);
+  assert.deepEqual(source.conditions, []);
+  assert.equal(source.counts.failures, 0);
+});

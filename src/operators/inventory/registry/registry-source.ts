@@ -1,0 +1,153 @@
+/**
+ * The registry in force: the cards known by ourselves, and over them what the configured registry says. That is read
+ * again and again; what it no longer says is forgotten, and while it cannot be read its last good text holds.
+ */
+import { growingPauseMs } from "../../../runtime/back-off.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { createPause } from "../../../runtime/pause.ts";
+import type { Condition } from "../inventory.ts";
+import { builtInRegistry } from "./built-in-registry.ts";
+import { parseRegistry } from "./parse-registry.ts";
+import { isFile, type RegistryLocation, type RegistryText, readRegistryText, showLocation } from "./read-registry.ts";
+import { mergeRegistries, type Registry } from "./registry.ts";
+
+export interface RegistrySourceOptions {
+  /** An address or the path of a file; without one, only the built-in table is used. */
+  readonly location: RegistryLocation | undefined;
+  readonly periodMs: number;
+  /** How the network is reached, for tests. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface RegistrySourceDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface RegistrySource {
+  readonly registry: Registry;
+  readonly conditions: readonly Condition[];
+  /** Called after the registry or the conditions have changed. Returns how to stop being told. */
+  onChange(listener: () => void): () => void;
+  /** Reads from somewhere else from now on. What was known holds until the new one was read. */
+  relocate(location: RegistryLocation | undefined): void;
+  /** Keeps the registry up to date until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  readonly counts: Readonly<RegistrySourceCounts>;
+}
+
+export interface RegistrySourceCounts {
+  reads: number;
+  failures: number;
+  changes: number;
+}
+
+export function createRegistrySource(
+  options: RegistrySourceOptions,
+  { clock, log }: RegistrySourceDeps,
+): RegistrySource {
+  const counts: RegistrySourceCounts = { reads: 0, failures: 0, changes: 0 };
+  const listeners = new Set<() => void>();
+  const pause = createPause(clock);
+  let location = options.location;
+  let good: { readonly text: RegistryText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
+  let trouble: ProviderError | undefined;
+  let failuresInARow = 0;
+
+  function tell(): void {
+    for (const listener of listeners) listener();
+  }
+
+  function succeed(text: RegistryText, from: RegistryLocation): void {
+    const unchanged = good?.text.text === text.text && good.from === from;
+    const registry =
+      unchanged && good
+        ? good.registry
+        : mergeRegistries(builtInRegistry, parseRegistry(text.text, showLocation(from)));
+    const recovered = trouble !== undefined;
+    good = { text, from, registry };
+    trouble = undefined;
+    failuresInARow = 0;
+    if (!unchanged) {
+      counts.changes += 1;
+      log.info("the GPU registry was read", { location: showLocation(from), problems: registry.problems });
+    }
+    if (!unchanged || recovered) tell();
+  }
+
+  function fail(thrown: unknown): void {
+    const error = ProviderError.from(thrown);
+    counts.failures += 1;
+    failuresInARow += 1;
+    if (trouble?.message === error.message) return;
+    trouble = error;
+    log.error("the GPU registry cannot be used", { error });
+    tell();
+  }
+
+  async function read(from: RegistryLocation, signal: AbortSignal): Promise<void> {
+    counts.reads += 1;
+    const known = good?.from === from ? good.text : undefined;
+    try {
+      const text = await readRegistryText(from, { known, fetch: options.fetch ?? fetch, clock, signal });
+      if (from === location) succeed(text, from);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      if (from === location) fail(thrown);
+    }
+  }
+
+  function pauseMs(from: RegistryLocation): number {
+    const regularMs = isFile(from) ? Math.min(limits.registryFileMs, options.periodMs) : options.periodMs;
+    return failuresInARow === 0 ? regularMs : growingPauseMs(limits.registryRetryFirstMs, regularMs, failuresInARow);
+  }
+
+  return {
+    get registry() {
+      return good?.registry ?? builtInRegistry;
+    },
+    get conditions() {
+      return conditionsOf(trouble, good && { ...good.registry, from: showLocation(good.from) });
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    relocate(next) {
+      if (String(next) === String(location)) return;
+      location = next;
+      failuresInARow = 0;
+      if (next === undefined) {
+        good = undefined;
+        trouble = undefined;
+        tell();
+      }
+      pause.ring();
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        const from = location;
+        if (from !== undefined) await read(from, signal);
+        // Without a location there is nothing to do until one is set.
+        if (from === location) await pause.wait(from === undefined ? options.periodMs : pauseMs(from), signal);
+      }
+    },
+    counts,
+  };
+}
+
+function conditionsOf(
+  trouble: ProviderError | undefined,
+  good: { from: string; problems: readonly string[] } | undefined,
+): Condition[] {
+  const conditions: Condition[] = [];
+  if (trouble) conditions.push({ type: "GpuRegistryUnusable", message: trouble.message });
+  if (good && good.problems.length > 0) {
+    const message = `entries of the GPU registry at ${good.from} were left out: ${good.problems.join("; ")}`;
+    conditions.push({ type: "GpuRegistryEntries", message });
+  }
+  return conditions;
+}

@@ -1,0 +1,82 @@
+/** Rook's objects, kept up to date, and Ceph's own word about its pools. */
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube } from "../../../kube/kube.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { type Backend, waitingFor } from "./backend.ts";
+import { cephInventory, clusterOf, readCephCluster, readCephPool } from "./ceph.ts";
+import { type CephUsageCounts, createCephUsage } from "./ceph-usage.ts";
+import { wordOf } from "./fields.ts";
+import { storageKinds } from "./kinds.ts";
+import { unreadable } from "./room.ts";
+import { driverOf, type StorageClass } from "./storage-class.ts";
+import { readToolbox, type Toolbox, toolboxSelector } from "./toolbox.ts";
+
+export interface CephBackendDeps {
+  readonly kube: Pick<Kube, "watch" | "exec">;
+  readonly clock: Clock;
+  readonly log: Log;
+  classes(): Iterable<StorageClass>;
+  changed(): void;
+}
+
+export interface CephBackend extends Backend {
+  /** A class or a volume came or went: looks soon instead of at the next turn. */
+  wake(): void;
+  readonly counts: Readonly<CephUsageCounts>;
+}
+
+export function createCephBackend({ kube, clock, log, classes, changed }: CephBackendDeps): CephBackend {
+  const clusters = kube.watch({
+    kind: storageKinds.cephCluster,
+    project: readCephCluster,
+    handle({ type }) {
+      // Rook rewrites a cluster's status once a minute, when it has looked at Ceph: then we look too.
+      usage.wake();
+      if (type !== "modified") changed();
+    },
+  });
+  const pools = kube.watch({ kind: storageKinds.cephBlockPool, project: readCephPool, handle: changed });
+  const toolboxes = kube.watch({
+    kind: kinds.pod,
+    labelSelector: toolboxSelector,
+    project: readToolbox,
+    handle: () => usage.wake(),
+  });
+
+  function* namespaces(): Generator<string> {
+    for (const storageClass of classes()) {
+      const clusterId = wordOf(storageClass.parameters["clusterID"]);
+      const ours = driverOf(storageClass) === "ceph" && clusterId !== undefined;
+      const cluster = ours ? clusterOf([...clusters.list()], clusterId) : undefined;
+      if (cluster) yield cluster.namespace;
+    }
+  }
+
+  function toolbox(namespace: string): Toolbox {
+    const pods = [...toolboxes.list()].filter((pod) => pod.ready && pod.namespace === namespace);
+    const [first] = pods.sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (first) return first;
+    throw new Error(waitingFor({ "toolbox pods": toolboxes }) ?? "no toolbox pod is ready there");
+  }
+
+  const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
+  return {
+    inventory(storageClass, volumes) {
+      const waiting = waitingFor({ "the clusters of Rook": clusters });
+      const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
+      if (waiting !== undefined) return unreadable(storageClass, "ceph", allocated, waiting);
+      return cephInventory(storageClass, {
+        clusters: [...clusters.list()],
+        pools: [...pools.list()],
+        reading: usage.of,
+        volumes,
+      });
+    },
+    wake: usage.wake,
+    counts: usage.counts,
+    async close() {
+      await Promise.all([clusters.close(), pools.close(), toolboxes.close(), usage.close()]);
+    },
+  };
+}

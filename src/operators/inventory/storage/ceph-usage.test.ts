@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts";
+import { cephDf, gib } from "../../../../test/storage-samples.ts";
+import { createVirtualClock } from "../../../runtime/clock.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { silentLog } from "../../../runtime/log.ts";
+import { createCephUsage } from "./ceph-usage.ts";
+
+const answer = (maxAvail: bigint): Said => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
+
+async function open(t: TestContext, says: Said, namespaces = ["rook-ceph"]) {
+  const clock = createVirtualClock();
+  const standIn = createExecStandIn(says);
+  const wanted = new Set(namespaces);
+  const without = new Set<string>();
+  let changes = 0;
+  const usage = createCephUsage({
+    kube: standIn,
+    clock,
+    log: silentLog,
+    namespaces: () => wanted,
+    toolbox(namespace) {
+      if (without.has(namespace)) throw new Error("no toolbox pod is ready there");
+      return { namespace, name: "tools" };
+    },
+    changed: () => {
+      changes += 1;
+    },
+  });
+  t.after(() => usage.close());
+  await clock.settle();
+  const free = () => usage.of("rook-ceph")?.df?.pools.get("replicapool")?.maxAvailBytes;
+  const nextTurn = () => clock.advance(limits.inventoryCephLookMs);
+  return { clock, standIn, usage, wanted, without, free, nextTurn, changes: () => changes };
+}
+
+test("Ceph is asked through its toolbox at once and then on a period", async (t) => {
+  const { standIn, free, nextTurn, changes } = await open(t, answer(5n));
+  assert.deepEqual(standIn.ran, ["rook-ceph/tools rook-ceph-tools: timeout 15 ceph df --format json"]);
+  assert.equal(free(), 5n * gib);
+  await nextTurn();
+  assert.equal(standIn.ran.length, 2);
+  assert.equal(changes(), 1, "the same answer is no news");
+  standIn.says = answer(4n);
+  await nextTurn();
+  assert.equal(free(), 4n * gib);
+  assert.equal(changes(), 2);
+  assert.equal(standIn.open, 0, "every session is closed");
+});
+
+test("many changes cost one question, and never two in a row", async (t) => {
+  const { clock, standIn, usage } = await open(t, answer(5n));
+  for (let change = 0; change < 100; change += 1) usage.wake();
+  await clock.advance(limits.inventoryCephPauseMs - 1);
+  assert.equal(standIn.ran.length, 1);
+  await clock.advance(1);
+  assert.equal(standIn.ran.length, 2);
+  await clock.advance(limits.inventoryCephPauseMs);
+  assert.equal(standIn.ran.length, 2);
+});
+
+test("whatever goes wrong, the last good answer stays, with the reason", async (t) => {
+  const { clock, standIn, usage, free, nextTurn } = await open(t, answer(5n));
+  const cases: [Said, RegExp][] = [
+    [{ code: 1, stderr: "[errno 13] RADOS permission denied\n" }, /ended with 1: \[errno 13\] RADOS permission denied/],
+    [{ code: 124 }, /ended with 124: without a word/],
+    [{ stdout: "half an ans" }, /not JSON/],
+    [{ stdout: "" }, /not JSON/],
+    [{ stdout: "x".repeat(limits.inventoryCephAnswerBytes + 1) }, /more than 1048576 bytes/],
+  ];
+  const goodMs = usage.of("rook-ceph")?.atMs;
+  for (const [says, reason] of cases) {
+    standIn.says = says;
+    await nextTurn();
+    assert.match(usage.of("rook-ceph")?.trouble?.message ?? "", reason);
+    assert.equal(free(), 5n * gib);
+    assert.equal(usage.of("rook-ceph")?.atMs, goodMs);
+  }
+  assert.equal(usage.counts.failed, cases.length);
+  standIn.says = { hangs: true };
+  await clock.advanceUntil(() => usage.of("rook-ceph")?.trouble?.message.includes("no answer within") === true);
+  assert.equal(standIn.open, 0, "the command that hangs is cut off");
+  standIn.says = answer(6n);
+  await nextTurn();
+  assert.equal(usage.of("rook-ceph")?.trouble, undefined);
+  assert.equal(free(), 6n * gib);
+});
+
+test("a toolbox that appears later is asked as soon as it is told of", async (t) => {
+  const { clock, usage, wanted, without, free } = await open(t, answer(5n), []);
+  without.add("rook-ceph");
+  wanted.add("rook-ceph");
+  usage.wake();
+  await clock.settle();
+  assert.match(usage.of("rook-ceph")?.trouble?.message ?? "", /no toolbox/);
+  assert.equal(usage.counts.asked, 0);
+  without.delete("rook-ceph");
+  usage.wake();
+  await clock.settle();
+  assert.equal(free(), 5n * gib);
+});
+
+test("one cluster in trouble does not harm another, and one that is gone is forgotten", async (t) => {
+  const { clock, usage, wanted, without, nextTurn } = await open(t, answer(5n), ["other", "rook-ceph"]);
+  without.add("other");
+  await nextTurn();
+  assert.ok(usage.of("other")?.trouble);
+  assert.equal(usage.of("rook-ceph")?.trouble, undefined);
+  wanted.delete("other");
+  usage.wake();
+  await clock.advance(limits.inventoryCephPauseMs);
+  assert.equal(usage.of("other"), undefined);
+});
+
+test("closing ends a question that is under way, and leaves nothing behind", async (t) => {
+  const { clock, standIn, usage } = await open(t, { hangs: true });
+  assert.equal(standIn.open, 1);
+  await usage.close();
+  assert.equal(standIn.open, 0);
+  assert.equal(clock.pendingTimers, 0);
+});

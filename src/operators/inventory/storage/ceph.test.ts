@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import {
+  cephCluster,
+  cephDf,
+  cephPool,
+  gib,
+  rbdClass,
+  rbdVolume,
+  storageClass,
+} from "../../../../test/storage-samples.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { cephInventory, readCephCluster, readCephPool } from "./ceph.ts";
+import { parseCephDf } from "./ceph-df.ts";
+import type { CephReading } from "./ceph-usage.ts";
+import { readStorageClass } from "./storage-class.ts";
+import { readVolume, sumVolumes } from "./volumes.ts";
+
+interface Scene {
+  readonly classes?: readonly KubeObject[];
+  readonly volumes?: readonly KubeObject[];
+  readonly clusters?: readonly KubeObject[];
+  readonly pools?: readonly KubeObject[];
+  readonly df?: string;
+  readonly reading?: CephReading;
+}
+
+function look(scene: Scene) {
+  const classes = (scene.classes ?? [rbdClass("beta3")]).map(readStorageClass);
+  const byName = new Map(classes.map((each) => [each.name, each]));
+  const reading = scene.reading ?? (scene.df === undefined ? undefined : { df: parseCephDf(scene.df), atMs: 0 });
+  const view = {
+    clusters: (scene.clusters ?? [cephCluster()]).map(readCephCluster),
+    pools: (scene.pools ?? []).map(readCephPool),
+    reading: (namespace: string) => (namespace === "rook-ceph" ? reading : undefined),
+    volumes: sumVolumes((scene.volumes ?? []).map(readVolume), byName),
+  };
+  return classes.map((each) => cephInventory(each, view));
+}
+
+const pool = (stored: bigint, maxAvail: bigint) => cephDf({ replicapool: [stored * gib, maxAvail * gib] });
+const inGib = ({ bytes }: ReturnType<typeof cephInventory>) => ({
+  capacity: bytes.capacity / gib,
+  allocatable: bytes.allocatable / gib,
+  allocated: bytes.allocated / gib,
+});
+
+test("what volumes were promised and have not written yet is kept for them", () => {
+  const cases: [string, stored: bigint, avail: bigint, promised: string[], capacity: bigint, free: bigint][] = [
+    ["nothing is promised", 0n, 100n, [], 100n, 100n],
+    ["an empty volume", 0n, 100n, ["30Gi"], 100n, 70n],
+    ["a volume that is half full", 15n, 85n, ["30Gi"], 100n, 70n],
+    ["a full volume", 30n, 70n, ["30Gi"], 100n, 70n],
+    ["what others stored makes no room", 50n, 50n, ["30Gi"], 100n, 50n],
+    ["all of it is promised", 10n, 90n, ["60Gi", "40Gi"], 100n, 0n],
+  ];
+  for (const [what, stored, avail, sizes, capacity, free] of cases) {
+    const volumes = sizes.map((size, index) => rbdVolume(`v${index}`, "beta3", size));
+    const [seen] = look({ df: pool(stored, avail), volumes });
+    const amounts = inGib(seen!);
+    assert.equal(amounts.capacity, capacity, what);
+    assert.equal(amounts.allocatable - amounts.allocated, free, what);
+    assert.deepEqual(seen?.conditions, [], what);
+  }
+});
+
+test("more promised than can be kept is shown with by how much", () => {
+  const [seen] = look({ df: pool(10n, 40n), volumes: [rbdVolume("a", "beta3", "80Gi")] });
+  assert.deepEqual(inGib(seen!), { capacity: 50n, allocatable: 50n, allocated: 80n });
+  assert.equal(seen?.conditions[0]?.type, "Overbooked");
+  assert.match(seen?.conditions[0]?.message ?? "", /80Gi were promised, and 30Gi are missing/);
+});
+
+test("classes of one pool see each other's volumes, those of a class that is gone too", () => {
+  const classes = [rbdClass("beta2"), rbdClass("beta3")];
+  const volumes = [rbdVolume("a", "beta2", "20Gi"), rbdVolume("b", "beta3", "30Gi"), rbdVolume("c", "gone", "10Gi")];
+  const [beta2, beta3] = look({ df: pool(0n, 100n), classes, volumes }).map(inGib);
+  assert.deepEqual(beta2, { capacity: 100n, allocatable: 60n, allocated: 20n });
+  assert.deepEqual(beta3, { capacity: 100n, allocatable: 70n, allocated: 30n });
+});
+
+test("replicas and the class of the disks come from the pool, or else from Ceph's only kind of disk", () => {
+  const replicated = cephPool("replicapool", { failureDomain: "host", replicated: { size: 3 }, deviceClass: "nvme" });
+  const [seen] = look({ df: pool(0n, 1n), pools: [replicated] });
+  assert.equal(seen?.replicas, 3);
+  assert.equal(seen?.performance, "nvme");
+  const [plain] = look({ df: pool(0n, 1n) });
+  assert.equal(plain?.replicas, undefined);
+  assert.equal(plain?.performance, "ssd");
+});
+
+test("with erasure coding the data's pool counts, and there are no replicas", () => {
+  const ec = rbdClass("beta3", { pool: "replicated-metadata-pool", dataPool: "ec-data-pool" });
+  const pools = [
+    cephPool("replicated-metadata-pool", { replicated: { size: 2 } }),
+    cephPool("ec-data-pool", { erasureCoded: { dataChunks: 2, codingChunks: 1 }, deviceClass: "hdd" }),
+  ];
+  const df = cephDf({ "replicated-metadata-pool": [1n, 5n * gib], "ec-data-pool": [0n, 60n * gib] });
+  const volumes = [rbdVolume("a", "beta3", "10Gi", { pool: "replicated-metadata-pool", dataPool: "ec-data-pool" })];
+  const [seen] = look({ classes: [ec], pools, df, volumes });
+  assert.deepEqual(inGib(seen!), { capacity: 60n, allocatable: 60n, allocated: 10n });
+  assert.equal(seen?.replicas, undefined);
+  assert.equal(seen?.performance, "hdd");
+});
+
+test("a cluster is found by its namespace first and then by its name", () => {
+  const stranger = cephCluster("rook-ceph", "elsewhere");
+  assert.deepEqual(look({ df: pool(0n, 1n), clusters: [stranger, cephCluster("mine")] })[0]?.conditions, []);
+  const named = look({
+    df: pool(0n, 1n),
+    classes: [rbdClass("beta3", { clusterID: "mine" })],
+    clusters: [cephCluster("mine")],
+  });
+  assert.deepEqual(named[0]?.conditions, []);
+});
+
+test("what cannot be read is shown with the reason, and nothing of it is sold", () => {
+  const trouble = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no toolbox" });
+  const fs = storageClass("cephfs", "rook-ceph.cephfs.csi.ceph.com", { clusterID: "rook-ceph", fsName: "myfs" });
+  const cases: [Scene, RegExp][] = [
+    [{ clusters: [] }, /no CephCluster in the namespace rook-ceph/],
+    [{}, /was not asked yet/],
+    [{ reading: { trouble } }, /no toolbox/],
+    [{ df: cephDf({ other: [0n, gib] }) }, /nothing about the pool replicapool/],
+    [{ classes: [storageClass("beta3", "rook-ceph.rbd.csi.ceph.com")] }, /no parameter clusterID/],
+    [{ classes: [fs], df: pool(0n, 1n) }, /no parameter pool/],
+  ];
+  for (const [scene, message] of cases) {
+    const [seen] = look({ volumes: [rbdVolume("a", "beta3", "1Gi")], ...scene });
+    assert.equal(seen?.bytes.allocatable, 0n);
+    assert.equal(seen?.conditions[0]?.type, "StorageUnreadable");
+    assert.match(seen?.conditions[0]?.message ?? "", message);
+  }
+});
+
+test("the last good answer stays when Ceph is silent, with its time", () => {
+  const trouble = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no answer" });
+  const df = parseCephDf(pool(0n, 10n));
+  const [seen] = look({ reading: { df, atMs: Date.UTC(2026, 0, 1), trouble } });
+  assert.equal(inGib(seen!).allocatable, 10n);
+  assert.match(seen?.conditions[0]?.message ?? "", /no answer; these numbers are of 2026-01-01T00:00:00.000Z/);
+});
+
+test("the room is never more than Ceph says, whatever was stored and promised", () => {
+  const amount = fc.integer({ min: 0, max: 1_000 }).map(BigInt);
+  const sizes = fc.array(fc.tuple(fc.constantFrom("beta2", "beta3", "gone"), amount), { maxLength: 8 });
+  fc.assert(
+    fc.property(amount, amount, sizes, (stored, maxAvail, promised) => {
+      const volumes = promised.map(([name, size], index) => rbdVolume(`v${index}`, name, `${size}Gi`));
+      const classes = [rbdClass("beta2"), rbdClass("beta3")];
+      for (const seen of look({ df: pool(stored, maxAvail), classes, volumes })) {
+        const { capacity, allocatable, allocated } = inGib(seen);
+        assert.ok(allocatable - allocated <= maxAvail);
+        assert.ok(allocatable >= 0n && allocatable <= capacity);
+        assert.equal(allocated > allocatable, seen.conditions.length > 0 && allocated > 0n);
+      }
+    }),
+    { numRuns: runs(200, 20_000) },
+  );
+});
+
+test("what is no answer of ceph df is refused with the reason", () => {
+  const cases: [string, RegExp][] = [
+    ["", /not JSON/],
+    ["Error initializing cluster client", /not JSON/],
+    ['{"pools":[{"name":"a"', /not JSON/],
+    ["null", /no answer of ceph df/],
+    ["[]", /no answer of ceph df/],
+    ['{"stats":{}}', /pools/],
+    ['{"pools":{}}', /pools/],
+    ['{"pools":[{"name":7,"stats":{}}]}', /pools\.0\.name/],
+  ];
+  for (const [text, reason] of cases) assert.throws(() => parseCephDf(text), reason, text);
+});
+
+test("a pool without sound numbers is left out, and the others are read", () => {
+  const stats = [{}, { stored: -1, max_avail: 1 }, { stored: 1.5, max_avail: 1 }, { stored: 1, max_avail: 1e20 }];
+  const pools = stats.map((each, index) => ({ name: `bad${index}`, stats: each }));
+  const good = { name: "good", stats: { stored: 1, max_avail: 2 } };
+  const { pools: read, deviceClasses } = parseCephDf(JSON.stringify({ pools: [...pools, good] }));
+  assert.deepEqual([...read], [["good", { storedBytes: 1n, maxAvailBytes: 2n }]]);
+  assert.deepEqual(deviceClasses, []);
+});

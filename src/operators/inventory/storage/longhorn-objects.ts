@@ -1,0 +1,107 @@
+/** The objects of Longhorn, as far as they tell what it can still schedule. */
+import type { KubeObject } from "../../../kube/kube.ts";
+import { fieldsOf } from "../json-fields.ts";
+import { conditionHolds, wholeOf, wordOf, wordsOf } from "./fields.ts";
+
+export interface LonghornNode {
+  readonly name: string;
+  /** Longhorn puts new replicas there. */
+  readonly schedulable: boolean;
+  readonly tags: readonly string[];
+  readonly zone: string;
+  readonly disks: readonly LonghornDisk[];
+  /** Disks that say nothing one can read. */
+  readonly unreadable: readonly string[];
+}
+
+export interface LonghornDisk {
+  readonly name: string;
+  /** Replicas of the first data engine live in a file system, those of the second on a block device. */
+  readonly type: "filesystem" | "block";
+  readonly schedulable: boolean;
+  readonly tags: readonly string[];
+  readonly maximumBytes: bigint;
+  readonly availableBytes: bigint;
+  /** The sizes of all replicas on it, written or not. */
+  readonly scheduledBytes: bigint;
+  /** Kept for others than Longhorn. */
+  readonly reservedBytes: bigint;
+}
+
+export function readLonghornNode(object: KubeObject): LonghornNode {
+  const { name, deletionTimestamp } = object.metadata;
+  const spec = fieldsOf(object["spec"]);
+  const status = fieldsOf(object["status"]);
+  const wanted = fieldsOf(spec["disks"]);
+  const disks = Object.entries(fieldsOf(status["diskStatus"]))
+    // A disk that is on its way out has a status, but is no longer asked for.
+    .filter(([disk]) => Object.hasOwn(wanted, disk))
+    .map(([disk, seen]) => ({ name: disk, disk: readDisk(disk, fieldsOf(wanted[disk]), fieldsOf(seen)) }));
+  return {
+    name,
+    schedulable:
+      deletionTimestamp === undefined &&
+      spec["allowScheduling"] === true &&
+      conditionHolds(status["conditions"], "Ready") &&
+      conditionHolds(status["conditions"], "Schedulable"),
+    tags: wordsOf(spec["tags"]),
+    zone: wordOf(status["zone"]) ?? "",
+    disks: disks.flatMap(({ disk }) => disk ?? []),
+    unreadable: disks.filter(({ disk }) => disk === undefined).map((entry) => entry.name),
+  };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function readDisk(name: string, spec: Plain, status: Plain): LonghornDisk | undefined {
+  const maximumBytes = wholeOf(status["storageMaximum"]);
+  const availableBytes = wholeOf(status["storageAvailable"]);
+  const scheduledBytes = wholeOf(status["storageScheduled"]);
+  const reservedBytes = wholeOf(spec["storageReserved"] ?? 0);
+  if (maximumBytes === undefined || availableBytes === undefined) return undefined;
+  if (scheduledBytes === undefined || reservedBytes === undefined) return undefined;
+  return {
+    name,
+    type: spec["diskType"] === "block" ? "block" : "filesystem",
+    schedulable:
+      spec["allowScheduling"] === true &&
+      spec["evictionRequested"] !== true &&
+      conditionHolds(status["conditions"], "Ready") &&
+      conditionHolds(status["conditions"], "Schedulable"),
+    tags: wordsOf(spec["tags"]),
+    maximumBytes,
+    availableBytes,
+    scheduledBytes,
+    reservedBytes,
+  };
+}
+
+export interface LonghornVolume {
+  /** The PersistentVolume it backs; a volume made in Longhorn itself has none. */
+  readonly volume: string | undefined;
+  /** "healthy", "degraded" with too few replicas, "faulted" with none, "unknown" while it is attached nowhere. */
+  readonly robustness: string | undefined;
+}
+
+export function readLonghornVolume(object: KubeObject): LonghornVolume {
+  const status = fieldsOf(object["status"]);
+  return {
+    volume: wordOf(fieldsOf(status["kubernetesStatus"])["pvName"]),
+    robustness: wordOf(status["robustness"]),
+  };
+}
+
+/** What is sold as safe lacks replicas. */
+export function isSick({ robustness }: LonghornVolume): boolean {
+  return robustness === "degraded" || robustness === "faulted";
+}
+
+export interface LonghornSetting {
+  readonly name: string;
+  /** "100", or one value per data engine: {"v1":"3","v2":"3"}. */
+  readonly value: string;
+}
+
+export function readLonghornSetting(object: KubeObject): LonghornSetting {
+  return { name: object.metadata.name, value: wordOf(object["value"]) ?? "" };
+}

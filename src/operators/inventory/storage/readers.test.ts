@@ -1,0 +1,81 @@
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import {
+  cephCluster,
+  cephPool,
+  gib,
+  localVolume,
+  longhornNode,
+  longhornSetting,
+  longhornVolume,
+  rbdClass,
+  rbdVolume,
+  toolboxPod,
+} from "../../../../test/storage-samples.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { cephInventory, readCephCluster, readCephPool } from "./ceph.ts";
+import { longhornInventory } from "./longhorn.ts";
+import { isSick, readLonghornNode, readLonghornSetting, readLonghornVolume } from "./longhorn-objects.ts";
+import { readStorageClass } from "./storage-class.ts";
+import { readToolbox } from "./toolbox.ts";
+import { readVolume, sumVolumes } from "./volumes.ts";
+
+/** Every way to lose or spoil one part of an object, its name excepted. */
+function* spoilt(value: unknown, spoiler: unknown, at = ""): Generator<unknown> {
+  if (typeof value !== "object" || value === null) return;
+  for (const key of Object.keys(value)) {
+    if (at === "metadata" && (key === "name" || key === "namespace")) continue;
+    const part = (value as Record<string, unknown>)[key];
+    const replaced = (by: unknown) => (Array.isArray(value) ? value.with(Number(key), by) : { ...value, [key]: by });
+    if (key !== "metadata") yield replaced(spoiler);
+    for (const inner of spoilt(part, spoiler, key)) yield replaced(inner);
+  }
+}
+
+const samples = [
+  rbdClass("beta3"),
+  rbdVolume("a", "beta3", "1Gi"),
+  localVolume("b", "beta1", "1Gi", "worker"),
+  cephCluster(),
+  cephPool("replicapool", { replicated: { size: 3 }, deviceClass: "ssd" }),
+  toolboxPod(),
+  longhornNode("worker", { data: { reserved: gib, tags: ["ssd"] } }),
+  longhornSetting("default-replica-count", '{"v1":"3"}'),
+  longhornVolume("pvc", "degraded"),
+];
+
+/** Whatever the object is, each reader makes something of it, and what they make can be summed up. */
+function readAll(object: KubeObject): void {
+  const storageClass = readStorageClass(object);
+  const volumes = sumVolumes([readVolume(object)], new Map([[storageClass.name, storageClass]]));
+  readToolbox(object);
+  const clusters = [readCephCluster(object)];
+  cephInventory(storageClass, { clusters, pools: [readCephPool(object)], reading: () => ({}), volumes });
+  longhornInventory(storageClass, {
+    nodes: [readLonghornNode(object)],
+    settings: [readLonghornSetting(object)],
+    sick: [readLonghornVolume(object)].filter(isSick),
+    classOf: () => storageClass.name,
+    volumes,
+  });
+}
+
+test("no object makes a reader throw, whichever part of it is missing or nonsense", () => {
+  const nonsense = [undefined, null, "", "x", -1, 1e300, Number.NaN, [], [null], {}, { x: null }, true];
+  for (const sample of samples) {
+    for (const spoiler of nonsense) for (const object of spoilt(sample, spoiler)) readAll(object as KubeObject);
+  }
+});
+
+test("nor does anything else that JSON can be", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom("spec", "status", "parameters", "value", "provisioner"), fc.jsonValue()),
+      (odd) => {
+        readAll({ ...odd, metadata: { name: "odd" } });
+      },
+    ),
+    { numRuns: runs(300, 30_000) },
+  );
+});

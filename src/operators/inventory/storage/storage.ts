@@ -1,0 +1,162 @@
+/**
+ * What the cluster's storage classes have and what of it is taken. Classes and volumes are watched from the start, the
+ * objects of a backend as soon as there is a class of it; whatever is not installed yet is waited for. A reading is a
+ * fold over these caches, so nothing can be counted twice or forgotten.
+ */
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube, WatchCache } from "../../../kube/kube.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { InventoryConfig } from "../configuration/inventory-config.ts";
+import type { Condition, StorageInventory } from "../inventory.ts";
+import { type Backend, waitingFor } from "./backend.ts";
+import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
+import { localPathInventory, type NodeDisk } from "./local-path.ts";
+import { createLonghornBackend } from "./longhorn-backend.ts";
+import { storageUnreadable, unreadable } from "./room.ts";
+import { type SoldClass, soldClasses } from "./sold-classes.ts";
+import { driverOf, readStorageClass, type StorageClass } from "./storage-class.ts";
+import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
+
+export interface StorageDeps {
+  readonly kube: Pick<Kube, "watch" | "exec">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface StorageReading {
+  /** By class. */
+  readonly storage: readonly StorageInventory[];
+  /** What concerns no single class that is sold. */
+  readonly conditions: readonly Condition[];
+}
+
+export interface Storage {
+  read(nodes: readonly NodeDisk[], config: Pick<InventoryConfig, "clusterStorage">): StorageReading;
+  /** The classes that are there, sold or not. Empty, and without meaning, until it is ready. */
+  readonly classNames: ReadonlySet<string>;
+  /** Classes and volumes were seen at least once. */
+  readonly ready: boolean;
+  synced(signal?: AbortSignal): Promise<void>;
+  /** Told after something changed that a reading may show. Returns how to stop being told. */
+  onChange(listener: () => void): () => void;
+  readonly counts: Readonly<StorageCounts>;
+  close(): Promise<void>;
+}
+
+export interface StorageCounts {
+  readonly classes: number;
+  readonly volumes: number;
+  readonly cephAsked: number;
+  readonly cephFailed: number;
+}
+
+export function createStorage({ kube, clock, log }: StorageDeps): Storage {
+  const listeners = new Set<() => void>();
+  let folded: Folded | undefined;
+  let ceph: CephBackend | undefined;
+  let longhorn: Backend | undefined;
+
+  const classes = kube.watch({
+    kind: kinds.storageClass,
+    project: readStorageClass,
+    handle({ value }) {
+      openBackendOf(value);
+      refold();
+    },
+  });
+  const volumes = kube.watch({ kind: kinds.persistentVolume, project: readVolume, handle: refold });
+
+  function changed(): void {
+    for (const listener of listeners) listener();
+  }
+
+  function refold(): void {
+    folded = undefined;
+    ceph?.wake();
+    changed();
+  }
+
+  function openBackendOf(storageClass: StorageClass): void {
+    const driver = driverOf(storageClass);
+    if (driver === "ceph") ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed });
+    if (driver === "longhorn") longhorn ??= createLonghornBackend({ kube, classOf, changed });
+  }
+
+  function classOf(volume: string): string | undefined {
+    return volumes.get({ name: volume })?.class;
+  }
+
+  function fold(): Folded {
+    const byName = new Map(Array.from(classes.list(), (storageClass) => [storageClass.name, storageClass]));
+    return { classes: byName, names: new Set(byName.keys()), sums: sumVolumes(volumes.list(), byName) };
+  }
+
+  function inventoryOf({ storageClass, driver }: SoldClass, nodes: readonly NodeDisk[], sums: VolumeSums) {
+    if (driver === "local-path") return localPathInventory(storageClass, nodes, sums);
+    const backend = driver === "ceph" ? ceph : longhorn;
+    const allocated = sums.ofClass.get(storageClass.name)?.bytes ?? 0n;
+    return (
+      backend?.inventory(storageClass, sums) ?? unreadable(storageClass, driver, allocated, "it was not asked yet")
+    );
+  }
+
+  return {
+    read(nodes, config) {
+      const waiting = waitingFor({ "storage classes": classes, volumes });
+      // Without the volumes everything would look free.
+      if (waiting !== undefined) return { storage: [], conditions: [storageUnreadable(waiting)] };
+      folded ??= fold();
+      const { sums } = folded;
+      const { sold, conditions } = soldClasses(folded.classes, config, sums);
+      return {
+        storage: sold.map((each) => inventoryOf(each, nodes, sums)),
+        conditions: [...conditions, ...oddVolumes(sums), ...staleness({ "storage classes": classes, volumes })],
+      };
+    },
+    get classNames() {
+      folded ??= fold();
+      return folded.names;
+    },
+    get ready() {
+      return classes.ready && volumes.ready;
+    },
+    async synced(signal) {
+      await classes.synced(signal);
+      await volumes.synced(signal);
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    get counts() {
+      const { asked: cephAsked = 0, failed: cephFailed = 0 } = ceph?.counts ?? {};
+      return { classes: classes.size, volumes: volumes.size, cephAsked, cephFailed };
+    },
+    async close() {
+      // A class that is still being told of may open a backend.
+      await Promise.all([classes.close(), volumes.close()]);
+      await Promise.all([ceph?.close(), longhorn?.close()]);
+    },
+  };
+}
+
+/** What only a change of classes or volumes changes. */
+interface Folded {
+  readonly classes: ReadonlyMap<string, StorageClass>;
+  readonly names: ReadonlySet<string>;
+  readonly sums: VolumeSums;
+}
+
+/** A volume without a class is a person's own business; one without a size takes space that nobody counts. */
+function oddVolumes({ sizeless }: VolumeSums): Condition[] {
+  if (sizeless.length === 0) return [];
+  const message = `${sizeless.length} volumes have no size one can read and are not counted, for instance ${sizeless[0]}`;
+  return [{ type: "VolumeUnreadable", message }];
+}
+
+function staleness(caches: Readonly<Record<string, WatchCache<unknown>>>): Condition[] {
+  return Object.entries(caches).flatMap(([what, { trouble }]) =>
+    trouble ? [storageUnreadable(`${what} may be out of date: ${trouble.message}`)] : [],
+  );
+}

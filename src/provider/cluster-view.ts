@@ -1,0 +1,36 @@
+/** The inventory in a few words for each node. */
+
+import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
+import type { Amounts, NodeInventory } from "../operators/inventory/inventory.ts";
+import type { InventoryOperator } from "../operators/inventory/operator.ts";
+import type { ClusterView, NodeView, Share } from "./status.ts";
+
+export function clusterView(operator?: Pick<InventoryOperator, "inventory" | "waitingFor">): ClusterView {
+  const { inventory, waitingFor = "the first picture" } = operator ?? {};
+  if (!inventory) return { nodes: [], trouble: `waiting for ${waitingFor}` };
+  return { nodes: inventory.nodes.map(nodeView), trouble: inventory.conditions[0]?.message };
+}
+
+function nodeView(node: NodeInventory): NodeView {
+  const { name, offered, notOffered, cpuMilli, memoryBytes, gpus, conditions } = node;
+  return {
+    name,
+    state: offered ? "offered" : notOffered.join(", "),
+    cpu: share(cpuMilli, formatCpuMilli),
+    memory: share(memoryBytes, formatBytes),
+    gpu: share(gpus, formatCount),
+    cards: cardsText(node) || (conditions[0]?.message ?? ""),
+  };
+}
+
+function share({ allocated, allocatable }: Amounts, format: (amount: bigint) => string): Share {
+  return { allocated: format(allocated), allocatable: format(allocatable) };
+}
+
+function cardsText({ namedGpus }: NodeInventory): string {
+  const counts = new Map<string, number>();
+  for (const { vendorId, deviceId, name = `${vendorId}:${deviceId}` } of namedGpus) {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => `${count} × ${name}`).join(", ");
+}

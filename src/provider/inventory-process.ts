@@ -1,0 +1,132 @@
+/** `akash-provider operator inventory` as a process of its own beside the provider. */
+import { createMemoryBus } from "../bus/memory.ts";
+import type { RedisOptions } from "../bus/redis.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
+import type { Kube } from "../kube/kube.ts";
+import { type InventoryService, startInventoryService } from "../operators/inventory/inventory-service.ts";
+import type { RegistryLocation } from "../operators/inventory/registry/read-registry.ts";
+import { type OwnPod, readOwnPod } from "../operators/own-pod.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { createLifecycle, type Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createMetrics } from "../runtime/metrics.ts";
+import type { Random } from "../runtime/random.ts";
+import { measureInventory, measureKube, measureLifecycle } from "./measures.ts";
+import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
+
+export interface InventoryProcessOptions {
+  readonly kubeconfig: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly redis?: RedisOptions;
+  readonly metricsListener?: ListenAddress;
+  readonly host: string;
+  /** A port that was not given is taken from the pod we run in, if we do. */
+  readonly restPort: Wished<number>;
+  readonly grpcPort: Wished<number>;
+  readonly apiTimeoutMs: number;
+  readonly podName?: string;
+  readonly podNamespace: string;
+  readonly config: string | undefined;
+  readonly registry: RegistryLocation | undefined;
+  readonly registryPeriodMs: number;
+  /** The same: without a word, discovery pods are made of our own image. */
+  readonly discoveryImage: Wished<string>;
+  readonly discoveryPort: number;
+  readonly version: string;
+  readonly shutdownMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Wished<T> {
+  readonly value: T;
+  /** Somebody set it; else it is the default. */
+  readonly given: boolean;
+}
+
+export interface InventoryProcess {
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createInventoryProcess(options: InventoryProcessOptions): InventoryProcess {
+  const { kubeconfig, environment, clock, random, log, shutdownMs } = options;
+  const metrics = createMetrics();
+  const service: Service = {
+    name: "inventory",
+    async start(scope) {
+      const own = { clock, random, log: log.with({ module: "inventory" }) };
+      const kube = createHttpKube({ fieldManager: "akash-operator-inventory", kubeconfig, environment }, own);
+      scope.onStop(() => kube.close());
+      const bus = await openBus(options);
+      scope.onStop(() => bus.close());
+      const pod = await ownPod(kube, options, scope.signal);
+      const inventory = await startInventoryService(
+        {
+          ...options,
+          restPort: settle(options.restPort, pod?.ports["rest"]),
+          grpcPort: settle(options.grpcPort, pod?.ports["grpc"]),
+          discovery: {
+            namespace: options.podNamespace,
+            image: settle(options.discoveryImage, pod?.image),
+            port: options.discoveryPort,
+          },
+        },
+        { ...own, kube, bus, metrics },
+        scope,
+      );
+      measure(kube, inventory);
+      if (options.metricsListener) await startMetricsListener(metrics, options.metricsListener, scope);
+    },
+  };
+
+  function measure(kube: Kube, inventory: InventoryService): void {
+    measureKube(metrics, kube);
+    measureInventory(metrics, inventory);
+  }
+
+  const lifecycle = createLifecycle({ services: [service], clock, log, shutdownMs });
+  measureLifecycle(metrics, lifecycle);
+  return {
+    async run(signal) {
+      try {
+        await lifecycle.run(signal);
+      } finally {
+        metrics.stop();
+      }
+    },
+  };
+}
+
+function settle<T>({ value, given }: Wished<T>, found: T | undefined): T {
+  return given ? value : (found ?? value);
+}
+
+/** Waits for the cluster: without our own image discovery pods would be of another, and that may be anything. */
+async function ownPod(
+  kube: Kube,
+  { podName, podNamespace, clock, log }: InventoryProcessOptions,
+  signal: AbortSignal,
+): Promise<OwnPod | undefined> {
+  if (podName === undefined) return undefined;
+  const at = { namespace: podNamespace, name: podName };
+  for (;;) {
+    try {
+      const pod = await readOwnPod(kube, at, "operator-inventory");
+      if (!pod) log.info("the pod that is said to be ours is not there: the settings hold", at);
+      return pod;
+    } catch (thrown) {
+      log.error("our own pod cannot be read; it is tried again", { error: ProviderError.from(thrown) });
+      await sleep(clock, limits.ownPodRetryMs, signal);
+    }
+  }
+}
+
+async function openBus({ redis, clock, random, log }: InventoryProcessOptions) {
+  const busLog = log.with({ module: "bus" });
+  if (!redis) return createMemoryBus({ clock, log: busLog });
+  const { createRedisBus } = await import("../bus/redis.ts");
+  return createRedisBus({ ...redis, clock, random, log: busLog });
+}

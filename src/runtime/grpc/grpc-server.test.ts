@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { openGrpcClient } from "../../../test/grpc-client.ts";
+import type { Owner } from "../../../test/owner.ts";
+import { type Clock, createVirtualClock, realClock } from "../clock.ts";
+import { ProviderError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { silentLog } from "../log.ts";
+import { createGrpcServer } from "./grpc-server.ts";
+import { grpcCodes } from "./grpc-status.ts";
+import { type GrpcMethod, methodsOf } from "./methods.ts";
+
+const path = "/test.Service/Do";
+const bounds = { connections: 10, calls: 100, streams: 2, requestBytes: 100 };
+
+async function serve(owner: Owner, method: GrpcMethod, clock: Clock = realClock) {
+  const methods = methodsOf(new Map([[path, method]]));
+  const server = createGrpcServer({ methods, bounds, clock, log: silentLog });
+  owner.after(() => server.stop());
+  const port = await server.listen("127.0.0.1", 0);
+  return { server, port, ...openGrpcClient(owner, `http://127.0.0.1:${port}`) };
+}
+
+function streamOf(answers: (signal: AbortSignal) => AsyncIterable<string>): GrpcMethod {
+  return {
+    kind: "stream",
+    async *answers(_, { signal }) {
+      for await (const text of answers(signal)) yield Buffer.from(text);
+    },
+  };
+}
+
+/** Goes on for ever after its first message, as streams of changes do. */
+const endless = streamOf(async function* (signal) {
+  yield "first";
+  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+});
+
+test("a stream has its messages in order, then its status", async (t) => {
+  const method = streamOf(async function* () {
+    yield* ["one", "", "three"];
+  });
+  const { call } = await serve(t, method);
+  const reply = await call(path);
+  assert.deepEqual(reply.messages.map(String), ["one", "", "three"]);
+  assert.equal(reply.trailers["grpc-status"], "0");
+});
+
+test("a stream that fails half-way keeps what it sent and ends with the error's status", async (t) => {
+  const method = streamOf(async function* () {
+    yield "one";
+    throw new ProviderError("AKP_INVENTORY_NOT_READY", { what: "nodes" });
+  });
+  const { call } = await serve(t, method);
+  const reply = await call(path);
+  assert.deepEqual(reply.messages.map(String), ["one"]);
+  assert.equal(reply.status, grpcCodes.Unavailable);
+  assert.match(reply.words, /waits for nodes \(AKP_INVENTORY_NOT_READY\)$/);
+});
+
+test("a client that leaves ends the work for it", async (t) => {
+  const { server, stream } = await serve(t, endless);
+  const { stream: request, messages } = stream(path);
+  await eventually("its message", () => messages.length === 1);
+  assert.equal(server.streams, 1);
+  request.on("error", () => undefined);
+  request.close();
+  await eventually("the end of the stream", () => server.streams === 0);
+});
+
+test("beyond the bound a stream is refused, and one that ended makes room", async (t) => {
+  const { server, stream } = await serve(t, endless);
+  const [first] = [stream(path), stream(path)];
+  await eventually("both to be open", () => server.streams === 2);
+  const refused = await stream(path).ended;
+  assert.equal(refused.status, grpcCodes.ResourceExhausted);
+  first?.stream.close();
+  await eventually("room", () => server.streams === 1);
+  const { messages } = stream(path);
+  await eventually("its message", () => messages.length === 1);
+});
+
+test("a reader that does not read holds up the stream, not the server", async (t) => {
+  let made = 0;
+  const method: GrpcMethod = {
+    kind: "stream",
+    async *answers() {
+      for (; ; made += 1) yield Buffer.alloc(1_000_000);
+    },
+  };
+  const { server, open } = await serve(t, method);
+  const { stream } = open(path, undefined);
+  stream.pause();
+  stream.end(Buffer.alloc(5));
+  await eventually("the stream to be open", () => server.streams === 1);
+  const settled = await eventually("it to stand still", async () => {
+    const before = made;
+    for (let turns = 0; turns < 50; turns += 1) await realClock.yield();
+    return made === before && { made };
+  });
+  assert.ok(settled.made <= 1, `${settled.made} messages were made for a reader that takes none`);
+});
+
+test("the time that a client gives is kept to, before an answer and in the middle of many", async (t) => {
+  const clock = createVirtualClock();
+  const { server, stream, open } = await serve(t, endless, clock);
+  const { ended, messages } = stream(path, { "grpc-timeout": "2S" });
+  await eventually("its message", () => messages.length === 1);
+  await clock.advance(1_999);
+  assert.equal(server.streams, 1);
+  await clock.advance(1);
+  assert.equal((await ended).status, grpcCodes.DeadlineExceeded);
+
+  const unfinished = open(path, undefined, { "grpc-timeout": "100m" });
+  await eventually("the call to arrive", () => clock.pendingTimers >= 3);
+  await clock.advance(100);
+  assert.equal((await unfinished.ended).status, grpcCodes.DeadlineExceeded);
+  assert.equal((await stream(path, { "grpc-timeout": "soon" }).ended).status, grpcCodes.InvalidArgument);
+});
+
+test("a request that never ends is not waited for", async (t) => {
+  const clock = createVirtualClock();
+  const { open, call } = await serve(t, { kind: "unary", answer: (message) => ({ message }) }, clock);
+  assert.equal(String((await call(path, Buffer.from("hello"))).message), "hello");
+  const { ended } = open(path, undefined);
+  await eventually("the call to arrive", () => clock.pendingTimers === 2);
+  await clock.advance(limits.grpcRequestMs);
+  const reply = await ended;
+  assert.deepEqual([reply.status, reply.words], [grpcCodes.DeadlineExceeded, "the request did not arrive in time"]);
+});
+
+test("a connection that answers no ping is closed; one that does stays", async (t) => {
+  const clock = createVirtualClock();
+  const { server, port, stream } = await serve(t, endless, clock);
+  const { messages } = stream(path);
+  const mute = connect(port, "127.0.0.1");
+  t.after(() => mute.destroy());
+  const closed = new Promise((resolve) => mute.once("close", resolve));
+  mute.on("error", () => undefined);
+  mute.resume();
+  await eventually("both connections", () => server.connections === 2 && messages.length === 1);
+  let pings = 0;
+  const answered = () => eventually("the ping's way back", () => pings > 0);
+  stream(path).stream.session?.on("ping", () => {
+    pings += 1;
+  });
+  await clock.advance(limits.grpcPingMs);
+  await answered();
+  await clock.advance(limits.grpcPingMs);
+  await closed;
+  assert.equal(server.connections, 1);
+  assert.equal(server.streams, 2);
+});
+
+test("a server that stops tells its streams so, and leaves nothing behind", async (t) => {
+  const { server, stream } = await serve(t, endless);
+  const { ended, messages } = stream(path);
+  await eventually("its message", () => messages.length === 1);
+  await server.stop();
+  const { status, words } = await ended;
+  assert.deepEqual([status, words], [grpcCodes.Unavailable, "the server stops"]);
+  await eventually("nothing to be left", () => server.connections === 0 && server.streams === 0);
+});

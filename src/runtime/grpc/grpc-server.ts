@@ -1,0 +1,138 @@
+/** A gRPC server: HTTP/2 in clear text, one message in the request, and one or many in return. */
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { type Clock, type Timer, withDeadline } from "../clock.ts";
+import { ProviderError, reasonOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { listen } from "../listen.ts";
+import type { Log } from "../log.ts";
+import { readMessage } from "./framing.ts";
+import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
+import { keepHeartbeat } from "./heartbeat.ts";
+import { type GrpcMethods, serviceOf } from "./methods.ts";
+import { createReply, type Reply, respondOnly } from "./reply.ts";
+import { timeoutMs } from "./timeout.ts";
+
+export interface GrpcServerOptions {
+  readonly methods: GrpcMethods;
+  readonly bounds: GrpcBounds;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface GrpcBounds {
+  readonly connections: number;
+  /** At once on one connection; clients queue the rest. */
+  readonly calls: number;
+  /** Calls with many answers, on all connections together. */
+  readonly streams: number;
+  readonly requestBytes: number;
+}
+
+export interface GrpcServer {
+  /** Resolves with the port, which for 0 is a free one. */
+  listen(host: string, port: number): Promise<number>;
+  /** Ends every call with a status, for clients that still read. */
+  stop(): Promise<void>;
+  readonly connections: number;
+  readonly streams: number;
+}
+
+export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOptions): GrpcServer {
+  const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
+  const sessions = new Set<ServerHttp2Session>();
+  const replies = new Set<Reply>();
+  let streams = 0;
+  server.maxConnections = bounds.connections;
+  server.on("error", (error) => log.debug("the gRPC server failed", { reason: reasonOf(error) }));
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.on("error", (error) => log.debug("a gRPC connection failed", { reason: reasonOf(error) }));
+    keepHeartbeat(session, clock, limits.grpcPingMs);
+  });
+  server.on("stream", (stream, headers) => {
+    stream.on("error", (error) => log.debug("a gRPC call failed", { reason: reasonOf(error) }));
+    const reply = createReply(stream);
+    replies.add(reply);
+    reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
+    serve(stream, headers, reply).catch((thrown) => {
+      // Work for somebody who has left may end with any error.
+      if (reply.over.aborted) return;
+      const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
+      if (!foreseen) log.error("a gRPC method failed", { error: thrown });
+      reply.end(statusOfThrown(thrown), thrown instanceof GrpcRefusal ? thrown.headers : {});
+    });
+  });
+
+  async function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, reply: Reply): Promise<void> {
+    if (headers[":method"] !== "POST") return respondOnly(stream, { ":status": 405, allow: "POST" });
+    if (!headers["content-type"]?.startsWith("application/grpc")) return respondOnly(stream, { ":status": 415 });
+    const path = headers[":path"] ?? "";
+    const method = methods.find(path);
+    if (!method) throw new GrpcRefusal(grpcCodes.Unimplemented, unknown(path));
+    const givenMs = timeoutMs(headers);
+    if (givenMs !== undefined) endAfter(reply, givenMs, "the time that the client gave is up");
+    const request = await requestOf(stream, headers, reply);
+    const call = { path, headers, signal: reply.over };
+    if (method.kind === "stream") await sendAll(method.answers(request, call), reply);
+    else {
+      const answer = await method.answer(request, call);
+      await reply.send(answer.message, answer.headers);
+    }
+    reply.end();
+  }
+
+  async function requestOf(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, reply: Reply): Promise<Uint8Array> {
+    const timer = endAfter(reply, limits.grpcRequestMs, "the request did not arrive in time");
+    try {
+      return await readMessage(stream, headers, bounds.requestBytes);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async function sendAll(messages: AsyncIterable<Uint8Array>, reply: Reply): Promise<void> {
+    if (streams >= bounds.streams) {
+      throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
+    }
+    streams += 1;
+    try {
+      for await (const message of messages) {
+        await reply.send(message);
+        if (reply.over.aborted) return;
+      }
+    } finally {
+      streams -= 1;
+    }
+  }
+
+  function endAfter(reply: Reply, ms: number, message: string): Timer {
+    const timer = clock.timer(ms, () => reply.end({ code: grpcCodes.DeadlineExceeded, message }));
+    reply.over.addEventListener("abort", () => timer.cancel(), { once: true });
+    return timer;
+  }
+
+  function unknown(path: string): string {
+    const service = serviceOf(path);
+    if (!methods.hasService(service)) return `unknown service ${service}`;
+    return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
+  }
+
+  return {
+    listen: (host, port) => listen(server, host, port),
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const reply of replies) reply.end({ code: grpcCodes.Unavailable, message: "the server stops" });
+      for (const session of sessions) session.close();
+      await withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
+      for (const session of sessions) session.destroy();
+      await closed;
+    },
+    get connections() {
+      return sessions.size;
+    },
+    get streams() {
+      return streams;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+/** What a gRPC server answers. Messages are bytes here; what they mean is the business of the method. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+
+export interface GrpcCall {
+  readonly path: string;
+  /** Among them the metadata of the request. */
+  readonly headers: IncomingHttpHeaders;
+  /** Aborted when nobody waits any more: the client left, its time is up, or the server stops. */
+  readonly signal: AbortSignal;
+}
+
+export interface GrpcAnswer {
+  readonly message: Uint8Array;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+/** Refuses with a GrpcRefusal or a ProviderError. */
+export type GrpcMethod =
+  | { readonly kind: "unary"; answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer> }
+  /** The next message is asked for when the client had room for the last one. */
+  | { readonly kind: "stream"; answers(request: Uint8Array, call: GrpcCall): AsyncIterable<Uint8Array> };
+
+export interface GrpcMethods {
+  /** By path: "/grpc.health.v1.Health/Check". */
+  find(path: string): GrpcMethod | undefined;
+  /** For telling an unknown service from an unknown method. */
+  hasService(name: string): boolean;
+}
+
+export function methodsOf(byPath: ReadonlyMap<string, GrpcMethod>): GrpcMethods {
+  const services = new Set([...byPath.keys()].map(serviceOf));
+  return { find: (path) => byPath.get(path), hasService: (name) => services.has(name) };
+}
+
+/** "/akash.market.v1beta5.Query/Orders" is a method of "akash.market.v1beta5.Query". */
+export function serviceOf(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
+}
