@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import type { Hardware, Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
-import { discoverySelector } from "../src/operators/inventory/nodes/discovery-pod.ts";
+import { discoveryPodName, discoverySelector } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { createInventoryOperator, type InventoryOperator } from "../src/operators/inventory/operator.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
@@ -15,7 +15,7 @@ import type { Owner } from "./owner.ts";
 
 const gi = 2n ** 30n;
 const namespace = "akash-services";
-const discovery = { namespace, image: "discovery:1", port: 8081 };
+const discoveryImage = "discovery:1";
 
 interface Stage {
   readonly cluster: SimulatedCluster;
@@ -32,6 +32,10 @@ interface StageOptions {
   /** What discovery answers; undefined for a pod that answers nonsense. */
   readonly hardware?: () => Hardware | undefined;
   readonly config?: string;
+  /** What is known of the image of discovery pods. */
+  readonly image?: () => string | undefined;
+  /** Done to the cluster before the operator sees it. */
+  readonly prepare?: (cluster: SimulatedCluster) => void;
 }
 
 async function stage(t: Owner, options: StageOptions = {}): Promise<Stage> {
@@ -49,7 +53,7 @@ async function stage(t: Owner, options: StageOptions = {}): Promise<Stage> {
         labels: { "example.com/theirs": "yes" },
       })),
       behaviour: (image) =>
-        image === discovery.image
+        image === discoveryImage
           ? { http: ({ path }) => ({ status: 200, body: path === "/health" ? "ok" : JSON.stringify(answer() ?? "?") }) }
           : undefined,
     },
@@ -57,8 +61,10 @@ async function stage(t: Owner, options: StageOptions = {}): Promise<Stage> {
   );
   cluster.server.create(kinds.namespace, { metadata: { name: namespace } }, "test");
   cluster.server.create(kinds.namespace, { metadata: { name: "tenants" } }, "test");
+  options.prepare?.(cluster);
   const kube = cluster.connect("akash-operator-inventory");
   const pictures: Inventory[] = [];
+  const discovery = { namespace, image: options.image ?? (() => discoveryImage), port: 8081 };
   const operator = createInventoryOperator(
     { config: options.config, registry: undefined, registryPeriodMs: 300_000, discovery },
     { ...deps, kube, onInventory: (inventory) => pictures.push(inventory) },
@@ -181,6 +187,29 @@ test("a discovery pod that is deleted or has died is replaced, and one of an exc
   cluster.nodes.removeNode("two");
   await until("the pod of the gone node to go", () => discoveryPods().length === 1);
   assert.deepEqual(node("two"), undefined);
+});
+
+test("no discovery pod is made before its image is known, and the rest is told meanwhile", async (t) => {
+  let image: string | undefined;
+  const { node, until, discoveryPods } = await stage(t, { image: () => image });
+  await until("the condition", () => node("one")?.conditions.some(({ type }) => type === "DiscoveryMissing"));
+  assert.equal(node("one")?.cpuMilli.allocatable, 8_000n);
+  assert.deepEqual(discoveryPods(), []);
+  image = discoveryImage;
+  await until("hardware of both", () => node("one")?.hardware && node("two")?.hardware);
+});
+
+test("a pod of somebody else that has the name of a discovery pod is left alone, and told of", async (t) => {
+  const name = discoveryPodName("one");
+  const { cluster, node, until, operator } = await stage(t, {
+    prepare: ({ server }) => void server.create(kinds.pod, { ...pod(name), metadata: { name, namespace } }, "test"),
+  });
+  await until("the condition", () =>
+    node("one")?.conditions.some(({ message }) => message.includes(`${name} is there`)),
+  );
+  await until("hardware of the other", () => node("two")?.hardware);
+  assert.equal(cluster.server.get(kinds.pod, { namespace, name })?.metadata.labels, undefined);
+  assert.equal(operator.queues[0]?.counts.outcomes.failed, 0);
 });
 
 test("a discovery that answers nonsense takes away nothing that was known, and is told of", async (t) => {

@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { configMap, deployment, refusal } from "./kube-objects.ts";
+import { configMap, deployment, pickUid, refusal } from "./kube-objects.ts";
 
 export function checkApply(open: OpenKube): void {
   test("an unchanged object is not written, with or without a cache to look at", async (t) => {
@@ -128,6 +128,16 @@ export function checkApply(open: OpenKube): void {
     const at = (n: string): KubeObject => ({ metadata: { namespace, name: "one", resourceVersion }, data: { n } });
     await kube.apply(kinds.configMap, at("2"));
     await refusal(kube.apply(kinds.configMap, at("3")), "AKP_KUBE_CONFLICT");
+  });
+
+  test("an apply to the very object that was seen makes none when that one is gone", async (t) => {
+    const { kube, namespace } = await open(t);
+    const { object } = await kube.apply(kinds.configMap, configMap(namespace, "one", { n: "1" }));
+    assert.ok(object);
+    await kube.delete(kinds.configMap, object.metadata);
+    const again: KubeObject = { metadata: { namespace, name: "one", ...pickUid(object) }, data: { n: "2" } };
+    await refusal(kube.apply(kinds.configMap, again), "AKP_KUBE_CONFLICT");
+    assert.equal(await kube.get(kinds.configMap, object.metadata), undefined);
   });
 
   test("a field that the kind does not have, or of another type, is refused and named", async (t) => {

@@ -1,5 +1,5 @@
 /** The definition of a custom resource whose spec and status take whatever they are given. */
-import type { Kind } from "../src/kube/kinds.ts";
+import { type Kind, resourceOf } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -8,7 +8,7 @@ export function definitionOf(kind: Kind, properties: Readonly<Record<string, unk
   const { group, version, plural, kind: name, namespaced } = kind;
   const schema = { type: "object", properties: { spec: anything, status: anything, ...properties } };
   return {
-    metadata: { name: `${plural}.${group}` },
+    metadata: { name: resourceOf(kind) },
     spec: {
       group,
       scope: namespaced ? "Namespaced" : "Cluster",

@@ -1,4 +1,4 @@
-/** What the label writer does to a node, on whatever API server: the one we made for tests and the real one. */
+/** What the label writer does to a node, on whatever API server: the simulated one and a real one. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
@@ -126,6 +126,24 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       writer.look(stage.node);
       await settled();
       assert.deepEqual([(await live())[model], writer.counts.written], ["true", 0]);
+    });
+
+    test("do not bring back a node that is deleted while they are being written", async (t) => {
+      const stage = await open(t);
+      const { kube, node } = stage;
+      let deleted = false;
+      const get: typeof kube.get = async (kind, at) => {
+        const found = await kube.get(kind, at);
+        if (!deleted) {
+          deleted = true;
+          await kube.delete(kinds.node, { name: node });
+        }
+        return found;
+      };
+      const { writer } = start(t, { ...stage, kube: { ...kube, get } }, () => wanted);
+      await eventually("the write to be refused", () => writer.counts.queue.outcomes.failed === 1);
+      await eventually("the node to be given up", () => writer.counts.queue.outcomes.done > 0);
+      assert.equal(await kube.get(kinds.node, { name: node }), undefined);
     });
   });
 }

@@ -1,8 +1,10 @@
 /** A machine's /sys and /proc as a tree of files in a folder of the test's own. */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { discover } from "../src/operators/inventory/discovery/discover.ts";
+import type { Hardware } from "../src/operators/inventory/inventory.ts";
 import { temporaryFolder } from "./folder.ts";
-import type { Owner } from "./owner.ts";
+import { createOwner, type Owner } from "./owner.ts";
 
 /** By path: what a file says, where a link leads, or a folder where one would not expect it. */
 export type MachineFiles = Readonly<Record<string, string | Buffer | { readonly link: string } | "a folder">>;
@@ -16,6 +18,12 @@ export function plantMachine(owner: Owner, files: MachineFiles): string {
     else if (content !== "a folder") writeFileSync(full, content);
   }
   return root;
+}
+
+/** What discovery sees of such a machine. */
+export async function discoverIn(files: MachineFiles): Promise<Hardware> {
+  await using owner = createOwner();
+  return await discover({ root: plantMachine(owner, files) });
 }
 
 export interface PlantedProcessor {

@@ -56,6 +56,14 @@ test("a pod that waits gets the room of one that is deleted or has finished", as
   await until(() => nodeOf(pod("last")) === "one");
 });
 
+test("a limit without a request is a request", async (t) => {
+  const { server, clock, pod } = clusterStage(t, { nodes: [node("one", { cpuMilli: 1_000n })] });
+  const containers = [{ name: "web", image: "web:1", resources: { limits: { cpu: "2" } } }];
+  server.create(kinds.pod, podObject("a", { containers }), "test");
+  await clock.settle();
+  assert.match(condition(pod("a"), "PodScheduled")?.message ?? "", /Insufficient cpu/);
+});
+
 test("extended resources are counted, and a node without them has none", async (t) => {
   const nodes = [node("plain"), node("gpu", { gpus: { "nvidia.com/gpu": 2 } })];
   const { server, clock, pod } = clusterStage(t, { nodes });

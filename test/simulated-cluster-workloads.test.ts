@@ -173,15 +173,16 @@ test("a pod that is deleted or fails is replaced, and a foreign one that matches
   assert.equal(get<Deployment>(kinds.deployment, "web")?.status?.replicas, 2);
 });
 
+const claimed = {
+  resources: { requests: { storage: "1Gi" } },
+  accessModes: ["ReadWriteOnce"],
+  storageClassName: "beta2",
+};
+const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: claimed }];
+
 test("a stateful set makes its pods in order, each with its own claim", async (t) => {
   const { server, pods, get, until } = clusterStage(t);
   server.create(kinds.storageClass, storageClass("beta2"), "test");
-  const spec = {
-    resources: { requests: { storage: "1Gi" } },
-    accessModes: ["ReadWriteOnce"],
-    storageClassName: "beta2",
-  };
-  const volumeClaimTemplates = [{ metadata: { name: "data" }, spec }];
   server.create(kinds.statefulSet, statefulSet("db", 3, { spec: { volumeClaimTemplates } }), "test");
   const seen: string[] = [];
   const stop = server.subscribe(({ type, kind, object }) => {
@@ -223,12 +224,6 @@ test("a stateful set updates and shrinks from the last pod to the first; its cla
   const stage = clusterStage(t);
   const { server, pods, until, clock } = stage;
   server.create(kinds.storageClass, storageClass("beta2"), "test");
-  const spec = {
-    resources: { requests: { storage: "1Gi" } },
-    accessModes: ["ReadWriteOnce"],
-    storageClassName: "beta2",
-  };
-  const volumeClaimTemplates = [{ metadata: { name: "data" }, spec }];
   server.create(kinds.statefulSet, statefulSet("db", 3, { spec: { volumeClaimTemplates } }), "test");
   await until(() => pods().filter(isRunningAndReady).length === 3);
   const gone: string[] = [];

@@ -31,7 +31,8 @@ async function runInventory(given: Command): Promise<void> {
   });
   const redis = redisOf(values);
   const operator = createInventoryProcess({
-    kubeconfig: values.kubeconfig,
+    // The default is a guess that a pod's own service account goes before.
+    kubeconfig: sources.kubeconfig === "default" ? undefined : values.kubeconfig,
     environment: process.env,
     ...(redis && { redis }),
     ...(values.metricsListener && { metricsListener: values.metricsListener }),

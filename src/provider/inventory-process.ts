@@ -8,7 +8,7 @@ import type { RegistryLocation } from "../operators/inventory/registry/read-regi
 import { type OwnPod, readOwnPod } from "../operators/own-pod.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { createLifecycle, type Service } from "../runtime/lifecycle.ts";
+import { createLifecycle, type Service, untilAborted } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics } from "../runtime/metrics.ts";
@@ -17,7 +17,8 @@ import { measureInventory, measureKube, measureLifecycle } from "./measures.ts";
 import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
 
 export interface InventoryProcessOptions {
-  readonly kubeconfig: string;
+  /** Without it, the service account of the pod we run in, or kubectl's own file. */
+  readonly kubeconfig: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
@@ -62,17 +63,22 @@ export function createInventoryProcess(options: InventoryProcessOptions): Invent
       scope.onStop(() => kube.close());
       const bus = await openBus(options);
       scope.onStop(() => bus.close());
-      const pod = await ownPod(kube, options, scope.signal);
+      const pod = ownPod(kube, options, scope.signal);
+      const { restPort, grpcPort, discoveryImage } = options;
+      let image = discoveryImage.given ? discoveryImage.value : undefined;
+      const known = pod.then((found) => {
+        image = settle(discoveryImage, found?.image);
+      });
+      // A read that hangs does not hold up the end.
+      scope.task("own image", (signal) => Promise.race([known.then(() => untilAborted(signal)), untilAborted(signal)]));
+      // Whoever names the ports is answered at once, whatever the cluster says.
+      const ports = restPort.given && grpcPort.given ? undefined : (await pod)?.ports;
       const inventory = await startInventoryService(
         {
           ...options,
-          restPort: settle(options.restPort, pod?.ports["rest"]),
-          grpcPort: settle(options.grpcPort, pod?.ports["grpc"]),
-          discovery: {
-            namespace: options.podNamespace,
-            image: settle(options.discoveryImage, pod?.image),
-            port: options.discoveryPort,
-          },
+          restPort: settle(restPort, ports?.["rest"]),
+          grpcPort: settle(grpcPort, ports?.["grpc"]),
+          discovery: { namespace: options.podNamespace, image: () => image, port: options.discoveryPort },
         },
         { ...own, kube, bus, metrics },
         scope,
@@ -112,13 +118,15 @@ async function ownPod(
 ): Promise<OwnPod | undefined> {
   if (podName === undefined) return undefined;
   const at = { namespace: podNamespace, name: podName };
-  for (;;) {
+  for (let told = ""; ; ) {
     try {
       const pod = await readOwnPod(kube, at, "operator-inventory");
       if (!pod) log.info("the pod that is said to be ours is not there: the settings hold", at);
       return pod;
     } catch (thrown) {
-      log.error("our own pod cannot be read; it is tried again", { error: ProviderError.from(thrown) });
+      const error = ProviderError.from(thrown);
+      if (error.message !== told) log.error("our own pod cannot be read; it is tried again", { error });
+      told = error.message;
       await sleep(clock, limits.ownPodRetryMs, signal);
     }
   }

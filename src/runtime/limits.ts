@@ -253,10 +253,10 @@ export const limits = {
   kubeRetryMostMs: 5 * second,
   /** The longest pause that the server may ask of us; flow control asks for seconds. */
   kubeRetryAfterMostMs: 30 * second,
-  /** Objects of a page: under a megabyte of pods, so that the memory a list takes does not depend on its length. */
-  kubePageObjects: 100,
+  /** Objects of a page: half a megabyte of pods. Larger ones take memory that is never given back, and are no faster. */
+  kubePageObjects: 50,
   /** Pages of a list: a million objects are ten times what a cluster can hold. */
-  kubePages: 10_000,
+  kubePages: 20_000,
   /**
    * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
    * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.

@@ -18,7 +18,7 @@ export const clusterGroup = {
       kind: path,
       default: belowUserHome(".kube/config"),
       usedBy: ["run", ...operators],
-      doc: "How to reach the cluster; if there is no such file, the pod's own service account is used.",
+      doc: "How to reach the cluster; in a pod where it is not given, the pod's own service account is used.",
     }),
     k8sManifestNamespace: setting({
       flag: "k8s-manifest-ns",

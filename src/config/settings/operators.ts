@@ -35,7 +35,7 @@ export const operatorsGroup = {
       flag: "pod-name",
       kind: kubernetesName,
       usedBy: operators,
-      doc: "The operator's own pod, whose ports it then uses.",
+      doc: "The operator's own pod, whose ports and image hold where the settings give none.",
     }),
     podNamespace: setting({
       flag: "pod-namespace",
@@ -137,21 +137,21 @@ export const operatorsGroup = {
       kind: text("an image like ghcr.io/akash-network/provider", /^\S+$/, "<image>"),
       default: "ghcr.io/akash-network/provider",
       usedBy: inventory,
-      doc: "Image of the pod that looks at a node's hardware.",
+      doc: "Image of the pod that looks at a node's hardware; in a pod, the pod's own.",
     }),
     discoveryApiPort: setting({
       flag: "api-port",
       kind: port,
       default: "8081",
       usedBy: ["discovery"],
-      doc: "Port on which that pod answers.",
+      doc: "Port on which the pod that looks at a node's hardware answers.",
     }),
     discoveryRoot: setting({
       flag: "root",
       kind: path,
       default: "/",
       usedBy: ["discovery"],
-      doc: "Where that pod finds the node's own /proc and /sys.",
+      doc: "Where it finds the node's own /proc and /sys.",
     }),
     queryTimeout: dead({
       flag: "query-timeout",

@@ -152,9 +152,10 @@ function readYaml(path: string): unknown {
   try {
     source = readFileSync(path, "utf8");
   } catch (thrown) {
-    const code = systemCodeOf(thrown) === "ENOENT" ? "AKP_KUBECONFIG_MISSING" : "AKP_KUBECONFIG_UNUSABLE";
-    const reason = systemCodeOf(thrown) === "ENOENT" ? "no such file" : reasonOf(thrown);
-    throw new ProviderError(code, { path, reason }, { cause: thrown });
+    // Said in full already: a stack below it, once for every watch, would only hide it.
+    if (systemCodeOf(thrown) === "ENOENT")
+      throw new ProviderError("AKP_KUBECONFIG_MISSING", { path, reason: "no such file" });
+    throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason: reasonOf(thrown) }, { cause: thrown });
   }
   try {
     return parse(source) ?? {};

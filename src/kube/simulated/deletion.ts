@@ -3,11 +3,11 @@
  * in it are only marked, and go when the last task is done.
  */
 import type { Clock } from "../../runtime/clock.ts";
+import { fieldsOf, listOf } from "../json-fields.ts";
 import { resourceOf } from "../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../kube.ts";
 import { stampOf } from "./cluster/shapes/time.ts";
-import { conflict, notFound } from "./objects/refusals.ts";
-import { isRecord } from "./schema/shape.ts";
+import { conflict, notFound, otherUid } from "./objects/refusals.ts";
 import type { Served } from "./served-kinds.ts";
 import type { Store } from "./store.ts";
 
@@ -95,25 +95,21 @@ function isPropagation(finalizer: string): boolean {
 /** A namespace goes when what is in it has gone, which the last of its own finalizers says. */
 function holdsContent({ kind }: Served, object: KubeObject): boolean {
   if (resourceOf(kind) !== "namespaces") return false;
-  const { spec } = object;
-  return isRecord(spec) && Array.isArray(spec["finalizers"]) && spec["finalizers"].length > 0;
+  return listOf(fieldsOf(object["spec"])["finalizers"]).length > 0;
 }
 
 /** Only a pod that runs somewhere is given time. */
 function graceOf({ kind }: Served, object: KubeObject, { graceSeconds }: DeleteOptions): number {
   if (resourceOf(kind) !== "pods") return 0;
-  const spec = isRecord(object["spec"]) ? object["spec"] : {};
-  const status = isRecord(object["status"]) ? object["status"] : {};
-  if (!spec["nodeName"] || status["phase"] === "Succeeded" || status["phase"] === "Failed") return 0;
+  const spec = fieldsOf(object["spec"]);
+  const { phase } = fieldsOf(object["status"]);
+  if (!spec["nodeName"] || phase === "Succeeded" || phase === "Failed") return 0;
   return graceSeconds ?? Number(spec["terminationGracePeriodSeconds"] ?? 0);
 }
 
 function checkPreconditions({ kind }: Served, { metadata }: KubeObject, { uid, resourceVersion }: DeleteOptions): void {
   const { name } = metadata;
-  if (uid !== undefined && uid !== metadata.uid) {
-    const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
-    throw conflict(kind, name, reason);
-  }
+  if (uid !== undefined && uid !== metadata.uid) throw otherUid(kind, name, uid, metadata.uid);
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     const reason = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`;
     throw conflict(kind, name, reason);

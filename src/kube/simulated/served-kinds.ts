@@ -1,9 +1,10 @@
 /** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
+import { fieldsOf, listOf } from "../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { builtInShape, objectMeta } from "./schema/built-in.ts";
 import { customShape } from "./schema/custom-shape.ts";
-import { anything, isRecord, type Plain, type Shape } from "./schema/shape.ts";
+import { anything, isRecord, type Shape } from "./schema/shape.ts";
 
 export interface Served {
   readonly kind: Kind;
@@ -99,9 +100,9 @@ function custom(kind: Kind): Omit<Served, "shape"> {
 
 /** One for each version that is served. */
 function definedKinds(definition: KubeObject): Served[] {
-  const spec = record(definition["spec"]);
-  const names = record(spec["names"]);
-  const versions = Array.isArray(spec["versions"]) ? spec["versions"].map(record) : [];
+  const spec = fieldsOf(definition["spec"]);
+  const names = fieldsOf(spec["names"]);
+  const versions = listOf(spec["versions"]).map(fieldsOf);
   const metadata = objectMeta();
   return versions
     .filter(({ served }) => served !== false)
@@ -113,11 +114,11 @@ function definedKinds(definition: KubeObject): Served[] {
         plural: String(names["plural"]),
         namespaced: spec["scope"] === "Namespaced",
       });
-      const selectable = Array.isArray(version["selectableFields"]) ? version["selectableFields"].map(record) : [];
+      const selectable = listOf(version["selectableFields"]).map(fieldsOf);
       return {
         ...custom(kind),
-        shape: customShape(record(version["schema"])["openAPIV3Schema"], metadata),
-        hasStatus: isRecord(record(version["subresources"])["status"]),
+        shape: customShape(fieldsOf(version["schema"])["openAPIV3Schema"], metadata),
+        hasStatus: isRecord(fieldsOf(version["subresources"])["status"]),
         selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
       };
     });
@@ -126,8 +127,4 @@ function definedKinds(definition: KubeObject): Served[] {
 /** The kind as the rest of the program knows it, where it does: there it is told by its identity. */
 function known(kind: Kind): Kind {
   return Object.values(kinds).find((each) => keyOf(each) === keyOf(kind)) ?? kind;
-}
-
-function record(value: unknown): Plain {
-  return isRecord(value) ? value : {};
 }

@@ -10,7 +10,7 @@ import { type AdmissionDeps, admitInto, completeChanged, completeNew } from "./o
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
 import { mergePatch } from "./objects/merge-patch.ts";
-import { alreadyExists, conflict, invalid, modifiedSince, notFound } from "./objects/refusals.ts";
+import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid } from "./objects/refusals.ts";
 import { validateChange, validateNew } from "./objects/validation.ts";
 import { Refused } from "./refused.ts";
 import { conform } from "./schema/conform.ts";
@@ -147,7 +147,7 @@ export function createWrites(deps: WriteDeps): Writes {
       const { kind, shape } = served;
       const { name, namespace } = desired.metadata;
       const live = store.get(served, { name, namespace });
-      if (live) checkVersion(served, live, desired.metadata);
+      checkVersion(served, live, desired.metadata);
       const sent = { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind };
       const fault = typeFault(sent, shape);
       if (fault !== undefined) {
@@ -187,12 +187,13 @@ function ignoredBy({ hasStatus }: Served): FieldSet {
   return hasStatus ? singleField("status") : noFields;
 }
 
-function checkVersion({ kind }: Served, live: KubeObject, sent: ObjectMeta): void {
-  const { name, uid, resourceVersion } = live.metadata;
-  if (sent.resourceVersion && sent.resourceVersion !== resourceVersion) throw conflict(kind, name, modifiedSince);
-  if (!sent.uid || sent.uid === uid) return;
-  const reason = `Precondition failed: UID in precondition: ${sent.uid}, UID in object meta: ${uid}`;
-  throw conflict(kind, name, reason);
+/** One that says which object it means gets no other, and no new one in its place. */
+function checkVersion({ kind }: Served, live: KubeObject | undefined, sent: ObjectMeta): void {
+  const { uid, resourceVersion } = live?.metadata ?? {};
+  if (live && sent.resourceVersion && sent.resourceVersion !== resourceVersion) {
+    throw conflict(kind, sent.name, modifiedSince);
+  }
+  if (sent.uid && sent.uid !== uid) throw otherUid(kind, sent.name, sent.uid, uid);
 }
 
 /** The time alone at which somebody came to own what he owned already is no change. */

@@ -22,8 +22,7 @@ import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-memory.ts";
 import { createLabelWriter, type LabelWriterCounts } from "./labels/label-writer.ts";
 import { wantedLabels } from "./labels/wanted-labels.ts";
-import type { DiscoveryPodOptions } from "./nodes/discovery-pod.ts";
-import { createDiscoveryPods, type Wish } from "./nodes/discovery-pods.ts";
+import { createDiscoveryPods, type DiscoveryOptions, type Wish } from "./nodes/discovery-pods.ts";
 import { createUsageReadings } from "./nodes/usage-readings.ts";
 import { nameCard } from "./registry/name-card.ts";
 import type { RegistryLocation } from "./registry/read-registry.ts";
@@ -37,7 +36,7 @@ export interface InventoryOperatorOptions {
   readonly registry: RegistryLocation | undefined;
   readonly registryPeriodMs: number;
   /** Without it no node's hardware is looked at. */
-  readonly discovery: DiscoveryPodOptions | undefined;
+  readonly discovery: DiscoveryOptions | undefined;
 }
 
 export interface InventoryOperatorDeps {
@@ -150,6 +149,7 @@ export function createInventoryOperator(
     waitingFor,
     onInventory(inventory, changed) {
       pictures += 1;
+      if (pictures === 1) log.info("the whole cluster was seen", summary(inventory));
       const before = gtSelected;
       gtSelected = gtMemory.update(tally.gtSelected());
       const relabel = sameSet(before, gtSelected) ? changed : inventory.nodes.map(({ name }) => name);
@@ -275,6 +275,10 @@ export function createInventoryOperator(
       };
     },
   };
+}
+
+function summary({ nodes, storage }: Inventory) {
+  return { nodes: nodes.length, offered: nodes.filter(({ offered }) => offered).length, classes: storage.length };
 }
 
 function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {

@@ -18,6 +18,11 @@ export function conflict(kind: Kind, name: string, reason: string): Refused {
   return new Refused(409, "Conflict", message, about(kind, name));
 }
 
+/** Another object has the name, or none has it any more. */
+export function otherUid(kind: Kind, name: string, wanted: string, live = ""): Refused {
+  return conflict(kind, name, `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${live}`);
+}
+
 export const modifiedSince =
   "the object has been modified; please apply your changes to the latest version and try again";
 

@@ -1,8 +1,9 @@
 /** What an object must be like to be stored, and what of it can never change: what our own objects could get wrong. */
+import { fieldsOf, listOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
-import { isRecord, type Plain } from "../schema/shape.ts";
+import type { Plain } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
 import { isLabelName, isLabelValue, nameFault } from "./names.ts";
 import { type Fault, immutable, invalid } from "./refusals.ts";
@@ -51,14 +52,14 @@ const withTemplates = new Set(["deployments.apps", "statefulsets.apps", "replica
 
 function workloadFaults({ kind }: Served, object: KubeObject): Fault[] {
   const resource = resourceOf(kind);
-  const spec = record(object["spec"]);
+  const spec = fieldsOf(object["spec"]);
   if (resource === "pods") return podFaults(spec, "spec");
   if (!withTemplates.has(resource)) return [];
-  const template = record(spec["template"]);
+  const template = fieldsOf(spec["template"]);
   return [
     ...selectorFaults(spec, template),
-    ...strategyFaults(record(spec["strategy"])),
-    ...podFaults(record(template["spec"]), "spec.template.spec"),
+    ...strategyFaults(fieldsOf(spec["strategy"])),
+    ...podFaults(fieldsOf(template["spec"]), "spec.template.spec"),
   ];
 }
 
@@ -69,17 +70,17 @@ function strategyFaults({ type, rollingUpdate }: Plain): Fault[] {
 }
 
 function selectorFaults(spec: Plain, template: Plain): Fault[] {
-  const selector = record(spec["selector"]);
-  const wanted = Object.entries(record(selector["matchLabels"]));
+  const selector = fieldsOf(spec["selector"]);
+  const wanted = Object.entries(fieldsOf(selector["matchLabels"]));
   if (wanted.length === 0 && !selector["matchExpressions"]) return [required("spec.selector", "")];
-  const labels = record(record(template["metadata"])["labels"]);
+  const labels = fieldsOf(fieldsOf(template["metadata"])["labels"]);
   if (wanted.every(([name, value]) => labels[name] === value)) return [];
   const message = `Invalid value: ${JSON.stringify(labels)}: \`selector\` does not match template \`labels\``;
   return [wrong("spec.template.metadata.labels", message)];
 }
 
 function podFaults(spec: Plain, field: string): Fault[] {
-  const containers = Array.isArray(spec["containers"]) ? spec["containers"].map(record) : [];
+  const containers = listOf(spec["containers"]).map(fieldsOf);
   if (containers.length === 0) return [required(`${field}.containers`, "")];
   const lacking = containers.flatMap((container, at) =>
     ["name", "image"]
@@ -117,7 +118,7 @@ const changes: Readonly<Record<string, (live: KubeObject, next: KubeObject) => F
   persistentvolumeclaims: (live, next) =>
     specFaults(live, next, ["resources", "volumeAttributesClassName", ...unset(live, "volumeName")]),
   services(live, next) {
-    const fixed = unset(live, "clusterIP").length === 0 && record(next["spec"])["type"] !== "ExternalName";
+    const fixed = unset(live, "clusterIP").length === 0 && fieldsOf(next["spec"])["type"] !== "ExternalName";
     return fixed && !sameAt(live, next, "spec.clusterIP") ? [immutable("spec.clusterIPs[0]")] : [];
   },
 };
@@ -129,7 +130,7 @@ function podExceptions(live: KubeObject): string[] {
 
 function specFaults(live: KubeObject, next: KubeObject, mayChange: readonly string[]): Fault[] {
   const [before, after] = [live, next].map((object) => {
-    const entries = Object.entries(record(object["spec"])).filter(([name]) => !mayChange.includes(name));
+    const entries = Object.entries(fieldsOf(object["spec"])).filter(([name]) => !mayChange.includes(name));
     return Object.fromEntries(entries);
   });
   if (equal(before, after)) return [];
@@ -139,9 +140,9 @@ function specFaults(live: KubeObject, next: KubeObject, mayChange: readonly stri
 }
 
 function withoutImages(pod: KubeObject): KubeObject {
-  const spec = record(pod["spec"]);
+  const spec = fieldsOf(pod["spec"]);
   const lists = ["containers", "initContainers"].map((name) => {
-    const containers = Array.isArray(spec[name]) ? spec[name].map(record) : [];
+    const containers = listOf(spec[name]).map(fieldsOf);
     return [name, containers.map(({ image: _, ...container }) => container)];
   });
   return { ...pod, spec: { ...spec, ...Object.fromEntries(lists) } };
@@ -149,12 +150,12 @@ function withoutImages(pod: KubeObject): KubeObject {
 
 /** The field, where it has no value yet. */
 function unset(object: KubeObject, name: string): string[] {
-  return record(object["spec"])[name] ? [] : [name];
+  return fieldsOf(object["spec"])[name] ? [] : [name];
 }
 
 function sameAt(a: KubeObject, b: KubeObject, path: string): boolean {
   const [before, after] = [a, b].map((object) =>
-    path.split(".").reduce<unknown>((at, name) => record(at)[name], object),
+    path.split(".").reduce<unknown>((at, name) => fieldsOf(at)[name], object),
   );
   return equal(before, after);
 }
@@ -165,8 +166,4 @@ function wrong(field: string, message: string): Fault {
 
 function required(field: string, why: string): Fault {
   return { field, reason: "FieldValueRequired", message: `Required value${why && `: ${why}`}` };
-}
-
-function record(value: unknown): Plain {
-  return isRecord(value) ? value : {};
 }

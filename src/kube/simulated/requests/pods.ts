@@ -1,12 +1,13 @@
 /** What the API server passes on to the nodes: logs, commands, and HTTP to pods and services. */
 import { Readable } from "node:stream";
+import { fieldsOf, listOf } from "../../json-fields.ts";
 import { kinds } from "../../kinds.ts";
 import type { KubeObject, LogLine, ObjectAt } from "../../kube.ts";
 import type { FaultState } from "../faults.ts";
 import { badRequest, notFound } from "../objects/refusals.ts";
 import type { ContainerLog, PodRuntime } from "../pod-runtime.ts";
 import { Refused } from "../refused.ts";
-import { isRecord, type Plain } from "../schema/shape.ts";
+import type { Plain } from "../schema/shape.ts";
 import { type Server, servedOf } from "../server.ts";
 import { type ApiAnswer, type Call, isTrue } from "./api-request.ts";
 
@@ -24,9 +25,9 @@ export function podAt({ store, served }: Server, at: ObjectAt): KubeObject {
 
 /** The container that is meant; where there are several, it must be said. */
 export function containerOf(pod: KubeObject, wanted: string | undefined): string {
-  const spec = record(pod["spec"]);
+  const spec = fieldsOf(pod["spec"]);
   const names = ["initContainers", "containers", "ephemeralContainers"]
-    .flatMap((list) => (Array.isArray(spec[list]) ? spec[list].map(record) : []))
+    .flatMap((name) => list(spec[name]))
     .map(({ name }) => String(name));
   const { name } = pod.metadata;
   if (wanted) {
@@ -42,7 +43,7 @@ export function readLog({ server, runtime, faults }: PodDeps, at: ObjectAt, { qu
   const pod = podAt(server, at);
   const container = containerOf(pod, query.get("container") ?? undefined);
   const headers = { "content-type": "text/plain" };
-  if (!record(pod["spec"])["nodeName"]) return { status: 200, headers, body: "" };
+  if (!fieldsOf(pod["spec"])["nodeName"]) return { status: 200, headers, body: "" };
   const log = runtime.logs(pod, container, { previous: isTrue(query.get("previous")) });
   const write = isTrue(query.get("timestamps")) ? withTime : withoutTime;
   const lines = chosenLines(log.lines, query);
@@ -106,7 +107,7 @@ interface Target {
 
 function podTarget({ server }: PodDeps, at: ObjectAt, port: string): Target {
   const pod = podAt(server, at);
-  const [container] = list(record(pod["spec"])["containers"]);
+  const [container] = list(fieldsOf(pod["spec"])["containers"]);
   const [first] = list(container?.["ports"]);
   return { pod, port: Number(port || (first?.["containerPort"] ?? 80)) };
 }
@@ -116,7 +117,7 @@ function serviceTarget({ server }: PodDeps, at: ObjectAt, wanted: string): Targe
   const { store, served } = server;
   const service = store.get(servedOf(served, kinds.service), at);
   if (!service) throw notFound(kinds.service, at.name);
-  const ports = list(record(service["spec"])["ports"]);
+  const ports = list(fieldsOf(service["spec"])["ports"]);
   const port = wanted === "" ? ports[0] : ports.find(({ name, port: number }) => [name, `${number}`].includes(wanted));
   if (!port) throw unavailable(`no service port "${wanted}" found for service "${at.name}"`);
   const portName = port["name"] ?? "";
@@ -124,8 +125,8 @@ function serviceTarget({ server }: PodDeps, at: ObjectAt, wanted: string): Targe
     const { namespace, labels = {} } = slice.metadata;
     if (namespace !== at.namespace || labels["kubernetes.io/service-name"] !== at.name) continue;
     const number = list(slice["ports"]).find(({ name = "" }) => name === portName)?.["port"];
-    const ready = list(slice["endpoints"]).find(({ conditions }) => record(conditions)["ready"] !== false);
-    const podName = record(ready?.["targetRef"])["name"];
+    const ready = list(slice["endpoints"]).find(({ conditions }) => fieldsOf(conditions)["ready"] !== false);
+    const podName = fieldsOf(ready?.["targetRef"])["name"];
     if (typeof number !== "number" || typeof podName !== "string") continue;
     return { pod: podAt(server, { namespace: at.namespace, name: podName }), port: number };
   }
@@ -137,9 +138,5 @@ function unavailable(message: string): Refused {
 }
 
 function list(value: unknown): readonly Plain[] {
-  return Array.isArray(value) ? value.map(record) : [];
-}
-
-function record(value: unknown): Plain {
-  return isRecord(value) ? value : {};
+  return listOf(value).map(fieldsOf);
 }

@@ -1,6 +1,7 @@
 /** Answers requests as the API server does over HTTP, without any wire. */
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { fieldsOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../kube.ts";
 import type { FaultState } from "../faults.ts";
@@ -162,8 +163,7 @@ function answerDelete(served: Served, at: ObjectAt, call: Call, { server }: Serv
 
 function deleteOptions({ body, query }: Call): DeleteOptions {
   const read = body === undefined || body.length === 0 ? {} : parse(body);
-  const preconditions = isRecord(read["preconditions"]) ? read["preconditions"] : {};
-  const { uid, resourceVersion } = preconditions;
+  const { uid, resourceVersion } = fieldsOf(read["preconditions"]);
   const grace = read["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
   const propagation = read["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined;
   return {
@@ -183,7 +183,7 @@ function subresourceOf({ hasStatus, kind }: Served, below: string | undefined): 
 
 /** Where the object is, is said by the address; what it says itself must agree. */
 function placed(object: Plain, at: { readonly namespace?: string | undefined; readonly name?: string }): KubeObject {
-  const metadata = (isRecord(object["metadata"]) ? object["metadata"] : {}) as unknown as ObjectMeta;
+  const metadata = fieldsOf(object["metadata"]) as unknown as ObjectMeta;
   checkPlace(metadata, at);
   const { namespace } = at;
   return { ...object, metadata: { ...metadata, ...(namespace === undefined ? {} : { namespace }) } };

@@ -1,6 +1,6 @@
 /** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
+import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { fieldsOf, listOf } from "../json-fields.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
 import { type Resources, readAmounts, wholeResources } from "./resources.ts";
 import { attachedVolumes, type VolumesByDriver } from "./volumes.ts";

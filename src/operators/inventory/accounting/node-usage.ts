@@ -1,7 +1,7 @@
 /** What a node uses right now, as the metrics API measured it. */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { NodeInventory } from "../inventory.ts";
-import { fieldsOf } from "../json-fields.ts";
 import { readAmounts, wholeResources } from "./resources.ts";
 
 export type NodeUsage = NonNullable<NodeInventory["usage"]>;

@@ -1,9 +1,10 @@
 /** What is kept of a pod. A cluster has ten thousand of them, so it is little: who it is, where it is, what it takes. */
+import { fieldsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { fieldsOf, textOf } from "../json-fields.ts";
 import { gtSelectedKeys } from "../labels/gt-selected.ts";
-import { podRequests } from "./pod-requests.ts";
+
 import { nothing, type Resources } from "./resources.ts";
+import { soldRequests } from "./sold-requests.ts";
 
 export interface PodUse extends Resources {
   readonly uid: string;
@@ -25,7 +26,7 @@ export function projectPod(pod: KubeObject): PodUse {
   const phase = fieldsOf(pod["status"])["phase"];
   if (phase === "Succeeded" || phase === "Failed") return podUse(identity, undefined, nothing, []);
   const node = textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined;
-  return podUse(identity, node, node === undefined ? nothing : podRequests(pod), gtSelectedKeys([pod["spec"]]));
+  return podUse(identity, node, node === undefined ? nothing : soldRequests(pod), gtSelectedKeys([pod["spec"]]));
 }
 
 /** Every pod has the same fields in the same order: such objects are the smallest and the quickest. */

@@ -1,7 +1,7 @@
 /** Volumes attached to a node, and how many more its drivers would take. */
+import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Amounts } from "../inventory.ts";
-import { fieldsOf, listOf, textOf } from "../json-fields.ts";
 
 export type VolumesByDriver = ReadonlyMap<string, bigint>;
 

@@ -2,33 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
+  discoverIn,
   epyc,
   type MachineFiles,
   nvidiaFiles,
   ordinary,
   pciFiles,
-  plantMachine,
   processorFiles,
   xeon,
 } from "../../../../test/machine-tree.ts";
 import { filesFromFacts } from "../../../../test/node-facts.ts";
-import { createOwner } from "../../../../test/owner.ts";
 import { runs } from "../../../../test/runs.ts";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Hardware } from "../inventory.ts";
 import { builtInRegistry } from "../registry/built-in-registry.ts";
 import { nameCard } from "../registry/name-card.ts";
 import { interfaceKind } from "../registry/registry.ts";
-import { discover } from "./discover.ts";
-
-async function look(files: MachineFiles): Promise<Hardware> {
-  await using owner = createOwner();
-  return await discover({ root: plantMachine(owner, files) });
-}
 
 vectorTest("the recorded machine with an H200 is seen as its own tools see it", async () => {
-  const hardware = await look(filesFromFacts(readVector("node-h200/facts.txt").toString()));
+  const hardware = await discoverIn(filesFromFacts(readVector("node-h200/facts.txt").toString()));
   assert.deepEqual(hardware, {
     architecture: "amd64",
     cpus: [{ id: "0", vendor: "GenuineIntel", model: "Intel(R) Xeon(R) Processor", vcores: 16 }],
@@ -67,7 +59,7 @@ test("a machine with AMD cards tells their memory, their errors and the driver's
     unique_id: "8B0F3C2A11D4E5F6\n",
     product_name: "Instinct MI210\n",
   });
-  const { cpus, gpus } = await look({
+  const { cpus, gpus } = await discoverIn({
     ...ordinary,
     ...processorFiles([{ facts: epyc }]),
     "/sys/module/amdgpu/version": "6.8.5\n",
@@ -94,7 +86,7 @@ test("a machine with AMD cards tells their memory, their errors and the driver's
 });
 
 test("cards without any driver are found by their ids", async () => {
-  const { gpus, problems } = await look({
+  const { gpus, problems } = await discoverIn({
     ...ordinary,
     ...pciFiles("0000:01:00.0", { class: "0x030000", id: "10de:2684" }),
     ...pciFiles("0000:02:00.0", { class: "0x030200", id: "1002:66a1" }),
@@ -107,7 +99,7 @@ test("cards without any driver are found by their ids", async () => {
 });
 
 test("cards of both vendors in one machine each have their own driver's facts", async () => {
-  const { gpus } = await look({
+  const { gpus } = await discoverIn({
     ...ordinary,
     ...nvidiaFiles({ version: "550.90.07", cards: { "0000:01:00.0": "Model: \t NVIDIA L40S\nGPU Excluded:\t No\n" } }),
     ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:26b9", driver: "nvidia" }),
@@ -136,7 +128,9 @@ test("cards of both vendors in one machine each have their own driver's facts", 
 test("eight cards are eight cards, in the order of the bus", async () => {
   const addresses = ["04", "1b", "2a", "43", "9b", "c2", "d1", "e8"].map((bus) => `0000:${bus}:00.0`);
   const card = { class: "0x030200", id: "10de:2330", driver: "nvidia" };
-  const { gpus } = await look(Object.assign({}, ordinary, ...addresses.map((address) => pciFiles(address, card))));
+  const { gpus } = await discoverIn(
+    Object.assign({}, ordinary, ...addresses.map((address) => pciFiles(address, card))),
+  );
   assert.deepEqual(
     gpus.map(({ address }) => address),
     addresses,
@@ -144,7 +138,7 @@ test("eight cards are eight cards, in the order of the bus", async () => {
 });
 
 test("what only looks like a card is none", async () => {
-  const { gpus } = await look({
+  const { gpus } = await discoverIn({
     ...ordinary,
     // The pictures of management controllers: ASPEED, Matrox, and an old ATI.
     ...pciFiles("0000:03:00.0", { class: "0x030000", id: "1a03:2000", driver: "ast" }),
@@ -165,7 +159,7 @@ test("a card that has failed is told with its reason", async () => {
   const wounded = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 2\nSDES 0\nTOTAL_ERR_FATAL 2\n" };
   const sound = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 0\nTOTAL_ERR_FATAL 0\n" };
   const card = { class: "0x030200", id: "10de:2335", driver: "nvidia" };
-  const { gpus } = await look({
+  const { gpus } = await discoverIn({
     ...ordinary,
     ...nvidiaFiles({
       version: "580.95.05",
@@ -195,7 +189,7 @@ test("a card that has failed is told with its reason", async () => {
 });
 
 test("the driver's version comes from its module where /proc does not tell, and a new branch has no CUDA version", async () => {
-  const { gpus } = await look({
+  const { gpus } = await discoverIn({
     ...ordinary,
     ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:2335", driver: "nvidia" }),
     "/sys/module/nvidia/version": "999.10.01\n",
@@ -205,7 +199,7 @@ test("the driver's version comes from its module where /proc does not tell, and 
 });
 
 test("what cannot be read is told, and the rest of the machine holds", async () => {
-  const hardware = await look({
+  const hardware = await discoverIn({
     ...ordinary,
     "/proc/meminfo": "a folder",
     "/sys/block": "not a folder",
@@ -234,7 +228,7 @@ test("what cannot be read is told, and the rest of the machine holds", async () 
 });
 
 test("an empty folder is a machine with nothing, and a few problems", async () => {
-  const hardware = await look({});
+  const hardware = await discoverIn({});
   assert.deepEqual(hardware, {
     architecture: "unknown",
     cpus: [],
@@ -254,7 +248,7 @@ test("an empty folder is a machine with nothing, and a few problems", async () =
 test("a machine with a thousand faults tells the first ones and how many more there are", async () => {
   const devices = Array.from({ length: 200 }, (_, index) => `0000:${index.toString(16).padStart(2, "0")}:00.0`);
   const files = devices.map((address) => pciFiles(address, { class: "nonsense", id: "10de:2335" }));
-  const { problems } = await look(Object.assign({}, ordinary, ...files));
+  const { problems } = await discoverIn(Object.assign({}, ordinary, ...files));
   assert.equal(problems.length, limits.discoveryProblems + 1);
   assert.equal(problems.at(-1), "and 150 more");
 });
@@ -293,7 +287,7 @@ test("whatever is wrong with its files, a machine is described in sound numbers 
   const damages = fc.array(fc.tuple(fc.constantFrom(...paths), damage), { minLength: 1, maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(damages, async (list) => {
-      const hardware = await look({ ...whole, ...Object.fromEntries(list) });
+      const hardware = await discoverIn({ ...whole, ...Object.fromEntries(list) });
       assert.ok(hardware.problems.length <= limits.discoveryProblems + 1);
       inspect(JSON.parse(JSON.stringify(hardware)));
     }),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  discoverIn,
   epyc,
   type MachineFiles,
   ordinary,
@@ -8,17 +9,10 @@ import {
   processorFiles,
   xeon,
 } from "../../../../test/machine-tree.ts";
-import { createOwner } from "../../../../test/owner.ts";
-import type { Hardware } from "../inventory.ts";
 import { discover } from "./discover.ts";
 
-async function look(files: MachineFiles): Promise<Hardware> {
-  await using owner = createOwner();
-  return await discover({ root: plantMachine(owner, files) });
-}
-
 test("processors are counted by package, and those that are offline are not", async () => {
-  const { cpus } = await look({
+  const { cpus } = await discoverIn({
     ...ordinary,
     ...processorFiles([
       { facts: epyc, packageId: 0 },
@@ -41,7 +35,7 @@ test("processors are counted by package, and those that are offline are not", as
 const neoverse = { "CPU implementer": "0x41", "CPU architecture": "8", "CPU part": "0xd0c", Features: "fp asimd" };
 
 test("an ARM machine has the names that its numbers stand for", async () => {
-  const { architecture, cpus, problems } = await look({
+  const { architecture, cpus, problems } = await discoverIn({
     "/proc/meminfo": "MemTotal: 1 kB\n",
     ...processorFiles([
       { facts: neoverse, packageId: 36 },
@@ -58,7 +52,7 @@ test("an ARM machine has the names that its numbers stand for", async () => {
 });
 
 test("a machine that does not know its packages has one", async () => {
-  const { cpus } = await look({
+  const { cpus } = await discoverIn({
     ...ordinary,
     ...processorFiles([
       { facts: xeon, packageId: "-1" },
@@ -72,7 +66,7 @@ test("a machine that does not know its packages has one", async () => {
 });
 
 test("without /sys the processors are those of /proc/cpuinfo", async () => {
-  const { cpus } = await look({
+  const { cpus } = await discoverIn({
     "/proc/cpuinfo": "processor : 0\nvendor_id : X\nphysical id : 0\n\nprocessor : 1\nvendor_id : Y\nphysical id : 1\n",
   });
   assert.deepEqual(cpus, [
@@ -89,7 +83,7 @@ test("the architecture is the kernel's word, else the processor's, and the calle
     [processorFiles([{ facts: { "CPU implementer": "0x41", "CPU architecture": "7" } }]), "arm"],
     [processorFiles([{ facts: { isa: "rv64imafdc" } }]), "riscv64"],
   ];
-  for (const [files, expected] of cases) assert.equal((await look(files)).architecture, expected);
+  for (const [files, expected] of cases) assert.equal((await discoverIn(files)).architecture, expected);
   const root = plantMachine(t, ordinary);
   assert.equal((await discover({ root, architecture: "s390x" })).architecture, "s390x");
 });

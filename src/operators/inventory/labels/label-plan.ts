@@ -3,8 +3,8 @@
  * only if nobody else owns it. One that another program wrote is therefore first seized: written with another value,
  * by force, which makes it ours alone. Then it is no longer listed, and goes.
  */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
-import { fieldsOf } from "../json-fields.ts";
 import { isCapabilityLabel, labelKeys } from "./label-keys.ts";
 import type { Labels } from "./wanted-labels.ts";
 

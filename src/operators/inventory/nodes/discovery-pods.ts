@@ -3,7 +3,7 @@
  * A pod that dies is replaced, one of another version too; an answer that does not come takes nothing away.
  */
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube, WatchCache } from "../../../kube/kube.ts";
+import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
@@ -27,6 +27,11 @@ import { readHardwareAnswer } from "./hardware-answer.ts";
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type Wish = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
+
+export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image"> {
+  /** Undefined while it is not known yet: then no pod is made. */
+  readonly image: () => string | undefined;
+}
 
 export interface DiscoveryPodsDeps {
   readonly kube: Kube;
@@ -56,7 +61,7 @@ export interface DiscoveryPods {
 
 const nothing: Discovered = {};
 
-export function createDiscoveryPods(options: DiscoveryPodOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
+export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
   const { kube, clock, log, onChange } = deps;
   const known = new Map<string, Discovered>();
   let pods: WatchCache<LivePod> | undefined;
@@ -76,6 +81,24 @@ export function createDiscoveryPods(options: DiscoveryPodOptions, deps: Discover
     await kube.delete(kinds.pod, { namespace: options.namespace, name }, { uid });
   }
 
+  async function make(pod: KubeObject, node: string): Promise<Outcome> {
+    try {
+      await kube.create(kinds.pod, pod);
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT")) {
+        const error = ProviderError.from(thrown);
+        missing(node, `its discovery pod cannot be made: ${error.message}`);
+        throw error;
+      }
+      // Usually ours, made a moment ago; one that stays unseen is somebody else's, and the condition stays with it.
+      missing(node, `a pod ${pod.metadata.name} is there, but not seen as its discovery pod`);
+      return waiting("pod", "it is there, but not seen yet");
+    }
+    log.info("a discovery pod is made", { node });
+    missing(node, "its discovery pod was just made");
+    return waiting("pod", "it was just made");
+  }
+
   async function work(node: string, signal: AbortSignal): Promise<Outcome> {
     const wish = deps.wishFor(node);
     const live = pods?.get({ namespace: options.namespace, name: discoveryPodName(node) });
@@ -85,14 +108,15 @@ export function createDiscoveryPods(options: DiscoveryPodOptions, deps: Discover
       if (live && !live.deleting) await remove(live);
       return done();
     }
-    if (!live) {
-      log.info("a discovery pod is made", { node });
-      await kube.create(kinds.pod, discoveryPod(wish.wanted, options));
-      missing(node, "its discovery pod was just made");
-      return waiting("pod", "it was just made");
+    const image = options.image();
+    if (image === undefined) {
+      missing(node, "the image of its discovery pod is not known yet");
+      return waiting("image", "our own pod has not told it yet");
     }
+    const recipe = { ...options, image };
+    if (!live) return make(discoveryPod(wish.wanted, recipe), node);
     if (live.deleting) return waiting("pod", "the one before it is going");
-    if (live.finished || !isMadeAs(live, node, options)) {
+    if (live.finished || !isMadeAs(live, node, recipe)) {
       log.info("a discovery pod is replaced", { node, reason: live.finished ? live.reason : "it is made otherwise" });
       await remove(live);
       return waiting("pod", "it is being replaced");

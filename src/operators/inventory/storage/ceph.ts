@@ -6,10 +6,10 @@
  * What is stored beyond all promises is somebody else's (snapshots, images of no volume) and makes no room: the room is
  * never more than Ceph itself says.
  */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
-import { fieldsOf } from "../json-fields.ts";
 import type { PoolUse } from "./ceph-df.ts";
 import type { CephReading } from "./ceph-usage.ts";
 import { wholeOf, wordOf } from "./fields.ts";

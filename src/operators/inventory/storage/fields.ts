@@ -1,5 +1,5 @@
 /** More ways to read objects that others wrote: what is missing or of another shape is absent, and nothing throws. */
-import { fieldsOf, listOf } from "../json-fields.ts";
+import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 
 /** To Kubernetes an empty text is as good as none. */
 export function wordOf(value: unknown): string | undefined {

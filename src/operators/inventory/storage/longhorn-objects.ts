@@ -1,6 +1,6 @@
 /** The objects of Longhorn, as far as they tell what it can still schedule. */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { fieldsOf } from "../json-fields.ts";
 import { conditionHolds, wholeOf, wordOf, wordsOf } from "./fields.ts";
 
 export interface LonghornNode {

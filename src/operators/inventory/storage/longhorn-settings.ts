@@ -1,5 +1,5 @@
 /** The settings of Longhorn that decide what it schedules; the values where there are none are Longhorn's own. */
-import { fieldsOf } from "../json-fields.ts";
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { LonghornSetting } from "./longhorn-objects.ts";
 
 export type DataEngine = "v1" | "v2";

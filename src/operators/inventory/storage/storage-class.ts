@@ -1,7 +1,7 @@
 /** A StorageClass: who makes its volumes, with which parameters, and whether its owner wants it sold. */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { StorageInventory } from "../inventory.ts";
-import { fieldsOf } from "../json-fields.ts";
 import { wordOf } from "./fields.ts";
 
 export interface StorageClass {

@@ -3,10 +3,10 @@
  * phase: one that is Released or Failed was not given back, its image or folder is still there. It counts for its class
  * even when that class is gone, so a class that comes back has not forgotten them.
  */
+import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { fieldsOf, listOf } from "../json-fields.ts";
 import { wordOf } from "./fields.ts";
 import { driverOf, poolOf, type StorageClass } from "./storage-class.ts";
 

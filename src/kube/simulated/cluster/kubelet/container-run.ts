@@ -1,5 +1,5 @@
 /** One container of a pod on its node: from waiting over pulling and starting to running, ended, and started again. */
-import { isSidecar } from "../scheduler/requests.ts";
+import { isSidecar } from "../../../pod-requests.ts";
 import type { Container, ContainerState, Terminated } from "../shapes/pod.ts";
 import { durationText } from "../shapes/time.ts";
 import { type BackOff, createBackOff } from "./back-off.ts";

@@ -1,68 +1,22 @@
-/** What a pod asks of a node, counted as the real scheduler does. */
-
-import { parseCount, parseCpuMilli } from "../../../../market/quantity.ts";
+/** What a node has and what a pod asks of it, in the units in which the scheduler compares them. */
 import { invariant } from "../../../../runtime/invariant.ts";
-import type { Container, Pod, ResourceList } from "../shapes/pod.ts";
+import { type ExactAmounts, readAllAmounts, wholeAmount } from "../../../exact-amounts.ts";
+import { podRequests as exactRequests } from "../../../pod-requests.ts";
+import type { Pod, ResourceList } from "../shapes/pod.ts";
 
-/** Amounts by resource: thousandths for cpu, bytes or pieces for all else. */
+/** By resource: thousandths for cpu, bytes or pieces for all else. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-export function amountsOf(list: ResourceList | undefined): Map<string, bigint> {
-  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, amountOf(name, String(text))]));
+export function amountsOf(list: ResourceList | undefined): Amounts {
+  return whole(readAllAmounts(list, "what a node has"));
 }
 
-const read = new Map<string, bigint>();
-/** Pods come in their thousands with the same few sizes. */
-const mostRead = 10_000;
-
-function amountOf(name: string, text: string): bigint {
-  const key = name === "cpu" ? `cpu ${text}` : text;
-  const known = read.get(key);
-  if (known !== undefined) return known;
-  const amount = name === "cpu" ? parseCpuMilli(text) : parseCount(text);
-  if (read.size >= mostRead) read.clear();
-  read.set(key, amount);
-  return amount;
+export function podRequests(pod: Pod): Amounts {
+  return whole(exactRequests(pod, readAllAmounts));
 }
 
-/**
- * The containers together, or the most that starting needs, whichever is more; and the overhead. A sidecar runs beside
- * all that come after it, so it counts with the containers and with every later init container.
- */
-export function podRequests({ spec }: Pod): Amounts {
-  const requests = sum(spec.containers.map(requestsOf));
-  const sidecars = new Map<string, bigint>();
-  const starting = new Map<string, bigint>();
-  for (const container of spec.initContainers ?? []) {
-    const own = requestsOf(container);
-    if (isSidecar(container)) {
-      add(requests, own);
-      add(sidecars, own);
-      raise(starting, sidecars);
-    } else raise(starting, sum([own, sidecars]));
-  }
-  raise(requests, starting);
-  add(requests, amountsOf(spec.overhead));
-  return requests;
-}
-
-export function isSidecar({ restartPolicy }: Container): boolean {
-  return restartPolicy === "Always";
-}
-
-/** A limit without a request is a request: the API server would have said so. */
-function requestsOf({ resources }: Container): Amounts {
-  return amountsOf({ ...resources?.limits, ...resources?.requests });
-}
-
-function sum(all: readonly Amounts[]): Map<string, bigint> {
-  const total = new Map<string, bigint>();
-  for (const amounts of all) add(total, amounts);
-  return total;
-}
-
-export function add(total: Map<string, bigint>, amounts: Amounts): void {
-  for (const [name, amount] of amounts) total.set(name, (total.get(name) ?? 0n) + amount);
+function whole(exact: ExactAmounts): Amounts {
+  return new Map(Array.from(exact, ([name, nano]) => [name, wholeAmount(name, nano)]));
 }
 
 export function subtract(total: Map<string, bigint>, amounts: Amounts): void {
@@ -71,8 +25,4 @@ export function subtract(total: Map<string, bigint>, amounts: Amounts): void {
     invariant(left >= 0n, "more was given back than was taken", { resource: name, left });
     total.set(name, left);
   }
-}
-
-function raise(total: Map<string, bigint>, least: Amounts): void {
-  for (const [name, amount] of least) if (amount > (total.get(name) ?? 0n)) total.set(name, amount);
 }

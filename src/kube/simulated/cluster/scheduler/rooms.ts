@@ -1,9 +1,10 @@
 /** What is taken on every node, kept up to date pod by pod. */
+import { add } from "../../../exact-amounts.ts";
 import { kinds } from "../../../kinds.ts";
 import type { ServerEvent } from "../../api-server.ts";
 import type { Node } from "../shapes/node.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
-import { type Amounts, add, amountsOf, podRequests, subtract } from "./requests.ts";
+import { type Amounts, amountsOf, podRequests, subtract } from "./requests.ts";
 
 export interface Room {
   readonly node: Node;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readAllAmounts, wholeAmount } from "./exact-amounts.ts";
 import { podRequests } from "./pod-requests.ts";
 
 const mi = 1024n * 1024n;
@@ -8,8 +9,8 @@ interface Case {
   readonly name: string;
   readonly spec: Record<string, unknown>;
   readonly status?: Record<string, unknown>;
-  /** cpuMilli, memoryBytes, ephemeralBytes, gpus */
-  readonly counts: readonly [bigint, bigint, bigint, bigint];
+  /** Thousandths of cpu, bytes of memory and of ephemeral storage. */
+  readonly counts: readonly [bigint, bigint, bigint];
 }
 
 const requests = (list: Record<string, unknown>) => ({ resources: { requests: list } });
@@ -21,29 +22,29 @@ const cases: Case[] = [
   {
     name: "a pod that asks for nothing counts nothing",
     spec: { containers: [{ name: "web" }] },
-    counts: [0n, 0n, 0n, 0n],
+    counts: [0n, 0n, 0n],
   },
   {
     name: "containers run side by side, so they add up",
     spec: {
       containers: [web, { name: "log", ...requests({ cpu: "0.25", memory: "1M", "ephemeral-storage": "1Gi" }) }],
     },
-    counts: [750n, 64n * mi + 1_000_000n, 1024n * mi, 0n],
+    counts: [750n, 64n * mi + 1_000_000n, 1024n * mi],
   },
   {
     name: "parts of a unit are added first and rounded up once",
     spec: { containers: ["a", "b", "c"].map((name) => ({ name, ...requests({ cpu: "400u", memory: "0.4" }) })) },
-    counts: [2n, 2n, 0n, 0n],
+    counts: [2n, 2n, 0n],
   },
   {
     name: "init containers run one after the other, so the greatest of them counts where it is more than the pod",
     spec: { containers: [web], initContainers: [job({ cpu: "2" }), job({ cpu: "1", memory: "32Mi" })] },
-    counts: [2_000n, 64n * mi, 0n, 0n],
+    counts: [2_000n, 64n * mi, 0n],
   },
   {
     name: "a sidecar counts with the containers",
     spec: { containers: [web], initContainers: [sidecar("proxy", { cpu: "100m", memory: "16Mi" })] },
-    counts: [600n, 80n * mi, 0n, 0n],
+    counts: [600n, 80n * mi, 0n],
   },
   {
     name: "an init container runs beside the sidecars before it, not beside those after it",
@@ -51,7 +52,7 @@ const cases: Case[] = [
       containers: [web],
       initContainers: [sidecar("early", { cpu: "100m" }), job({ cpu: "900m" }), sidecar("late", { cpu: "200m" })],
     },
-    counts: [1_000n, 64n * mi, 0n, 0n],
+    counts: [1_000n, 64n * mi, 0n],
   },
   {
     name: "two sidecars are started one after the other and stay",
@@ -59,12 +60,12 @@ const cases: Case[] = [
       containers: [web],
       initContainers: [sidecar("early", { cpu: "100m" }), sidecar("late", { cpu: "200m" }), job({ cpu: "1" })],
     },
-    counts: [1_300n, 64n * mi, 0n, 0n],
+    counts: [1_300n, 64n * mi, 0n],
   },
   {
     name: "the overhead of the runtime class comes on top",
     spec: { containers: [web], initContainers: [job({ cpu: "2" })], overhead: { cpu: "250m", memory: "120Mi" } },
-    counts: [2_250n, 184n * mi, 0n, 0n],
+    counts: [2_250n, 184n * mi, 0n],
   },
   {
     name: "what the pod asks for as a whole replaces cpu and memory of its containers, and nothing else",
@@ -73,22 +74,12 @@ const cases: Case[] = [
       resources: { requests: { cpu: "1", "ephemeral-storage": "9Mi", "hugepages-2Mi": "4Mi" } },
       overhead: { cpu: "10m" },
     },
-    counts: [1_010n, 1024n * mi, mi, 0n],
-  },
-  {
-    name: "gpus of both vendors add up",
-    spec: {
-      containers: [
-        { name: "cuda", ...requests({ "nvidia.com/gpu": "2" }) },
-        { name: "rocm", ...requests({ "amd.com/gpu": "1" }) },
-      ],
-    },
-    counts: [0n, 0n, 0n, 3n],
+    counts: [1_010n, 1024n * mi, mi],
   },
   {
     name: "an emptyDir in memory is no request",
     spec: { containers: [web], volumes: [{ name: "shm", emptyDir: { medium: "Memory", sizeLimit: "1Gi" } }] },
-    counts: [500n, 64n * mi, 0n, 0n],
+    counts: [500n, 64n * mi, 0n],
   },
   {
     name: "a container that is being shrunk holds what it had until the node has let go of it",
@@ -102,13 +93,13 @@ const cases: Case[] = [
         },
       ],
     },
-    counts: [2_000n, 96n * mi, 0n, 0n],
+    counts: [2_000n, 96n * mi, 0n],
   },
   {
     name: "a container that is being grown counts with what it asks for",
     spec: { containers: [web] },
     status: { containerStatuses: [{ name: "web", resources: { requests: { cpu: "100m" } } }] },
-    counts: [500n, 64n * mi, 0n, 0n],
+    counts: [500n, 64n * mi, 0n],
   },
   {
     name: "a resize that the node can never make does not count",
@@ -117,7 +108,7 @@ const cases: Case[] = [
       conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }],
       containerStatuses: [{ name: "web", resources: { requests: { cpu: "100m", memory: "8Mi" } } }],
     },
-    counts: [100n, 8n * mi, 0n, 0n],
+    counts: [100n, 8n * mi, 0n],
   },
   {
     name: "a resize that the node only puts off does count",
@@ -126,13 +117,13 @@ const cases: Case[] = [
       conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }],
       containerStatuses: [{ name: "web", resources: { requests: { cpu: "100m", memory: "8Mi" } } }],
     },
-    counts: [500n, 64n * mi, 0n, 0n],
+    counts: [500n, 64n * mi, 0n],
   },
   {
     name: "set-aside amounts without what the runtime has set say nothing",
     spec: { containers: [web] },
     status: { containerStatuses: [{ name: "web", allocatedResources: { cpu: "9" } }] },
-    counts: [500n, 64n * mi, 0n, 0n],
+    counts: [500n, 64n * mi, 0n],
   },
   {
     name: "a sidecar can be resized, an init container cannot",
@@ -140,36 +131,41 @@ const cases: Case[] = [
     status: {
       initContainerStatuses: ["proxy", "job"].map((name) => ({ name, resources: { requests: { cpu: "300m" } } })),
     },
-    counts: [400n, 0n, 0n, 0n],
+    counts: [400n, 0n, 0n],
   },
 ];
 
 for (const { name, spec, status = {}, counts } of cases) {
   test(name, () => {
-    const { cpuMilli, memoryBytes, ephemeralBytes, gpus, problem } = podRequests({
-      metadata: { name: "p" },
-      spec,
-      status,
-    });
-    assert.deepEqual([cpuMilli, memoryBytes, ephemeralBytes, gpus], counts);
-    assert.equal(problem, undefined);
+    const amounts = podRequests({ metadata: { name: "p" }, spec, status }, readAllAmounts);
+    const whole = (resource: string) => wholeAmount(resource, amounts.get(resource) ?? 0n);
+    assert.deepEqual([whole("cpu"), whole("memory"), whole("ephemeral-storage")], counts);
   });
 }
 
-test("a quantity that cannot be read is told and counts as nothing, and the rest holds", () => {
+test("every resource is counted under its own name", () => {
   const containers = [
-    { name: "web", ...requests({ cpu: "lots", memory: "64Mi" }) },
-    job({ cpu: "-1", "amd.com/gpu": 1 }),
+    { name: "cuda", ...requests({ cpu: "1", "nvidia.com/gpu": "2" }) },
+    { name: "more", ...requests({ "nvidia.com/gpu": 1, "example.com/licence": "1" }) },
   ];
-  const found = podRequests({ metadata: { name: "p" }, spec: { containers } });
-  assert.deepEqual([found.cpuMilli, found.memoryBytes, found.gpus], [0n, 64n * mi, 1n]);
-  assert.match(found.problem ?? "", /requests of container web\.cpu: .*"lots"/);
+  const amounts = podRequests({ metadata: { name: "p" }, spec: { containers } }, readAllAmounts);
+  assert.deepEqual(Object.fromEntries(amounts), {
+    cpu: 10n ** 9n,
+    "nvidia.com/gpu": 3n * 10n ** 9n,
+    "example.com/licence": 10n ** 9n,
+  });
+});
+
+test("a quantity that the API server would not have let in is refused", () => {
+  for (const cpu of ["lots", "-1"]) {
+    const spec = { containers: [{ name: "web", ...requests({ cpu }) }] };
+    assert.throws(() => podRequests({ metadata: { name: "p" }, spec }, readAllAmounts));
+  }
 });
 
 test("an object of any shape is read without harm", () => {
   const odd = [undefined, null, 5, "text", [], { containers: 5 }, { containers: [null, 7, { resources: "x" }] }];
   for (const spec of odd) {
-    const { cpuMilli, problem } = podRequests({ metadata: { name: "p" }, spec, status: spec });
-    assert.deepEqual([cpuMilli, problem], [0n, undefined]);
+    assert.equal(podRequests({ metadata: { name: "p" }, spec, status: spec }, readAllAmounts).size, 0);
   }
 });
