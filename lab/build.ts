@@ -1,62 +1,84 @@
-/** Builds Kubernetes from lab/kube once per content; later runs, and other checkouts, find it in the cache. */
-import { spawn, spawnSync } from "node:child_process";
+/** Builds the lab's Go programs once per content; later runs, and other checkouts, find them in the cache. */
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { realClock } from "../src/runtime/clock.ts";
+import { folderOf, go, goEnvironment, moduleFolder, withReplacement } from "./go.ts";
 import { needProgram } from "./machine.ts";
 import { places } from "./places.ts";
+import { type ProgramName, programs } from "./programs.ts";
 import { say } from "./say.ts";
-
-const version = "v1.34.4";
-const [major, minor] = version.slice(1).split(".");
-const stamp = "k8s.io/component-base/version";
-const flags = [
-  // The checkout's path must not be part of what is built, or no second checkout could share Go's own cache.
-  "-trimpath",
-  "-buildvcs=false",
-  "-ldflags",
-  `-s -w -X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`,
-];
-const source = join(import.meta.dirname, "kube");
 
 /** Often enough to see that it lives, seldom enough to leave a readable log. */
 const progressMs = 15_000;
 
 /** Where the program for this source is or will be. */
-export function kubeBinary(): string {
-  const hash = createHash("sha256").update(flags.join("\n"));
-  for (const name of ["go.mod", "go.sum", "main.go"]) hash.update(readFileSync(join(source, name)));
-  return join(places.cache, hash.digest("hex").slice(0, 16), "kube");
+export function binaryOf(name: ProgramName): string {
+  const { package: path, instead, definitions } = programs[name];
+  const hash = createHash("sha256").update(JSON.stringify([path, instead, definitions, flagsOf(name)]));
+  for (const file of globSync("{go.mod,go.sum,*.go}", { cwd: folderOf(name) }).sort()) {
+    hash.update(`${file}\n`).update(readFileSync(join(folderOf(name), file)));
+  }
+  return join(places.cache, hash.digest("hex").slice(0, 16), name);
 }
 
-export function isBuilt(): boolean {
-  return existsSync(kubeBinary());
+export function kubeBinary(): string {
+  return binaryOf("kube");
+}
+
+export function isBuilt(name: ProgramName = "kube"): boolean {
+  return existsSync(binaryOf(name));
+}
+
+/** A YAML file of the custom resources that a program brings. */
+export function definitionsOf(name: ProgramName): string {
+  return join(dirname(binaryOf(name)), "definitions.yaml");
 }
 
 /** The path of the program, built first if need be. */
-export async function buildKube(): Promise<string> {
-  const target = kubeBinary();
+export async function buildProgram(name: ProgramName): Promise<string> {
+  const target = binaryOf(name);
   if (existsSync(target)) return target;
   mkdirSync(dirname(target), { recursive: true });
-  const go = needProgram("go");
-  say(`building Kubernetes ${version}: the first time takes about 8 minutes on two cores`);
+  say(`building ${name}`);
   // A build that was cut short must not look like a finished one.
   const unfinished = `${target}.${process.pid}`;
-  await run(go, ["build", ...flags, "-o", unfinished, "."]);
-  renameSync(unfinished, target);
+  const scratch = `${unfinished}.modules`;
+  try {
+    await compile(name, unfinished, scratch);
+    collectDefinitions(name);
+    renameSync(unfinished, target);
+  } finally {
+    rmSync(unfinished, { force: true });
+    rmSync(scratch, { recursive: true, force: true });
+  }
   return target;
 }
 
-async function run(go: string, args: string[]): Promise<void> {
+function flagsOf(name: ProgramName): string[] {
+  const { stamps = {} } = programs[name];
+  const stamping = Object.entries(stamps).map(([variable, value]) => `-X ${variable}=${value}`);
+  // The checkout's path must not be part of what is built, or no second checkout could share Go's own cache.
+  return ["-trimpath", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamping].join(" ")];
+}
+
+async function compile(name: ProgramName, target: string, scratch: string): Promise<void> {
+  const { instead, package: path = "." } = programs[name];
   const startedMs = realClock.monotonicMs();
   const seconds = () => Math.round((realClock.monotonicMs() - startedMs) / 1000);
+  const modules = instead ? withReplacement(name, instead, scratch) : [];
+  // Also downloads the modules, whose progress Go itself prints.
+  const total = go(name, "list", "-deps", ...modules, path)
+    .split("\n")
+    .filter(Boolean).length;
   let compiled = 0;
-  const total = countPackages(go);
   // -v prints each package as its compilation ends; those already in Go's cache are not printed.
-  const child = spawn(go, [args[0] ?? "", "-v", ...args.slice(1)], {
-    cwd: source,
-    env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-mod=readonly" },
+  const args = ["build", "-v", "-o", target, ...modules, ...flagsOf(name), path];
+  // A build may take its time; who works on this machine meanwhile should not notice.
+  const child = spawn("nice", [needProgram("go"), ...args], {
+    cwd: folderOf(name),
+    env: goEnvironment(),
     stdio: ["ignore", "inherit", "pipe"],
   });
   const complaints: string[] = [];
@@ -71,25 +93,25 @@ async function run(go: string, args: string[]): Promise<void> {
     timer = realClock.timer(progressMs, tick);
   });
   try {
-    const status = await new Promise<number | null>((resolve, reject) =>
-      child.on("error", reject).on("close", resolve),
+    const end = await new Promise<number | string | null>((resolve, reject) =>
+      child.on("error", reject).on("close", (status, signal) => resolve(signal ?? status)),
     );
-    if (status !== 0) throw new Error(`go build failed in ${source}:\n${complaints.slice(-20).join("\n")}`);
+    if (end !== 0) {
+      throw new Error(`go build in ${folderOf(name)} ended with ${end}:\n${complaints.slice(-20).join("\n")}`);
+    }
   } finally {
     timer.cancel();
   }
-  say(`built in ${seconds()} s`);
+  say(`built ${name} in ${seconds()} s`);
 }
 
-/** Also downloads the modules, whose progress Go itself prints. */
-function countPackages(go: string): number {
-  const listed = spawnSync(go, ["list", "-deps", "."], {
-    cwd: source,
-    env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-mod=readonly" },
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 16 * 1024 * 1024,
+function collectDefinitions(name: ProgramName): void {
+  const { definitions = [] } = programs[name];
+  const documents = definitions.flatMap(({ module, files }) => {
+    const folder = moduleFolder(name, module);
+    return globSync(files, { cwd: folder })
+      .sort()
+      .map((file) => readFileSync(join(folder, file), "utf8"));
   });
-  if (listed.status !== 0) throw new Error(`go list failed in ${source}`);
-  return listed.stdout.split("\n").filter(Boolean).length;
+  if (documents.length > 0) writeFileSync(definitionsOf(name), documents.join("\n---\n"));
 }

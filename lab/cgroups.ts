@@ -60,7 +60,7 @@ function cgroupRoots(): string[] {
 }
 
 /** Parents before children. */
-function ourCgroups(): string[] {
+export function ourCgroups(): string[] {
   return cgroupRoots()
     .flatMap((root) => [join(root, cgroup), ...globSync(`${join(root, cgroup)}/**/cgroup.procs`).map(dirname)])
     .filter((folder, index, all) => existsSync(folder) && all.indexOf(folder) === index)

@@ -34,8 +34,10 @@ const etcd: Component = {
 const apiServer: Component = {
   name: "kube-apiserver",
   prepare: () => write(auditPolicy, audit),
-  command: () =>
-    kube(
+  command: () => ({
+    program: kubeBinary(),
+    reads: [auditPolicy, secret("tokens.csv")],
+    args: [
       "kube-apiserver",
       `--etcd-servers=${etcdUrl}`,
       `--bind-address=${network.node}`,
@@ -59,7 +61,8 @@ const apiServer: Component = {
       `--audit-log-path=${places.auditLog}`,
       "--audit-log-maxsize=100",
       "--audit-log-maxbackup=3",
-    ),
+    ],
+  }),
   ready: () => apiAnswers("/readyz"),
 };
 

@@ -58,11 +58,15 @@ function lookAround(): Before {
   return { settings: values, absent: absentFolders() };
 }
 
-/** The deepest first. */
 function unmountAll(): void {
-  const points = readFileSync("/proc/self/mountinfo", "utf8")
+  // The deepest first.
+  for (const point of mountPoints().reverse()) execFileSync(needProgram("umount"), ["--lazy", point]);
+}
+
+/** What is mounted in the lab's folder. */
+export function mountPoints(): string[] {
+  return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .map((line) => line.split(" ")[4] ?? "")
     .filter((point) => point.startsWith(`${places.state}/`));
-  for (const point of points.reverse()) execFileSync(needProgram("umount"), ["--lazy", point]);
 }

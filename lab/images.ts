@@ -1,12 +1,12 @@
-/** The images pods of the lab run: busybox and a command each, made here because there is no registry. */
+/** The images that pods of the lab run, made here because there is no registry. */
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { ctr } from "./containerd.ts";
+import { basename, dirname } from "node:path";
+import { binaryOf } from "./build.ts";
+import { type Image, importImage } from "./image.ts";
 import { needProgram } from "./machine.ts";
-import { places } from "./places.ts";
-import { type Entry, tar } from "./tar.ts";
+import type { ProgramName } from "./programs.ts";
+import { providerLayers } from "./provider-image.ts";
+import type { Entry } from "./tar.ts";
 
 /** A name that can never resolve: an image that was not imported fails at once instead of being asked for outside. */
 const registry = "lab.invalid";
@@ -19,11 +19,12 @@ export const webImage = `${registry}/web:1`;
 export const shellImage = `${registry}/shell:1`;
 /** Prints a numbered line every INTERVAL_S seconds (1 if not set). */
 export const logsImage = `${registry}/logs:1`;
+/** This very project: `akash-provider` with the arguments that the pod gives. */
+export const providerImage = `${registry}/akash-provider:1`;
 
-interface Image {
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly files?: readonly Entry[];
+/** Holds one of the lab's programs and nothing else. The tag is its content, so that other content means other pods. */
+export function programImage(name: ProgramName): string {
+  return `${registry}/${name}:${basename(dirname(binaryOf(name)))}`;
 }
 
 /** The first process of a container gets no signal it has not asked for: without a trap each end would take the full grace. */
@@ -32,68 +33,52 @@ const waitForever = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; d
 const printLines = `trap 'exit 0' TERM INT; n=0
 while :; do n=$((n+1)); echo "line $n"; sleep "\${INTERVAL_S:-1}" & wait $!; done`;
 
-const images: readonly Image[] = [
-  { name: pauseImage, command: ["/bin/sleep", "2147483647"] },
-  {
-    name: webImage,
-    command: ["/bin/sh", "-c", serve],
-    files: [
-      { path: "www/", folder: true },
-      { path: "www/index.html", content: "hello from the lab\n" },
-      { path: "www/cgi-bin/", folder: true },
-      {
-        path: "www/cgi-bin/pod",
-        mode: 0o755,
-        content: "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nhostname\n",
-      },
-    ],
-  },
-  { name: shellImage, command: ["/bin/sh", "-c", waitForever] },
-  { name: logsImage, command: ["/bin/sh", "-c", printLines] },
+const page: readonly Entry[] = [
+  { path: "www/", folder: true },
+  { path: "www/index.html", content: "hello from the lab\n" },
+  { path: "www/cgi-bin/", folder: true },
+  { path: "www/cgi-bin/pod", mode: 0o755, content: "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nhostname\n" },
 ];
 
-/** Gives containerd every image it lacks, and tells the names of all. */
-export function importImages(): string[] {
-  const present = ctr("images", "list", "--quiet").split("\n");
-  const base = busybox();
-  for (const image of images) {
-    if (present.includes(image.name)) continue;
-    const file = join(places.state, "image.tar");
-    writeFileSync(file, archive(image, base));
-    ctr("images", "import", file);
-    rmSync(file);
-  }
-  return images.map((image) => image.name);
+/** Gives containerd every image that it lacks or has with other content; tells the names of all and of those. */
+export function importImages(): { all: string[]; imported: string[] } {
+  const images = labImages();
+  const imported = images.filter(importImage);
+  return { all: images.map(({ name }) => name), imported: imported.map(({ name }) => name) };
 }
 
-/** A root folder with busybox under every name it answers to. */
-function busybox(): Entry[] {
-  const program = needProgram("busybox");
-  const applets = execFileSync(program, ["--list"], { encoding: "utf8" }).split("\n").filter(Boolean);
+function labImages(): Image[] {
+  const base = busybox();
   return [
-    ...["bin/", "etc/", "home/", "root/", "var/"].map((path) => ({ path, folder: true })),
-    { path: "tmp/", folder: true, mode: 0o1777 },
-    { path: "etc/passwd", content: "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n" },
-    { path: "etc/group", content: "root:x:0:\nnobody:x:65534:\n" },
-    { path: "bin/busybox", mode: 0o755, content: readFileSync(program) },
-    ...applets.filter((name) => name !== "busybox").map((name) => ({ path: `bin/${name}`, link: "busybox" })),
+    { name: pauseImage, command: ["/bin/sleep", "2147483647"], layers: [base] },
+    { name: webImage, command: ["/bin/sh", "-c", serve], layers: [base, page] },
+    { name: shellImage, command: ["/bin/sh", "-c", waitForever], layers: [base] },
+    { name: logsImage, command: ["/bin/sh", "-c", printLines], layers: [base] },
+    ...podPrograms.map((name) => ({ name: programImage(name), entrypoint: [`/${name}`], layers: [program(name)] })),
+    { name: providerImage, entrypoint: ["/app/bin/akash-provider"], layers: [base, ...providerLayers()] },
   ];
 }
 
-/** The archive format of `docker save`: a layer, a description of it, and a table of contents. */
-function archive(image: Image, base: readonly Entry[]): Buffer {
-  const layer = tar([...base, ...(image.files ?? [])]);
-  const description = {
-    architecture: { x64: "amd64", arm64: "arm64" }[process.arch as string] ?? process.arch,
-    os: "linux",
-    config: { Cmd: image.command, Env: ["PATH=/bin"], WorkingDir: "/" },
-    rootfs: { type: "layers", diff_ids: [`sha256:${createHash("sha256").update(layer).digest("hex")}`] },
-    history: [{ created_by: "lab" }],
-  };
-  const contents = [{ Config: "config.json", RepoTags: [image.name], Layers: ["layer.tar"] }];
-  return tar([
-    { path: "layer.tar", content: layer },
-    { path: "config.json", content: JSON.stringify(description) },
-    { path: "manifest.json", content: JSON.stringify(contents) },
-  ]);
+/** Programs that run as pods. */
+const podPrograms: readonly ProgramName[] = ["coredns", "local-path-provisioner", "traefik"];
+
+function program(name: ProgramName): Entry[] {
+  return [
+    { path: "tmp/", folder: true, mode: 0o1777 },
+    { path: name, mode: 0o755, from: binaryOf(name) },
+  ];
+}
+
+/** A root folder with busybox under every name it answers to. */
+export function busybox(): Entry[] {
+  const path = needProgram("busybox");
+  const applets = execFileSync(path, ["--list"], { encoding: "utf8" }).split("\n").filter(Boolean);
+  return [
+    ...["bin/", "etc/", "home/", "root/", "var/"].map((folder) => ({ path: folder, folder: true })),
+    { path: "tmp/", folder: true, mode: 0o1777 },
+    { path: "etc/passwd", content: "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n" },
+    { path: "etc/group", content: "root:x:0:\nnobody:x:65534:\n" },
+    { path: "bin/busybox", mode: 0o755, from: path },
+    ...applets.filter((name) => name !== "busybox").map((name) => ({ path: `bin/${name}`, link: "busybox" })),
+  ];
 }

@@ -12,6 +12,7 @@ const packages: Record<string, string> = {
   nft: "nftables",
   busybox: "busybox-static",
   openssl: "openssl",
+  "redis-server": "redis-server",
 };
 
 /** Debian's folder first, then the one most other installers use. */
@@ -38,7 +39,7 @@ export function needProgram(name: string): string {
 }
 
 /** Empty when the lab can run. */
-export function obstacles(binaryIsBuilt: boolean): string[] {
+export function obstacles(allIsBuilt: boolean): string[] {
   if (process.platform !== "linux") return ["the lab needs Linux: it runs containers"];
   const found: string[] = [];
   if (process.getuid?.() !== 0) found.push("the lab needs root: it makes network links, mounts and cgroups");
@@ -48,8 +49,10 @@ export function obstacles(binaryIsBuilt: boolean): string[] {
   if (missing.size > 0) {
     found.push(`Debian packages are missing: apt-get install --no-install-recommends ${[...missing].sort().join(" ")}`);
   }
-  if (!binaryIsBuilt && !goCanBuild()) {
-    found.push("Kubernetes is not built yet, and there is no Go 1.24 or newer: install it from https://go.dev/dl");
+  if (!allIsBuilt && !goCanBuild()) {
+    found.push(
+      "the lab's programs are not built yet, and there is no Go 1.21 or newer: install it from https://go.dev/dl",
+    );
   }
   return found;
 }

@@ -2,15 +2,17 @@
 import { spawnSync } from "node:child_process";
 import { kubeBinary } from "./build.ts";
 import { importImages } from "./images.ts";
-import { down, status, up } from "./lab.ts";
+import { kubectlEnvironment } from "./kubectl.ts";
+import { build, down, status, up } from "./lab.ts";
 import { places } from "./places.ts";
 import { running } from "./processes.ts";
 import { say } from "./say.ts";
 
 const usage = `usage: npm run lab -- COMMAND
 
-  up          builds Kubernetes if need be, starts what does not run, waits until a pod could run
-  down        ends everything and leaves no trace but the built program
+  up          builds what is not built yet, starts what does not run, waits until all is ready
+  build       only builds; needs Go, but no root
+  down        ends everything and leaves no trace but the built programs
   status      says what runs, and where the kubeconfig and the logs are; exits with 1 unless all is well
   images      imports the lab's images into containerd and prints their names
   kubectl …   kubectl against the lab`;
@@ -20,28 +22,34 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
     await up();
     return 0;
   },
+  async build() {
+    await build();
+    return 0;
+  },
   async down() {
     await down();
     return 0;
   },
   async status() {
-    const { components, nodeReady, up } = await status();
+    const { components, addons, nodeReady, up } = await status();
     for (const { name, pid, ready } of components) {
       say(`${name.padEnd(24)} ${pid === undefined ? "stopped" : `${ready ? "ready" : "not ready"}, process ${pid}`}`);
     }
-    say(`${"node".padEnd(24)} ${nodeReady ? "ready" : "not ready"}`);
+    for (const { name, ready } of [{ name: "node", ready: nodeReady }, ...addons]) {
+      say(`${name.padEnd(24)} ${ready ? "ready" : "not ready"}`);
+    }
     say(`${"kubeconfig".padEnd(24)} ${places.kubeconfig}`);
     say(`${"logs".padEnd(24)} ${places.logs} (audit log: ${places.auditLog})`);
     return up ? 0 : 1;
   },
   async images() {
     mustRun("containerd");
-    for (const name of importImages()) say(name);
+    for (const name of importImages().all) say(name);
     return 0;
   },
   async kubectl(args) {
     mustRun("kube-apiserver");
-    const env = { ...process.env, KUBECONFIG: places.kubeconfig };
+    const env = kubectlEnvironment();
     return spawnSync(kubeBinary(), ["kubectl", ...args], { stdio: "inherit", env }).status ?? 1;
   },
 };

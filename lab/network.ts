@@ -39,14 +39,17 @@ add rule ip ${fence} forward ${rule}
 }
 
 function removePacketRules(): void {
+  for (const table of packetTables()) execFileSync(needProgram("nft"), ["delete", ...table.split(" ")]);
+}
+
+/** Those of the lab's own, whose names begin alike, and kube-proxy's. */
+export function packetTables(): string[] {
   const nft = findProgram("nft");
   // Without it nobody has written any.
-  if (!nft) return;
+  if (!nft) return [];
   const ours = [`table ip ${fence}`, "table ip kube-proxy", "table ip6 kube-proxy"];
   const tables = execFileSync(nft, ["list", "tables"], { encoding: "utf8" }).split("\n");
-  for (const table of ours.filter((name) => tables.includes(name))) {
-    execFileSync(nft, ["delete", ...table.split(" ")]);
-  }
+  return tables.filter((table) => ours.some((start) => table.startsWith(start)));
 }
 
 /** Cables go with their pod's network namespace, which the kernel clears in its own time; this hurries it. */
@@ -60,7 +63,7 @@ function removePodLinks(): void {
 }
 
 /** The host's ends of pods' cables. */
-function podLinks(): string[] {
+export function podLinks(): string[] {
   const addresses = JSON.parse(ip("-json", "address", "show")) as {
     ifname?: string;
     addr_info?: { local?: string }[];

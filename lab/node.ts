@@ -19,7 +19,11 @@ const containerd: Component = {
     write(config("containerd.toml"), containerdToml());
     write(join(config("cni"), "10-lab.conflist"), podNetwork);
   },
-  command: () => ({ program: needProgram("containerd"), args: ["--config", config("containerd.toml")] }),
+  command: () => ({
+    program: needProgram("containerd"),
+    args: ["--config", config("containerd.toml")],
+    reads: [config("containerd.toml")],
+  }),
   ready: async () => containerdAnswers(),
 };
 
@@ -86,6 +90,7 @@ const kubelet: Component = {
   },
   command: () => ({
     program: kubeBinary(),
+    reads: [config("kubelet.json")],
     args: [
       "kubelet",
       `--config=${config("kubelet.json")}`,
@@ -132,7 +137,11 @@ const kubeletConfiguration = {
 const proxy: Component = {
   name: "kube-proxy",
   prepare: () => write(config("kube-proxy.json"), proxyConfiguration),
-  command: () => ({ program: kubeBinary(), args: ["kube-proxy", `--config=${config("kube-proxy.json")}`] }),
+  command: () => ({
+    program: kubeBinary(),
+    args: ["kube-proxy", `--config=${config("kube-proxy.json")}`],
+    reads: [config("kube-proxy.json")],
+  }),
   ready: () => answers("http://127.0.0.1:10256/livez"),
 };
 

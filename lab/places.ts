@@ -17,6 +17,8 @@ export const places = {
   processes: join(state, "processes"),
   secrets: join(state, "secrets"),
   config: join(state, "config"),
+  /** Where PersistentVolumes are. */
+  volumes: join(state, "volumes"),
   podLogs: join(state, "logs", "pods"),
   containerdSocket: join(state, "containerd.sock"),
 } as const;
@@ -30,6 +32,8 @@ export const network = {
   podGateway: "172.30.0.2",
   firstPod: "172.30.0.10",
   lastPod: "172.30.0.250",
+  /** Where Traefik listens, for the host and for pods; like a Service's address it exists only as rules. */
+  ingress: "172.30.0.3",
   /** Addresses that exist only as kube-proxy's rules. */
   services: "10.96.0.0/16",
   apiService: "10.96.0.1",
@@ -37,6 +41,10 @@ export const network = {
   etcdPort: 12379,
   etcdPeerPort: 12380,
   apiPort: 6443,
+  redisPort: 6379,
+  kwokPort: 10247,
+  /** KWOK's pods have addresses of this range. Nobody answers there. */
+  fakePods: "10.97.0.1/16",
 } as const;
 
 export const nodeName = "lab";

@@ -1,6 +1,7 @@
 /** Starts and stops the lab's long-lived processes, and finds them again from a later command. */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { readIfThere } from "./files.ts";
@@ -10,6 +11,8 @@ import { places } from "./places.ts";
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
+  /** Files that it reads once, when it starts: it has to start anew when they change. */
+  readonly reads?: readonly string[];
 }
 
 interface Recorded {
@@ -47,7 +50,7 @@ export function running(name: string): number | undefined {
   return record && startTime(record.pid) === record.started ? record.pid : undefined;
 }
 
-/** Whether it runs with these very arguments; if not, `up` starts it anew. */
+/** Whether it runs with these very arguments and files; if not, `up` starts it anew. */
 export function runsAs(name: string, command: Command): boolean {
   return running(name) !== undefined && recorded(name)?.command === line(command);
 }
@@ -60,13 +63,19 @@ export async function stop(name: string): Promise<void> {
 
 /** containerd's shims outlive it by design, so that it can be replaced under running containers. */
 export async function stopShims(): Promise<void> {
-  const shims = readdirSync("/proc")
+  const shims = processesOf(places.containerdSocket).filter(({ program }) => program.startsWith("containerd-shim"));
+  await Promise.all(shims.map(({ pid }) => end(pid)));
+}
+
+/** Every process with such an argument. */
+export function processesOf(argument: string): { pid: number; program: string }[] {
+  return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
-    .filter((pid) => {
+    .flatMap((pid) => {
       const [program = "", ...args] = (readIfThere(`/proc/${pid}/cmdline`) ?? "").split("\0");
-      return basename(program).startsWith("containerd-shim") && args.includes(places.containerdSocket);
+      const theirs = args.some((text) => text === argument || text.includes(`${argument}/`));
+      return theirs ? [{ pid: Number(pid), program: basename(program) }] : [];
     });
-  await Promise.all(shims.map((pid) => end(Number(pid))));
 }
 
 export async function end(pid: number): Promise<void> {
@@ -103,8 +112,10 @@ function recorded(name: string): Recorded | undefined {
   return text ? (JSON.parse(text) as Recorded) : undefined;
 }
 
-function line(command: Command): string {
-  return [command.program, ...command.args].join(" ");
+function line({ program, args, reads = [] }: Command): string {
+  const digest = createHash("sha256");
+  for (const path of reads) digest.update(readFileSync(path));
+  return [program, ...args, digest.digest("hex")].join(" ");
 }
 
 /** Field 22 of /proc/PID/stat; a process that only waits to be reaped counts as gone. */

@@ -14,6 +14,9 @@ const identities = {
   "kube-scheduler": { user: "system:kube-scheduler", group: "" },
   "kube-proxy": { user: "system:kube-proxy", group: "" },
   kubelet: { user: `system:node:${nodeName}`, group: "system:nodes" },
+  // No default role fits these: they do whatever their objects need.
+  kwok: { user: "kwok", group: "system:masters" },
+  "network-policy": { user: "network-policy", group: "system:masters" },
 } as const;
 
 export type Identity = keyof typeof identities;

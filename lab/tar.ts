@@ -1,31 +1,37 @@
 /** Writes tar archives (ustar), the same bytes for the same entries: an image's name is the hash of them. */
+import { readFileSync } from "node:fs";
 
 export interface Entry {
   readonly path: string;
   readonly mode?: number;
   readonly content?: Buffer | string;
+  /** The content is that of this file. It is read when its turn comes, so that a large archive takes little memory. */
+  readonly from?: string;
   /** Makes the entry a symbolic link to this path. */
   readonly link?: string;
   readonly folder?: boolean;
 }
 
 const blockBytes = 512;
+const nameBytes = 100;
+const prefixBytes = 155;
 
-export function tar(entries: readonly Entry[]): Buffer {
-  const blocks: Buffer[] = [];
+export function* tar(entries: Iterable<Entry>): Generator<Buffer> {
   for (const entry of entries) {
-    const content = Buffer.from(entry.content ?? "");
-    blocks.push(header(entry, content.length), content, Buffer.alloc(-content.length & (blockBytes - 1)));
+    const content = entry.from === undefined ? Buffer.from(entry.content ?? "") : readFileSync(entry.from);
+    yield header(entry, content.length);
+    yield content;
+    yield Buffer.alloc(-content.length & (blockBytes - 1));
   }
-  return Buffer.concat([...blocks, Buffer.alloc(2 * blockBytes)]);
+  yield Buffer.alloc(2 * blockBytes);
 }
 
 function header(entry: Entry, sizeBytes: number): Buffer {
   const block = Buffer.alloc(blockBytes);
-  if (Buffer.byteLength(entry.path) > 100) throw new Error(`${entry.path} is too long for a plain tar entry`);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
   const kind = entry.link !== undefined ? "2" : entry.folder ? "5" : "0";
-  block.write(entry.path, 0);
+  const [prefix, name] = split(entry.path);
+  block.write(name, 0);
   block.write(octal(entry.mode ?? (entry.folder ? 0o755 : 0o644), 8), 100);
   block.write(octal(0, 8), 108); // owner: root
   block.write(octal(0, 8), 116); // group: root
@@ -35,7 +41,19 @@ function header(entry: Entry, sizeBytes: number): Buffer {
   block.write(kind, 156);
   block.write(entry.link ?? "", 157);
   block.write("ustar\x0000", 257);
+  block.write(prefix, 345);
   const sum = block.reduce((total, byte) => total + byte, 0);
   block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
   return block;
+}
+
+/** A long path is kept in two fields, parted at a slash that is in neither. */
+function split(path: string): [prefix: string, name: string] {
+  if (Buffer.byteLength(path) <= nameBytes) return ["", path];
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) {
+    const [prefix, name] = [path.slice(0, at), path.slice(at + 1)];
+    const fits = Buffer.byteLength(prefix) <= prefixBytes && Buffer.byteLength(name) <= nameBytes;
+    if (fits && name !== "") return [prefix, name];
+  }
+  throw new Error(`${path} is too long for a plain tar entry`);
 }

@@ -15,7 +15,7 @@ const words = process.argv.slice(2).filter((word) => !options.includes(word));
 const lab = process.argv.includes("--lab");
 if (process.argv.includes("--long")) process.env["TEST_LONG"] = "1";
 
-const files = globSync("{src,test,tools,bench}/**/*.test.ts", { cwd: root })
+const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
   .filter((path) => path.startsWith("test/lab/") === lab)
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
   .sort()

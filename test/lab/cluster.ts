@@ -1,23 +1,29 @@
-/** The lab as tests see it: whether it is there, a namespace of one's own, kubectl. */
-import { execFile } from "node:child_process";
+/** The lab as tests see it: whether it is there, a namespace of one's own, pods real and fake, kubectl. */
 import { randomBytes } from "node:crypto";
-import type { TestContext } from "node:test";
-import { promisify } from "node:util";
 import { callApi } from "../../lab/api.ts";
-import { kubeBinary } from "../../lab/build.ts";
+import { kubectl as runKubectl } from "../../lab/kubectl.ts";
+import { fakeNode } from "../../lab/kwok/component.ts";
 import { status } from "../../lab/lab.ts";
-import { places } from "../../lab/places.ts";
+import { eventually } from "../eventually.ts";
 
 /** Why the lab's tests cannot run, or false. In CI nothing is skipped: there a missing lab makes the tests fail. */
 export const labIsMissing: string | false =
   (await status()).up || process.env["CI"] ? false : "the lab is down: npm run lab -- up";
 
+/** Pulling nothing and starting busybox takes two seconds; a busy machine takes longer. */
+export const podStartsWithinMs = 60_000;
+
+/** A test, or a file of them. */
+interface Owner {
+  after(end: () => Promise<void>): void;
+}
+
 /** A namespace that goes away with the test, and everything in it. */
-export async function temporaryNamespace(t: Pick<TestContext, "after">): Promise<string> {
-  const name = `test-${randomBytes(4).toString("hex")}`;
+export async function temporaryNamespace(t: Owner): Promise<string> {
+  const name = randomName();
   await create("/api/v1/namespaces", { metadata: { name } });
   // kubectl waits until it is gone.
-  t.after(() => kubectl("delete", "namespace", name));
+  t.after(async () => void (await kubectl("delete", "namespace", name)));
   return name;
 }
 
@@ -33,6 +39,88 @@ export async function read<T>(path: string): Promise<T> {
 }
 
 export async function kubectl(...args: string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: places.kubeconfig };
-  return (await promisify(execFile)(kubeBinary(), ["kubectl", ...args], { env })).stdout;
+  return runKubectl(args);
+}
+
+export interface PodWishes {
+  readonly image: string;
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+  /** Where each claim of the pod's namespace is mounted. */
+  readonly claims?: Readonly<Record<string, string>>;
+  /** Put there without asking the scheduler. */
+  readonly nodeName?: string;
+}
+
+/** The label `app` of a pod is its name. */
+export async function createPod(namespace: string, name: string, wishes: PodWishes): Promise<void> {
+  const { claims = {}, nodeName, ...container } = wishes;
+  const volumes = Object.keys(claims).map((claim) => ({ name: claim, persistentVolumeClaim: { claimName: claim } }));
+  const volumeMounts = Object.entries(claims).map(([claim, mountPath]) => ({ name: claim, mountPath }));
+  const containers = [{ name: "main", ...container, volumeMounts }];
+  // A second to end in: the shell's trap needs none, and tests should not wait for thirty.
+  const spec = { containers, volumes, nodeName, terminationGracePeriodSeconds: 1, restartPolicy: "OnFailure" };
+  // The namespace's service account comes a moment after the namespace, and no pod may be made without it.
+  await eventually("the pod to be accepted", async () => {
+    await create(`/api/v1/namespaces/${namespace}/pods`, { metadata: { name, labels: { app: name } }, spec });
+    return true;
+  });
+}
+
+/** Waits until its containers are ready. */
+export async function runPod(namespace: string, name: string, wishes: PodWishes): Promise<void> {
+  await createPod(namespace, name, wishes);
+  await eventually(
+    `${name} to be ready`,
+    async () => hasCondition(await read(`/api/v1/namespaces/${namespace}/pods/${name}`), "Ready"),
+    podStartsWithinMs,
+  );
+}
+
+/** What a pod prints that runs to a good end. */
+export async function outputOf(namespace: string, name: string, wishes: PodWishes): Promise<string> {
+  await createPod(namespace, name, wishes);
+  const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  const hasEnded = async () => (await read<{ status: { phase: string } }>(pod)).status.phase === "Succeeded";
+  await eventually(`${name} to end well`, hasEnded, podStartsWithinMs);
+  return (await callApi(`${pod}/log`)).body;
+}
+
+/** What a command in a pod's container prints. */
+export function execute(namespace: string, pod: string, ...command: string[]): Promise<string> {
+  return kubectl("exec", "-n", namespace, pod, "--", ...command);
+}
+
+/** Nodes that only the API server knows, gone with the test. No real pod lands there: they are tainted. */
+export async function fakeNodes(t: Owner, count: number): Promise<string[]> {
+  const prefix = randomName();
+  const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+  const labels = { "akash-provider-lab/fake": prefix };
+  t.after(async () => void (await kubectl("delete", "node", "-l", `akash-provider-lab/fake=${prefix}`)));
+  const size = { cpu: "32", memory: "256Gi", pods: "110", "ephemeral-storage": "1Ti" };
+  for (const name of names) {
+    await create("/api/v1/nodes", {
+      metadata: { name, labels, annotations: { [fakeNode.key]: fakeNode.value } },
+      spec: { taints: [{ ...fakeNode, effect: "NoSchedule" }] },
+      status: { allocatable: size, capacity: size },
+    });
+  }
+  const areReady = async () => {
+    const nodes = await Promise.all(names.map((name) => read<WithConditions>(`/api/v1/nodes/${name}`)));
+    return nodes.every((node) => hasCondition(node, "Ready"));
+  };
+  await eventually("the fake nodes to be ready", areReady);
+  return names;
+}
+
+interface WithConditions {
+  readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+function hasCondition({ status }: WithConditions, wanted: string): boolean {
+  return status.conditions?.some((condition) => condition.type === wanted && condition.status === "True") ?? false;
+}
+
+function randomName(): string {
+  return `test-${randomBytes(4).toString("hex")}`;
 }

@@ -1,25 +1,35 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import { callApi } from "../../lab/api.ts";
-import { logsImage, shellImage, webImage } from "../../lab/images.ts";
+import { ctr } from "../../lab/containerd.ts";
+import { importImage } from "../../lab/image.ts";
+import { busybox, logsImage, shellImage, webImage } from "../../lab/images.ts";
 import { status } from "../../lab/lab.ts";
 import { places } from "../../lab/places.ts";
 import { eventually } from "../eventually.ts";
-import { create, kubectl, labIsMissing, read, temporaryNamespace } from "./cluster.ts";
-
-/** Pulling nothing and starting busybox takes two seconds; a busy machine takes longer. */
-const podStartsWithinMs = 60_000;
+import {
+  create,
+  execute,
+  labIsMissing,
+  outputOf,
+  podStartsWithinMs,
+  read,
+  runPod,
+  temporaryNamespace,
+} from "./cluster.ts";
 
 // All at once: a namespace takes five seconds to go, and there is no need to wait for each in turn.
 describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
   it("is a Kubernetes 1.34 whose components are all ready", async () => {
     assert.equal((await read<{ gitVersion: string }>("/version")).gitVersion, "v1.34.4");
-    const { components, nodeReady } = await status();
+    const { components, addons, nodeReady } = await status();
     assert.deepEqual(
-      components.filter(({ ready }) => !ready),
+      [...components, ...addons].filter(({ ready }) => !ready),
       [],
     );
     assert.equal(nodeReady, true);
@@ -28,15 +38,21 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
   it("stays as it is when it is brought up again", async () => {
     assert.equal((await status()).up, true);
     const pids = async () => (await status()).components.map(({ name, pid }) => `${name} ${pid}`);
-    const first = await pids();
-    execFileSync(process.execPath, [join(import.meta.dirname, "../../lab/main.ts"), "up"]);
-    assert.deepEqual(await pids(), first);
+    const deployments = async () =>
+      (await read<{ items: { metadata: { name: string; generation: number } }[] }>("/apis/apps/v1/deployments")).items
+        .map(({ metadata }) => `${metadata.name} ${metadata.generation}`)
+        .filter((text) => /^(coredns|local-path-provisioner|traefik) /.test(text));
+    const before = [...(await pids()), ...(await deployments())];
+    const command = [join(import.meta.dirname, "../../lab/main.ts"), "up"];
+    // Two at once: one waits for the other.
+    await Promise.all([1, 2].map(() => promisify(execFile)(process.execPath, command)));
+    assert.deepEqual([...(await pids()), ...(await deployments())], before);
   });
 
   it("runs a web server that answers over its Service, to the node and to another pod", async (t) => {
     const namespace = await temporaryNamespace(t);
-    await runPod(namespace, "web", webImage);
-    await runPod(namespace, "shell", shellImage);
+    await runPod(namespace, "web", { image: webImage });
+    await runPod(namespace, "shell", { image: shellImage });
     await create(`/api/v1/namespaces/${namespace}/services`, {
       metadata: { name: "web" },
       spec: { selector: { app: "web" }, ports: [{ port: 80, targetPort: 8080 }] },
@@ -47,13 +63,13 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
     // kube-proxy writes its rules a moment after the endpoint is there.
     const page = await eventually("the page from the node", async () => (await fetch(url)).text(), podStartsWithinMs);
     assert.equal(page, "hello from the lab\n");
-    const seenByPod = await kubectl("exec", "-n", namespace, "shell", "--", "wget", "-qO-", `${url}/cgi-bin/pod`);
+    const seenByPod = await execute(namespace, "shell", "wget", "-qO-", `${url}/cgi-bin/pod`);
     assert.equal(seenByPod, "web\n");
   });
 
   it("hands a container's log to whoever may read it", async (t) => {
     const namespace = await temporaryNamespace(t);
-    await runPod(namespace, "logs", logsImage, [{ name: "INTERVAL_S", value: "0.1" }]);
+    await runPod(namespace, "logs", { image: logsImage, env: [{ name: "INTERVAL_S", value: "0.1" }] });
     const lines = await eventually("three lines", async () => {
       const { body } = await callApi(`/api/v1/namespaces/${namespace}/pods/logs/log`);
       return body.includes("line 3\n") && body;
@@ -63,8 +79,21 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
 
   it("runs a command in a container and brings back how it ended", async (t) => {
     const namespace = await temporaryNamespace(t);
-    await runPod(namespace, "shell", shellImage);
-    await assert.rejects(kubectl("exec", "-n", namespace, "shell", "--", "sh", "-c", "exit 7"), { code: 7 });
+    await runPod(namespace, "shell", { image: shellImage });
+    await assert.rejects(execute(namespace, "shell", "sh", "-c", "exit 7"), { code: 7 });
+  });
+
+  it("imports an image again when its content changed, and only then, and new pods run the new content", async (t) => {
+    const namespace = await temporaryNamespace(t);
+    const name = `lab.invalid/${randomUUID()}:1`;
+    t.after(() => ctr("images", "remove", name));
+    const importNote = (content: string) =>
+      importImage({ name, command: ["/bin/cat", "/note"], layers: [busybox(), [{ path: "note", content }]] });
+    assert.equal(importNote("first"), true);
+    assert.equal(await outputOf(namespace, "one", { image: name }), "first");
+    assert.equal(importNote("first"), false);
+    assert.equal(importNote("second"), true);
+    assert.equal(await outputOf(namespace, "two", { image: name }), "second");
   });
 
   it("writes down who asked the API server for what", async (t) => {
@@ -79,24 +108,3 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
     assert.equal(entry.user.username, "admin");
   });
 });
-
-/** Waits until its containers are ready. */
-async function runPod(namespace: string, name: string, image: string, env: object[] = []): Promise<void> {
-  const pods = `/api/v1/namespaces/${namespace}/pods`;
-  // The namespace's service account comes a moment after the namespace, and no pod may be made without it.
-  await eventually("the pod to be accepted", async () => {
-    const container = { name: "main", image, env };
-    // A second to end in: the shell's trap needs none, and tests should not wait for thirty.
-    const spec = { containers: [container], terminationGracePeriodSeconds: 1 };
-    await create(pods, { metadata: { name, labels: { app: name } }, spec });
-    return true;
-  });
-  await eventually(
-    `${name} to be ready`,
-    async () => {
-      const pod = await read<{ status: { conditions?: { type: string; status: string }[] } }>(`${pods}/${name}`);
-      return pod.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
-    },
-    podStartsWithinMs,
-  );
-}

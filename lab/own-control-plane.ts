@@ -1,0 +1,209 @@
+/**
+ * An etcd and an API server of one's own: no root, no node, free ports on loopback, and gone with their owner. For tests
+ * that restart, cut off or compact them, which nobody may do to the lab that all share.
+ */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Owner } from "../test/owner.ts";
+import type { TestCertificate } from "../test/test-certificate.ts";
+import { answers } from "./api.ts";
+import { binaryOf, isBuilt } from "./build.ts";
+import { write } from "./files.ts";
+import { type OwnProcess, startOwnProcess } from "./own-process.ts";
+import { kubeconfigOf, ownUsers, serviceAccountIssuer, writeSecrets } from "./own-secrets.ts";
+import type { ProgramName } from "./programs.ts";
+
+export interface ControlPlaneOptions {
+  /** The controllers too: what owns goes with what it owned, and a namespace takes its objects along. */
+  readonly controllers?: boolean;
+  /** KWOK, which plays the kubelet of every node. */
+  readonly kwok?: boolean;
+}
+
+export interface OwnControlPlane {
+  readonly apiUrl: string;
+  readonly apiPort: number;
+  /** The credentials of one who may do everything, and a kubeconfig of them. */
+  readonly admin: { readonly token: string };
+  readonly kubeconfig: string;
+  /** Of the user "stranger", who may do nothing that was not granted to him. */
+  readonly strangerKubeconfig: string;
+  /** Signs client certificates that the API server believes. */
+  readonly authority: TestCertificate;
+  /** Signs service account tokens that the API server believes (RS256). */
+  readonly accountKeyPem: string;
+  /** A line of JSON per request, once it was answered. */
+  readonly auditLog: string;
+  /** Writes a kubeconfig of these credentials; `server` for one that leads through a proxy. */
+  writeKubeconfig(name: string, user: object, server?: string): string;
+  /** Resolves when it answers. */
+  startApi(): Promise<void>;
+  /** As an update does it: watches are ended, requests are finished. */
+  restartApi(): Promise<void>;
+  /** As a power cut does it. */
+  killApi(): Promise<void>;
+  /** Makes etcd forget all but the present. */
+  compact(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Why it cannot run here, or false. In CI nothing is skipped: there a missing program makes the tests fail. */
+export function controlPlaneMissing(programs: readonly ProgramName[] = ["kube"]): string | false {
+  const missing = programs.filter((name) => !isBuilt(name));
+  if (missing.length === 0 || process.env["CI"]) return false;
+  return `${missing.join(" and ")} not built: npm run lab -- up`;
+}
+
+export async function startControlPlane(owner: Owner, options: ControlPlaneOptions = {}): Promise<OwnControlPlane> {
+  const folder = mkdtempSync(join(tmpdir(), "akash-provider-kube-"));
+  const file = (name: string) => join(folder, name);
+  const [etcdPort = 0, peerPort = 0, apiPort = 0] = await freePorts(3);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  const apiUrl = `https://127.0.0.1:${apiPort}`;
+  const { authority, accountKeyPem } = writeSecrets(folder);
+  const processes = new Map<string, OwnProcess>();
+
+  async function run(name: string, command: { program: ProgramName; args: string[] }, look: () => Promise<boolean>) {
+    const started = startOwnProcess(name, { program: binaryOf(command.program), args: command.args }, folder);
+    processes.set(name, started);
+    await started.until(look);
+  }
+
+  async function startApi(): Promise<void> {
+    const args = apiArguments(file, etcdUrl, apiPort);
+    await run("kube-apiserver", { program: "kube", args }, () => answers(`${apiUrl}/readyz`));
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...processes.values()].map((each) => each.end("SIGKILL")));
+    // Only now: while they run they may write there.
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  function writeKubeconfig(name: string, user: object, server = apiUrl): string {
+    write(file(name), kubeconfigOf(server, authority.certPem, user));
+    return file(name);
+  }
+
+  owner.after(close);
+  const plane: OwnControlPlane = {
+    apiUrl,
+    apiPort,
+    admin: ownUsers.admin,
+    kubeconfig: writeKubeconfig("admin.kubeconfig", ownUsers.admin),
+    strangerKubeconfig: writeKubeconfig("stranger.kubeconfig", ownUsers.stranger),
+    authority,
+    accountKeyPem,
+    auditLog: file("audit.log"),
+    writeKubeconfig,
+    startApi,
+    async restartApi() {
+      await processes.get("kube-apiserver")?.end("SIGTERM");
+      await startApi();
+    },
+    async killApi() {
+      await processes.get("kube-apiserver")?.end("SIGKILL");
+    },
+    compact: () => compact(etcdUrl),
+    close,
+  };
+  const etcd = etcdArguments(file("etcd"), etcdUrl, `http://127.0.0.1:${peerPort}`);
+  await run("etcd", { program: "kube", args: etcd }, () => answers(`${etcdUrl}/health`));
+  await startApi();
+  const started = async () => true;
+  if (options.controllers) {
+    const args = controllerArguments(file, plane.kubeconfig);
+    await run("kube-controller-manager", { program: "kube", args }, started);
+  }
+  if (options.kwok) {
+    const args = kwokArguments(file("kwok.json"), plane.kubeconfig);
+    await run("kwok", { program: "kwok", args }, started);
+  }
+  return plane;
+}
+
+function etcdArguments(data: string, url: string, peerUrl: string): string[] {
+  return [
+    "etcd",
+    `--data-dir=${data}`,
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
+    `--listen-peer-urls=${peerUrl}`,
+    `--initial-advertise-peer-urls=${peerUrl}`,
+    `--initial-cluster=default=${peerUrl}`,
+    // What loses power here is made anew.
+    "--unsafe-no-fsync",
+    "--log-level=warn",
+  ];
+}
+
+function apiArguments(file: (name: string) => string, etcdUrl: string, port: number): string[] {
+  return [
+    "kube-apiserver",
+    `--etcd-servers=${etcdUrl}`,
+    "--bind-address=127.0.0.1",
+    // Loopback is refused here, and nobody comes this way.
+    "--advertise-address=192.0.2.1",
+    `--secure-port=${port}`,
+    "--service-cluster-ip-range=10.96.0.0/16",
+    `--tls-cert-file=${file("apiserver.crt")}`,
+    `--tls-private-key-file=${file("apiserver.key")}`,
+    `--client-ca-file=${file("ca.crt")}`,
+    `--token-auth-file=${file("tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    // Without controllers nobody makes the service account that a pod would have to wait for.
+    "--disable-admission-plugins=ServiceAccount",
+    `--service-account-issuer=${serviceAccountIssuer}`,
+    `--service-account-signing-key-file=${file("service-account.key")}`,
+    `--service-account-key-file=${file("service-account.key")}`,
+    `--audit-policy-file=${file("audit-policy.json")}`,
+    `--audit-log-path=${file("audit.log")}`,
+  ];
+}
+
+function controllerArguments(file: (name: string) => string, kubeconfig: string): string[] {
+  return [
+    "kube-controller-manager",
+    `--kubeconfig=${kubeconfig}`,
+    "--secure-port=0",
+    "--leader-elect=false",
+    `--service-account-private-key-file=${file("service-account.key")}`,
+    `--root-ca-file=${file("ca.crt")}`,
+  ];
+}
+
+function kwokArguments(config: string, kubeconfig: string): string[] {
+  // As many at once as keep the API server busy, which KWOK by itself does not.
+  const options = { podPlayStageParallelism: 16, nodePlayStageParallelism: 16 };
+  write(config, { apiVersion: "config.kwok.x-k8s.io/v1alpha1", kind: "KwokConfiguration", options });
+  return [
+    `--config=${config}`,
+    `--kubeconfig=${kubeconfig}`,
+    "--manage-all-nodes=true",
+    // A lease is renewed every 50 s: a thousand nodes would else keep the API server busy with nothing else.
+    "--node-lease-duration-seconds=200",
+  ];
+}
+
+async function compact(etcdUrl: string): Promise<void> {
+  const ask = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
+    const answer = await fetch(`${etcdUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`etcd refused ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { header: { revision: string } };
+  };
+  // Any key will do: every answer says at which revision etcd is.
+  const { header } = await ask("/v3/kv/range", { key: Buffer.from("/").toString("base64") });
+  await ask("/v3/kv/compaction", { revision: header.revision, physical: true });
+}
+
+/** Held all at once, so that they differ. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return ports;
+}

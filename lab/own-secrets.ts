@@ -1,0 +1,57 @@
+/** Who is who at a control plane of one's own. */
+import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
+import { makeCertificate, type TestCertificate } from "../test/test-certificate.ts";
+import { write } from "./files.ts";
+
+/** Secrets of a server that only this machine can reach, and only for a minute. */
+export const ownUsers = {
+  admin: { token: "admin-token" },
+  /** May do nothing that was not granted to him. */
+  stranger: { token: "stranger-token" },
+} as const;
+
+export const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local";
+
+export interface OwnSecrets {
+  /** Signs client certificates that the API server believes. */
+  readonly authority: TestCertificate;
+  /** Signs service account tokens that the API server believes (RS256). */
+  readonly accountKeyPem: string;
+}
+
+export function writeSecrets(folder: string): OwnSecrets {
+  const put = (name: string, content: string | object) => write(join(folder, name), content);
+  const authority = makeCertificate({ name: "lab" });
+  const server = makeCertificate({ name: "kube-apiserver", issuer: authority });
+  put("ca.crt", authority.certPem);
+  put("apiserver.crt", server.certPem);
+  put("apiserver.key", server.keyPem);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const accountKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  put("service-account.key", accountKeyPem);
+  const { admin, stranger } = ownUsers;
+  put("tokens.csv", `${admin.token},admin,admin,"system:masters"\n${stranger.token},stranger,stranger\n`);
+  put("audit-policy.json", auditPolicy);
+  return { authority, accountKeyPem };
+}
+
+/** Who did what to which object, once it was answered. */
+const auditPolicy = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "Metadata" }],
+};
+
+export function kubeconfigOf(server: string, authorityPem: string, user: object): object {
+  const authority = Buffer.from(authorityPem).toString("base64");
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "own", cluster: { server, "certificate-authority-data": authority } }],
+    users: [{ name: "me", user }],
+    contexts: [{ name: "own", context: { cluster: "own", user: "me" } }],
+    "current-context": "own",
+  };
+}

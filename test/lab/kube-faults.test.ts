@@ -1,0 +1,164 @@
+/**
+ * A real API server behind a bad wire: connections are cut at random or go dumb, the server is restarted and killed,
+ * etcd forgets the past, and all the while thousands of objects change. Nothing is missed for long, and nothing for good.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { controlPlaneMissing, type OwnControlPlane, startControlPlane } from "../../lab/own-control-plane.ts";
+import { type Kind, kinds } from "../../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../../src/kube/kube.ts";
+import { realClock, sleep } from "../../src/runtime/clock.ts";
+import { createSeededRandom, type Random } from "../../src/runtime/random.ts";
+import { type CuttableProxy, startProxy } from "../cuttable-proxy.ts";
+import { eventually } from "../eventually.ts";
+import { definitionOf } from "../kube-definition.ts";
+import { type Beats, type Observed, observe, versionOf } from "./observer.ts";
+import { openKube } from "./open-kube.ts";
+
+const changes = 10_000;
+const seed = 20_261_115;
+/** What the design promises. */
+const blindMostMs = 60_000;
+
+/** Of its own: in others the server itself writes. */
+const namespace = "faults";
+const written: readonly Kind[] = [kinds.configMap, kinds.secret, kinds.lease, kinds.manifest];
+/** Two of each kind, with names of their own, so that nobody has to agree with anybody. */
+const writersOfKind = 2;
+/** So many that a list takes several pages. */
+const namesOfWriter = 500;
+
+test(`through ${changes} changes on a bad wire no watch is blind for a minute, none goes backwards, and all end as the server is`, {
+  skip: controlPlaneMissing(),
+}, async (t) => {
+  const plane = await startControlPlane(t);
+  const direct = openKube(t, plane.kubeconfig, { fieldManager: "writer" });
+  await direct.create(kinds.namespace, { metadata: { name: namespace } });
+  await direct.create(kinds.customResourceDefinition, definitionOf(kinds.manifest));
+  await eventually("the custom kind", () => direct.list(kinds.manifest));
+  const wire = await startProxy(t, plane.apiPort);
+  const cut = openKube(t, plane.writeKubeconfig("cut", plane.admin, `https://127.0.0.1:${wire.port}`));
+  const beats = written.map((kind): Beats => ({ kind, name: "beat", written: [] }));
+  const watches = [
+    ...beats.map((each) => observe(cut, each, { namespace })),
+    // To one who selects, an object that loses its label is gone.
+    ...beats.slice(0, 1).map((each) => observe(cut, each, { namespace, labelSelector: "colour=red" })),
+  ];
+  await Promise.all(watches.map(({ cache }) => cache.synced()));
+
+  const random = createSeededRandom(seed);
+  const writing = startWriting(direct, random);
+  const beating = startLoop(() => beat(direct, beats));
+  const cutting = startLoop(() => cutSometime(wire, random));
+  await writing.reached(0.2);
+  wire.mute();
+  await writing.reached(0.3);
+  await plane.restartApi();
+  await writing.reached(0.5);
+  await plane.compact();
+  await writing.reached(0.7);
+  await restartWithoutPast(plane);
+  await writing.ended;
+  const cuts = await cutting.stop();
+  await beating.stop();
+  t.diagnostic(`${cuts} cuts, seed ${seed}`);
+
+  for (const watch of watches) {
+    await eventually(`${watch.name} as listed`, () => watch.isAsListed(direct), 2 * blindMostMs);
+    t.diagnostic(storyOf(watch));
+    assert.deepEqual(watch.faults, []);
+    assert.ok(watch.blindMs < blindMostMs, `${watch.name} was blind for ${watch.blindMs} ms`);
+    // Else the test did not do what it says.
+    assert.ok(watch.cache.counts.relists > 0, "the past was lost, and the list read anew");
+    assert.ok(watch.cache.counts.silences > 0, "a dumb connection was given up");
+  }
+});
+
+function storyOf({ name, cache, heard, blindMs }: Observed): string {
+  const { connections, lists, silences, errors } = cache.counts;
+  const what = `${cache.size} objects, ${heard} changes, ${connections} connections, ${lists} lists`;
+  return `${name}: ${what}, ${silences} silences, ${errors} errors, blind for at most ${Math.round(blindMs)} ms`;
+}
+
+/** The server is gone from one moment to the next, and when it is back the past is not. */
+async function restartWithoutPast(plane: OwnControlPlane): Promise<void> {
+  await plane.killApi();
+  await plane.compact();
+  await plane.startApi();
+}
+
+function startWriting(kube: Kube, random: Random) {
+  let done = 0;
+
+  async function writer(kind: Kind, number: number): Promise<void> {
+    const alive = new Set<string>();
+    while (done < changes) {
+      const name = `${number}-${random.int(namesOfWriter)}`;
+      const goes = alive.has(name) && random.int(3) === 0;
+      if (goes) await persist(() => kube.delete(kind, { namespace, name }));
+      else await persist(() => kube.apply(kind, thing(kind, name, random), { live: null }));
+      if (goes) alive.delete(name);
+      else alive.add(name);
+      done += 1;
+    }
+  }
+
+  const writers = written.flatMap((kind) => Array.from({ length: writersOfKind }, (_, number) => writer(kind, number)));
+  return {
+    ended: Promise.all(writers),
+    reached: (share: number) => eventually(`${share} of the changes`, () => done >= share * changes, 3 * blindMostMs),
+  };
+}
+
+/** Saying once more what should be does no harm, and while the server is away there is nothing else to do. */
+async function persist<T>(write: () => Promise<T>): Promise<T> {
+  const { answer } = await eventually("an answer", async () => ({ answer: await write() }), blindMostMs);
+  return answer;
+}
+
+function thing(kind: Kind, name: string, random: Random): KubeObject {
+  const text = String(random.next());
+  const contents: Record<string, object> = {
+    ConfigMap: { data: { text } },
+    Secret: { stringData: { text } },
+    Lease: { spec: { holderIdentity: text } },
+    Manifest: { spec: { text } },
+  };
+  const colour = random.int(2) === 0 ? "red" : "blue";
+  return { metadata: { namespace, name, labels: { colour } }, ...contents[kind.kind] };
+}
+
+let beatsWritten = 0;
+
+async function beat(kube: Kube, beats: readonly Beats[]): Promise<void> {
+  for (const { kind, name, written: log } of beats) {
+    beatsWritten += 1;
+    const labels = { colour: "red", beat: String(beatsWritten) };
+    const { object } = await persist(() => kube.apply(kind, { metadata: { namespace, name, labels } }, { live: null }));
+    if (object) log.push({ version: versionOf(object), atMs: performance.now() });
+  }
+  await sleep(realClock, 200);
+}
+
+/** At once, or in the middle of something that the server says. */
+async function cutSometime(wire: CuttableProxy, random: Random): Promise<void> {
+  if (random.int(3) === 0) wire.cut();
+  else wire.cutAfter(random.int(20_000));
+  await sleep(realClock, random.int(1_500));
+}
+
+/** Does something over and over. Stopping tells how often it was done. */
+function startLoop(step: () => Promise<void>): { stop(): Promise<number> } {
+  let times = 0;
+  let stopped = false;
+  const running = (async () => {
+    for (; !stopped; times += 1) await step();
+  })();
+  return {
+    async stop() {
+      stopped = true;
+      await running;
+      return times;
+    },
+  };
+}

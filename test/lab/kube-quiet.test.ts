@@ -1,0 +1,56 @@
+/** Watches in which nothing happens, on a real API server. */
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { kinds } from "../../src/kube/kinds.ts";
+import type { Kube } from "../../src/kube/kube.ts";
+import { limits } from "../../src/runtime/limits.ts";
+import { eventually } from "../eventually.ts";
+import { configMap } from "../kube.contract.ts";
+import { hastyClock, openKube } from "./open-kube.ts";
+
+const missing = controlPlaneMissing();
+const plane = missing ? undefined : await startControlPlane({ after });
+const kubeconfig = plane?.kubeconfig ?? "";
+const namespace = "default";
+
+/** How fast an event reaches a handler when nothing stands in its way; a busy machine takes longer. */
+const atOnceMs = 2_000;
+
+function watchMaps(kube: Kube) {
+  const seen: string[] = [];
+  const handle = ({ name }: { name: string }) => void seen.push(name);
+  const cache = kube.watch({ kind: kinds.configMap, namespace, project: () => undefined, handle });
+  return { cache, seen };
+}
+
+describe("a quiet watch", { skip: missing, concurrency: true }, () => {
+  it("is taken up again from the server's bookmark each time it ends, and the next event comes at once", async (t) => {
+    const kube = openKube(t, kubeconfig);
+    const { cache, seen } = watchMaps(kube);
+    await eventually("the watch", () => cache.counts.connections === 1);
+    // Something elsewhere: where nothing at all changes, the server has no bookmark to give.
+    await kube.create(kinds.configMap, configMap("kube-public", "elsewhere", {}));
+    // By the real clock and the server's own: the end of one watch, and some.
+    await eventually("the second watch", () => cache.counts.connections === 2, 2 * limits.kubeWatchMostMs);
+    const { bookmarks, events, lists, silences, errors } = cache.counts;
+    assert.deepEqual({ events, lists, silences, errors }, { events: 0, lists: 1, silences: 0, errors: 0 });
+    assert.ok(bookmarks > 0);
+    await kube.create(kinds.configMap, configMap(namespace, "after-one", {}));
+    await eventually("the event", () => seen.includes("after-one"), atOnceMs);
+  });
+
+  it("that is given up as dead every second brings the next event at once after 30 minutes of it", async (t) => {
+    const kube = openKube(t, kubeconfig);
+    // So fast that the server never gets round to a bookmark, and every watch looks dead.
+    const times = 40;
+    const { cache, seen } = watchMaps(openKube(t, kubeconfig, { clock: hastyClock(times) }));
+    await cache.synced();
+    const minutes = 30;
+    const deaths = Math.floor((minutes * 60_000) / (limits.kubeSilenceMs + limits.kubeRetryMostMs));
+    await eventually(`${deaths} deaths`, () => cache.counts.silences >= deaths, minutes * 60_000);
+    assert.equal(cache.counts.lists, 1);
+    await kube.create(kinds.configMap, configMap(namespace, "after-many", {}));
+    await eventually("the event", () => seen.includes("after-many"), atOnceMs);
+  });
+});

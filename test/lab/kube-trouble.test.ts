@@ -1,0 +1,201 @@
+/** What can stand between us and a real API server is told by name, and is over by itself when its cause is. */
+import assert from "node:assert/strict";
+import { createSign } from "node:crypto";
+import { once } from "node:events";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { serviceAccountIssuer } from "../../lab/own-secrets.ts";
+import { type Kind, kinds } from "../../src/kube/kinds.ts";
+import type { Kube, KubeObject, WatchCache } from "../../src/kube/kube.ts";
+import type { ErrorCode } from "../../src/runtime/catalogue.ts";
+import { ProviderError } from "../../src/runtime/errors.ts";
+import { eventually } from "../eventually.ts";
+import { temporaryFolder } from "../folder.ts";
+import { definitionOf } from "../kube-definition.ts";
+import type { Owner } from "../owner.ts";
+import { makeCertificate, type TestCertificate } from "../test-certificate.ts";
+import { hastyClock, openKube } from "./open-kube.ts";
+
+const missing = controlPlaneMissing();
+
+const clusterRole = rbac("ClusterRole", "clusterroles");
+const clusterRoleBinding = rbac("ClusterRoleBinding", "clusterrolebindings");
+
+describe("a watch of a real API server waits and recovers", { skip: missing }, async () => {
+  if (missing) return;
+  const plane = await startControlPlane({ after });
+  const admin = openKube({ after }, plane.kubeconfig);
+
+  it("when there is no kubeconfig, until there is one", async (t) => {
+    const path = join(temporaryFolder(t), "kubeconfig");
+    const kube = openKube(t, path);
+    await refused(kube.list(kinds.pod), "AKP_KUBECONFIG_MISSING", path);
+    const cache = watchPods(kube);
+    const recovered = await troubled(cache, "AKP_KUBECONFIG_MISSING", path);
+    copyFileSync(plane.kubeconfig, path);
+    await recovered();
+  });
+
+  it("when its client certificate has expired, until it is renewed in its file", async (t) => {
+    const folder = temporaryFolder(t);
+    const files = { "client-certificate": join(folder, "crt"), "client-key": join(folder, "key") };
+    const put = ({ certPem, keyPem }: TestCertificate) => {
+      writeFileSync(files["client-certificate"], certPem);
+      writeFileSync(files["client-key"], keyPem);
+    };
+    const who = { name: "provider", group: "system:masters", issuer: plane.authority };
+    put(makeCertificate({ ...who, until: "20200102000000Z" }));
+    const path = plane.writeKubeconfig("certificate", files);
+    const kube = openKube(t, path);
+    await refused(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    const cache = watchPods(kube);
+    const recovered = await troubled(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    put(makeCertificate(who));
+    await recovered();
+  });
+
+  it("when its token has expired, until it is renewed in its file", async (t) => {
+    const account = await admin.create(kinds.serviceAccount, { metadata: { namespace: "default", name: "provider" } });
+    await admin.create(clusterRoleBinding, binding("provider", "cluster-admin", serviceAccountUser(account)));
+    const tokenFile = join(temporaryFolder(t), "token");
+    const hourMs = 3_600_000;
+    writeFileSync(tokenFile, accountToken(account, plane.accountKeyPem, Date.now() - hourMs));
+    const path = plane.writeKubeconfig("token", { tokenFile });
+    const kube = openKube(t, path);
+    await refused(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    const cache = watchPods(kube);
+    const recovered = await troubled(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    writeFileSync(tokenFile, accountToken(account, plane.accountKeyPem, Date.now() + hourMs));
+    await recovered();
+  });
+
+  it("when nobody listens, until somebody does", async (t) => {
+    await plane.killApi();
+    const kube = openKube(t, plane.kubeconfig);
+    const cache = watchPods(kube);
+    const recovered = await troubled(cache, "AKP_KUBE_UNREACHABLE", plane.apiUrl, "list pods", "ECONNREFUSED");
+    assert.match((cache.trouble as ProviderError).advice, new RegExp(plane.kubeconfig));
+    await plane.startApi();
+    await recovered();
+  });
+
+  it("when the address is a hole in which everything vanishes, until the kubeconfig has another", async (t) => {
+    const holeUrl = await startHole(t);
+    const path = plane.writeKubeconfig("hole", plane.admin, holeUrl);
+    // Half a minute of patience, and a look at the kubeconfig once a minute.
+    const kube = openKube(t, path, { clock: hastyClock(20) });
+    const cache = watchPods(kube);
+    const recovered = await troubled(cache, "AKP_KUBE_UNREACHABLE", holeUrl, "list pods", "no answer within 30000 ms");
+    plane.writeKubeconfig("hole", plane.admin);
+    await recovered();
+  });
+
+  it("when a verb is forbidden, until it is granted", async (t) => {
+    const kube = openKube(t, plane.strangerKubeconfig);
+    const web = { namespace: "default", name: "web" };
+    await refused(
+      kube.delete(kinds.deployment, web),
+      "AKP_KUBE_FORBIDDEN",
+      "delete deployments.apps web",
+      '"stranger"',
+    );
+    const cache = watchPods(kube);
+    await troubled(cache, "AKP_KUBE_FORBIDDEN", "list pods", '"stranger"');
+    const reader = (...verbs: string[]) => ({
+      metadata: { name: "reader" },
+      rules: [{ apiGroups: [""], resources: ["pods"], verbs }],
+    });
+    await admin.apply(clusterRole, reader("list"));
+    await admin.apply(clusterRoleBinding, binding("stranger", "reader", { kind: "User", name: "stranger" }));
+    const recovered = await troubled(cache, "AKP_KUBE_FORBIDDEN", "watch pods", '"stranger"');
+    await admin.apply(clusterRole, reader("list", "watch"));
+    await recovered();
+  });
+
+  it("when the custom resource is not installed, until it is; and again when it was removed meanwhile", async (t) => {
+    const kube = openKube(t, plane.kubeconfig);
+    const cache = kube.watch({ kind: kinds.providerHost, project: ({ metadata }) => metadata.name });
+    const definition = definitionOf(kinds.providerHost);
+    const host = { metadata: { namespace: "default", name: "example.com" } };
+    const installed = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network", "list");
+    await kube.create(kinds.customResourceDefinition, definition);
+    await installed();
+    await kube.create(kinds.providerHost, host);
+    await eventually("the object", () => cache.size === 1);
+    await kube.delete(kinds.customResourceDefinition, definition.metadata);
+    const installedAgain = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network");
+    await eventually("its definition to be gone", async () => {
+      return !(await kube.get(kinds.customResourceDefinition, definition.metadata));
+    });
+    await kube.create(kinds.customResourceDefinition, definition);
+    await installedAgain();
+    assert.equal(cache.size, 0);
+  });
+});
+
+/** The pause between two tries grows to five seconds; a busy machine takes longer for the rest. */
+const recoversWithinMs = 20_000;
+
+function watchPods(kube: Kube): WatchCache<string> {
+  return kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
+}
+
+async function refused(work: Promise<unknown>, code: ErrorCode, ...words: string[]): Promise<void> {
+  const error = await work.then(() => assert.fail(`${code} did not come`), ProviderError.from);
+  assert.equal(error.code, code, error.message);
+  for (const word of words) assert.ok(error.message.includes(word), `${word} is not in: ${error.message}`);
+}
+
+/** Waits for this trouble, and gives a way to wait for its end. */
+async function troubled(cache: WatchCache<unknown>, code: ErrorCode, ...words: string[]): Promise<() => Promise<void>> {
+  await eventually(`${code} with ${words.join(", ")}`, () => {
+    const { trouble } = cache;
+    return ProviderError.is(trouble, code) && words.every((word) => trouble.message.includes(word));
+  });
+  const { connections } = cache.counts;
+  const isOver = () => cache.ready && cache.trouble === undefined && cache.counts.connections > connections;
+  return async () => void (await eventually("the watch", isOver, recoversWithinMs));
+}
+
+/** Takes connections and never says a word. */
+async function startHole(owner: Owner): Promise<string> {
+  const server = createServer((socket) => owner.after(() => void socket.destroy()));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  owner.after(() => void server.close());
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function rbac(kind: string, plural: string): Kind {
+  return { group: "rbac.authorization.k8s.io", version: "v1", kind, plural, namespaced: false };
+}
+
+function binding(name: string, role: string, subject: object): KubeObject {
+  const apiGroup = "rbac.authorization.k8s.io";
+  return { metadata: { name }, roleRef: { apiGroup, kind: "ClusterRole", name: role }, subjects: [subject] };
+}
+
+function serviceAccountUser({ metadata: { namespace, name } }: KubeObject): object {
+  return { kind: "ServiceAccount", namespace, name };
+}
+
+/** As the API server itself would have signed it. */
+function accountToken({ metadata }: KubeObject, keyPem: string, expiresMs: number): string {
+  const { namespace, name, uid } = metadata;
+  const seconds = Math.floor(expiresMs / 1_000);
+  const claims = {
+    iss: serviceAccountIssuer,
+    aud: [serviceAccountIssuer],
+    sub: `system:serviceaccount:${namespace}:${name}`,
+    iat: seconds - 3_600,
+    nbf: seconds - 3_600,
+    exp: seconds,
+    "kubernetes.io": { namespace, serviceaccount: { name, uid } },
+  };
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const signed = `${part({ alg: "RS256", typ: "JWT" })}.${part(claims)}`;
+  return `${signed}.${createSign("sha256").update(signed).sign(keyPem, "base64url")}`;
+}

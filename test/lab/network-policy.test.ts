@@ -1,0 +1,353 @@
+/** Network policies on the lab, felt by real packets between real pods. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { after, describe, it } from "node:test";
+import { shellImage, webImage } from "../../lab/images.ts";
+import { networkPolicy } from "../../lab/network-policy/component.ts";
+import { network, places } from "../../lab/places.ts";
+import { logFile } from "../../lab/processes.ts";
+import { type Kind, kinds } from "../../src/kube/kinds.ts";
+import { eventually } from "../eventually.ts";
+import type { Owner } from "../owner.ts";
+import { kubectl, labIsMissing, temporaryNamespace } from "./cluster.ts";
+import { openKube } from "./open-kube.ts";
+import { type PodAt, type PodContainer, runPod } from "./pods.ts";
+
+/** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */
+const holdsWithinMs = 30_000;
+
+const kube = openKube({ after }, places.kubeconfig);
+const web: PodContainer = { image: webImage };
+const shell: PodContainer = { image: shellImage };
+
+// Policies of most tests select one pod of `home`, so that the tests do not meet; callers are in all three.
+const [home, friends, strangers] = labIsMissing ? ["", "", ""] : await temporaryNamespaces({ after });
+const neighbour = { namespace: home, name: "neighbour" };
+const friend = { namespace: friends, name: "caller" };
+const stranger = { namespace: strangers, name: "caller" };
+if (!labIsMissing) {
+  await label(friends, { team: "friends" });
+  await Promise.all([neighbour, friend, stranger].map((at) => runPod(kube, at, shell)));
+}
+
+describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, () => {
+  it("let every pod reach every other as long as there are none", async () => {
+    const page = await serve(home, "open");
+    for (const caller of [neighbour, friend, stranger]) await becomes(caller, page, "answer");
+  });
+
+  it("close a pod to all but its node when they select it and allow nothing, and open it again when they go", async () => {
+    const page = await serve(home, "closed");
+    await becomes(friend, page, "answer");
+    await makePolicy(home, "closed", { policyTypes: ["Ingress"] });
+    await becomes(friend, page, "silence");
+    assert.equal(await call(neighbour, page), "silence");
+    assert.equal((await fetch(`http://${page}`)).status, 200);
+    await kube.delete(kinds.networkPolicy, { namespace: home, name: "closed" });
+    await becomes(friend, page, "answer");
+  });
+
+  it("let in the pods of a namespace with the right label, and no others", async () => {
+    const page = await serve(home, "for-friends");
+    const from = [{ namespaceSelector: { matchLabels: { team: "friends" } } }];
+    await makePolicy(home, "for-friends", { ingress: [{ from }] });
+    await becomes(stranger, page, "silence");
+    await becomes(friend, page, "answer");
+    assert.equal(await call(neighbour, page), "silence");
+  });
+
+  it("follow the labels of a namespace as they change", async (t) => {
+    const namespace = await temporaryNamespace(t);
+    const caller = { namespace, name: "caller" };
+    await runPod(kube, caller, shell);
+    const page = await serve(home, "for-guests");
+    const from = [{ namespaceSelector: { matchLabels: { guest: namespace } } }];
+    await makePolicy(home, "for-guests", { ingress: [{ from }] });
+    await becomes(caller, page, "silence");
+    await label(namespace, { guest: namespace });
+    await becomes(caller, page, "answer");
+  });
+
+  it("take a pod selector alone to mean their own namespace, and with a namespace selector to mean both", async () => {
+    const near = await serve(home, "for-callers-here");
+    const far = await serve(home, "for-callers-of-friends");
+    const podSelector = { matchExpressions: [{ key: "app", operator: "NotIn", values: ["neighbour"] }] };
+    await makePolicy(home, "for-callers-here", { ingress: [{ from: [{ podSelector }] }] });
+    const namespaceSelector = { matchExpressions: [{ key: "team", operator: "Exists" }] };
+    await makePolicy(home, "for-callers-of-friends", { ingress: [{ from: [{ podSelector, namespaceSelector }] }] });
+    await becomes(stranger, far, "silence");
+    await becomes(friend, far, "answer");
+    assert.equal(await call(neighbour, far), "silence");
+    assert.equal(await call(friend, near), "silence");
+    assert.equal(await call(neighbour, near), "silence");
+    await becomes({ namespace: home, name: "for-callers-of-friends" }, near, "answer");
+  });
+
+  it("let in a block of addresses but for its exceptions", async () => {
+    const page = await serve(home, "for-addresses");
+    const ipBlock = { cidr: network.subnet, except: [`${await addressOf(stranger)}/32`] };
+    await makePolicy(home, "for-addresses", { ingress: [{ from: [{ ipBlock }] }] });
+    await becomes(stranger, page, "silence");
+    await becomes(friend, page, "answer");
+  });
+
+  it("open ports by number, by range and by name", async () => {
+    const command = [
+      "/bin/sh",
+      "-c",
+      "for port in 8080 8081 8082 8083 8084; do httpd -p $port -h /www; done; sleep 3600",
+    ];
+    const ports = [{ name: "page", containerPort: 8084 }];
+    const page = await serve(home, "ports", { ...web, command, ports } as PodContainer);
+    const at = (port: number) => page.replace("8080", String(port));
+    const allowed = [{ port: 8080 }, { port: 8081, endPort: 8082 }, { port: "page" }];
+    await becomes(friend, at(8083), "answer");
+    await makePolicy(home, "ports", { ingress: [{ ports: allowed }] });
+    await becomes(friend, at(8083), "silence");
+    for (const port of [8080, 8081, 8082, 8084]) await becomes(friend, at(port), "answer");
+  });
+
+  it("judge a call to a Service by the pod that it leads to", async () => {
+    const page = await serve(home, "served");
+    await kube.apply(kinds.service, {
+      metadata: { namespace: home, name: "served" },
+      spec: { selector: { app: "served" }, ports: [{ port: 80, targetPort: 8080 }] },
+    });
+    const clusterIP = await field(kinds.service, { namespace: home, name: "served" }, "spec", "clusterIP");
+    await becomes(stranger, clusterIP, "answer");
+    const from = [{ namespaceSelector: { matchLabels: { team: "friends" } } }];
+    await makePolicy(home, "served", { ingress: [{ from, ports: [{ port: 8080 }] }] });
+    await becomes(stranger, clusterIP, "silence");
+    assert.equal(await call(stranger, page), "silence");
+    await becomes(friend, clusterIP, "answer");
+    // Nobody can be kept from himself.
+    await becomes({ namespace: home, name: "served" }, clusterIP, "answer");
+  });
+
+  it("keep a pod that may only ask for names from everything else, its node and the API server included", async () => {
+    const page = await serve(home, "not-to-be-called");
+    const asker = { namespace: home, name: "asker" };
+    await runPod(kube, asker, shell);
+    await becomes(asker, page, "answer");
+    await makePolicy(home, "asker", { policyTypes: ["Egress"], egress: [toNameServer] });
+    await becomes(asker, page, "silence");
+    assert.equal(await call(asker, `${network.node}:${network.apiPort}`), "silence");
+    assert.equal(await call(asker, `${network.apiService}:443`), "silence");
+    await eventually("the name to be found", async () => (await lookUp(asker)).includes(network.apiService));
+  });
+
+  it("hold for a pod's very first packet, though it runs before its address is known", async () => {
+    const page = await serve(home, "waiting");
+    const hasty = (name: string) => firstCall({ namespace: home, name }, page);
+    assert.equal(await hasty("free"), "answer");
+    await makePolicy(home, "bound", { policyTypes: ["Egress"] });
+    // The policy is in force once it holds for a pod that is there.
+    const bound = { namespace: home, name: "bound" };
+    await runPod(kube, bound, shell);
+    await becomes(bound, page, "silence");
+    await remove(bound);
+    assert.equal(await hasty("bound"), "silence");
+  });
+
+  it("leave a connection alone that was open before they came", async (t) => {
+    const echo = { image: shellImage, command: ["/bin/sh", "-c", "nc -ll -p 8080 -e cat"] };
+    const [address = ""] = (await serve(home, "echo", echo)).split(":");
+    const line = await kube.exec(neighbour, { command: ["nc", address, "8080"], stdin: true });
+    t.after(() => line.close());
+    let heard = "";
+    line.stdout.setEncoding("utf8").on("data", (words: string) => {
+      heard += words;
+    });
+    const say = async (word: string) => {
+      line.stdin.write(word);
+      await eventually(`the answer to ${word}`, () => heard.endsWith(word));
+    };
+    await say("before\n");
+    await makePolicy(home, "echo", { policyTypes: ["Ingress"] });
+    await eventually("new calls to be refused", () => cannotConnect(neighbour, address), holdsWithinMs);
+    await say("after\n");
+  });
+
+  it("stay in force when a pod goes while its call to another that went is still being looked into", async () => {
+    const page = await serve(home, "staying");
+    const gone = { namespace: home, name: "gone" };
+    const going = { namespace: home, name: "going" };
+    await Promise.all([gone, going].map((at) => runPod(kube, at, shell)));
+    const [from, to] = await Promise.all([going, gone].map(addressOf));
+    await remove(gone);
+    assert.equal(await call(going, `${to}:8080`), "silence");
+    await remove(going);
+    const words = `refused ${from} → ${to}:8080 TCP`;
+    await eventually(words, () => readFileSync(logFile("network-policy"), "utf8").includes(words));
+    await becomes(neighbour, page, "answer");
+    assert.equal(await networkPolicy.ready(), true);
+  });
+});
+
+describe("a tenant's network policies on the lab", { skip: labIsMissing }, () => {
+  it("let the tenant's own pods, the gateway and callers of a public port in, and out only names and the internet", async (t) => {
+    const [tenant, other, gateway] = await temporaryNamespaces(t);
+    for (const namespace of [tenant, other]) await label(namespace, { "akash.network/namespace": namespace });
+    const own = { namespace: tenant, name: "own" };
+    const route = { namespace: gateway, name: "route" };
+    const rival = { namespace: other, name: "rival" };
+    const command = ["/bin/sh", "-c", "httpd -p 8080 -h /www; httpd -p 9000 -h /www; sleep 3600"];
+    const [page] = await Promise.all([
+      serve(tenant, "web", { ...web, command }),
+      ...[own, route, rival].map((at) => runPod(kube, at, shell)),
+    ]);
+    const publicPage = page.replace("8080", "9000");
+    const rivalAddress = await addressOf(rival);
+    await becomes(stranger, page, "answer");
+    assert.notEqual(await call(own, rivalAddress), "silence");
+
+    await kube.apply(kinds.networkPolicy, restrictions(tenant, gateway));
+    await becomes(stranger, page, "silence");
+    assert.equal(await call(rival, page), "silence");
+    assert.equal(await call(stranger, publicPage), "silence");
+    await becomes(own, page, "answer");
+    await becomes(route, page, "answer");
+
+    // Private addresses are other tenants and the operator's machines.
+    assert.equal(await call(own, rivalAddress), "silence");
+    assert.equal(await call(own, `${network.node}:${network.apiPort}`), "silence");
+    await eventually("the name to be found", async () => (await lookUp(own)).includes(network.apiService));
+    // The policy lets it out; it is the lab that has no way to there, and says so.
+    await becomes(own, "192.0.2.1", "refusal");
+
+    const ports = [{ port: 9000, protocol: "TCP" }];
+    await makePolicy(tenant, "web", { policyTypes: ["Ingress"], ingress: [{ ports }] }, "akash-web-np");
+    await becomes(stranger, publicPage, "answer");
+    assert.equal(await call(stranger, page), "silence");
+
+    const to = [{ ipBlock: { cidr: `${network.node}/32` } }];
+    const apiPorts = [{ port: network.apiPort, protocol: "TCP" }];
+    await makePolicy(
+      tenant,
+      "own",
+      { policyTypes: ["Egress"], egress: [{ to, ports: apiPorts }] },
+      "akash-apiserver-own",
+    );
+    await becomes(own, `${network.apiService}:443`, "answer");
+    assert.equal(await call(own, `${network.node}:${network.redisPort}`), "silence");
+    assert.equal(await call({ namespace: tenant, name: "web" }, `${network.apiService}:443`), "silence");
+  });
+});
+
+const toNameServer = {
+  to: [
+    {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
+      podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+    },
+  ],
+  ports: [
+    { port: 53, protocol: "UDP" },
+    { port: 53, protocol: "TCP" },
+  ],
+};
+
+/** What every lease's namespace gets. */
+function restrictions(namespace: string, gateway: string) {
+  const same = { namespaceSelector: { matchLabels: { "akash.network/namespace": namespace } } };
+  const gateways = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": gateway } } };
+  const internet = { ipBlock: { cidr: "0.0.0.0/0", except: ["10.0.0.0/8", "192.168.0.0/16", "172.16.0.0/12"] } };
+  return {
+    metadata: { namespace, name: "akash-deployment-restrictions" },
+    spec: {
+      podSelector: {},
+      policyTypes: ["Ingress", "Egress"],
+      ingress: [{ from: [same] }, { from: [gateways] }],
+      egress: [{ to: [same] }, toNameServer, { to: [internet] }],
+    },
+  };
+}
+
+/** Three, which go at the same time: each takes some seconds. */
+async function temporaryNamespaces(owner: Owner): Promise<[string, string, string]> {
+  const ends: (() => unknown)[] = [];
+  owner.after(async () => void (await Promise.all(ends.map((end) => end()))));
+  const one = () => temporaryNamespace({ after: (end) => void ends.push(end) });
+  return [await one(), await one(), await one()];
+}
+
+async function label(namespace: string, labels: Record<string, string>): Promise<void> {
+  await kubectl("label", "namespace", namespace, ...Object.entries(labels).map(([key, value]) => `${key}=${value}`));
+}
+
+/** A policy for the pods with `app=app`. */
+async function makePolicy(namespace: string, app: string, spec: object, name = app): Promise<void> {
+  const podSelector = { matchLabels: { app } };
+  await kube.apply(kinds.networkPolicy, { metadata: { namespace, name }, spec: { podSelector, ...spec } });
+}
+
+/** Runs a pod that listens on 8080; the answer is where. */
+async function serve(namespace: string, name: string, container: PodContainer = web): Promise<string> {
+  await runPod(kube, { namespace, name }, container);
+  return `${await addressOf({ namespace, name })}:8080`;
+}
+
+async function remove(at: PodAt): Promise<void> {
+  await kube.delete(kinds.pod, at, { graceSeconds: 0 });
+  await eventually("the pod to be gone", async () => !(await kube.get(kinds.pod, at)), holdsWithinMs);
+}
+
+function addressOf(at: PodAt): Promise<string> {
+  return field(kinds.pod, at, "status", "podIP");
+}
+
+async function field(kind: Kind, at: PodAt, part: string, name: string): Promise<string> {
+  const object = await kube.get(kind, at);
+  return String((object?.[part] as Record<string, unknown> | undefined)?.[name]);
+}
+
+/** Whether the other side answered, some machine on the way said no, or nobody said anything. */
+type Echo = "answer" | "refusal" | "silence";
+
+async function becomes(caller: PodAt, where: string, echo: Echo): Promise<void> {
+  const what = `${echo} for ${caller.namespace}/${caller.name} from ${where}`;
+  await eventually(what, async () => (await call(caller, where)) === echo, holdsWithinMs);
+}
+
+async function call(caller: PodAt, where: string): Promise<Echo> {
+  return heard(await output(caller, ["sh", "-c", wget(where)]));
+}
+
+/** What a pod hears that calls as the first thing it does. */
+async function firstCall(at: PodAt, where: string): Promise<Echo> {
+  await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where)] }, "started");
+  let log = "";
+  for await (const line of kube.logs(at, { follow: true })) log += line.text;
+  return heard(log);
+}
+
+/** A second is a hundred times what an answer in the lab takes. */
+function wget(where: string): string {
+  return `timeout 1 wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
+}
+
+/** Also one that is no page is an answer: the call came through. */
+function heard(words: string): Echo {
+  // Told to end, by a signal.
+  if (/ended with 143/.test(words)) return "silence";
+  if (/hello from the lab|server returned error/.test(words)) return "answer";
+  if (/can't connect/.test(words)) return "refusal";
+  throw new Error(`wget said ${words}`);
+}
+
+async function cannotConnect(caller: PodAt, address: string): Promise<boolean> {
+  return (await output(caller, ["sh", "-c", `nc -w 1 ${address} 8080 < /dev/null || echo refused`])).includes(
+    "refused",
+  );
+}
+
+async function lookUp(caller: PodAt): Promise<string> {
+  return output(caller, ["nslookup", "kubernetes.default.svc.cluster.local"]);
+}
+
+async function output(at: PodAt, command: readonly string[]): Promise<string> {
+  const session = await kube.exec(at, { command });
+  const [said] = await Promise.all([text(session.stdout), session.exit]);
+  return said;
+}

@@ -1,0 +1,90 @@
+/** What the pods of a node take, counted by us and by kubectl on a real API server. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { kinds } from "../../src/kube/kinds.ts";
+import { projectPod } from "../../src/operators/inventory/accounting/pod-use.ts";
+import { createTally } from "../../src/operators/inventory/accounting/tally.ts";
+import { eventually } from "../eventually.ts";
+import { kubectl } from "./cluster.ts";
+import { allocatedIn } from "./described-node.ts";
+import { openKube } from "./open-kube.ts";
+
+const skip = controlPlaneMissing();
+/** With controllers, because pods need the service account of their namespace. No kubelet: pods stay as we put them. */
+const kubeconfig = skip ? "" : (await startControlPlane({ after }, { controllers: true })).kubeconfig;
+
+const node = "counted";
+const gpu = "nvidia.com/gpu";
+const size = { cpu: "64", memory: "256Gi", "ephemeral-storage": "1Ti", pods: "110", [gpu]: "8" };
+const container = (name: string, requests: Record<string, string>, more: object = {}) => {
+  // Extended resources are asked for with limits, which then are the requests too.
+  const limits = requests[gpu] === undefined ? {} : { limits: { [gpu]: requests[gpu] } };
+  return { name, image: "none", resources: { requests, ...limits }, ...more };
+};
+const always = { restartPolicy: "Always" };
+
+const specs = {
+  plain: {
+    containers: [
+      container("web", { cpu: "250m", memory: "100M" }),
+      container("cuda", { memory: "1500m", cpu: "0.1", [gpu]: "2" }),
+    ],
+  },
+  starting: {
+    containers: [container("web", { cpu: "100m", memory: "1Gi" })],
+    initContainers: [
+      container("proxy", { cpu: "50m", memory: "10Mi" }, always),
+      container("setup", { cpu: "3", "ephemeral-storage": "7Gi", memory: "1Mi" }),
+    ],
+  },
+  none: { containers: [{ name: "web", image: "none" }] },
+  inMemory: {
+    containers: [container("web", { memory: "123456789" })],
+    volumes: [{ name: "shm", emptyDir: { medium: "Memory", sizeLimit: "2Gi" } }],
+  },
+  overhead: { containers: [container("web", { cpu: "333m" })], runtimeClassName: "heavy" },
+  grown: { containers: [container("web", { cpu: "1", memory: "1Gi" })] },
+  finished: { containers: [container("job", { cpu: "30", memory: "30Gi" })] },
+};
+
+const statuses = {
+  grown: {
+    phase: "Running",
+    containerStatuses: [
+      {
+        name: "web",
+        image: "none",
+        imageID: "",
+        ready: true,
+        restartCount: 0,
+        resources: { requests: { cpu: "2", memory: "1Gi" } },
+      },
+    ],
+  },
+  finished: { phase: "Succeeded" },
+};
+
+test("the pods of a node count to the byte as kubectl describes them", { skip }, async (t) => {
+  const kube = openKube(t, kubeconfig);
+  await kube.create(kinds.node, { metadata: { name: node } });
+  await kube.patchStatus(kinds.node, { name: node }, { capacity: size, allocatable: size });
+  const overhead = { podFixed: { cpu: "125m", memory: "80Mi" } };
+  await kube.create(kinds.runtimeClass, { metadata: { name: "heavy" }, handler: "heavy", overhead });
+  const namespace = "default";
+  await eventually("the service account", () => kube.get(kinds.serviceAccount, { namespace, name: "default" }));
+  for (const [name, spec] of Object.entries(specs)) {
+    await kube.create(kinds.pod, {
+      metadata: { name: name.toLowerCase(), namespace },
+      spec: { nodeName: node, ...spec },
+    });
+  }
+  for (const [name, status] of Object.entries(statuses)) await kube.patchStatus(kinds.pod, { namespace, name }, status);
+
+  const tally = createTally();
+  for (const pod of await kube.list(kinds.pod)) tally.seen(projectPod(pod));
+  const { sum } = tally.perNode(node);
+  assert.deepEqual(sum, allocatedIn(await kubectl(`--kubeconfig=${kubeconfig}`, "describe", "node", node)));
+  // So that the two do not agree on nothing: 350 + 3050 + 458 + 2000.
+  assert.equal(sum.cpuMilli, 5_858n);
+});
