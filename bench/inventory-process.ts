@@ -17,7 +17,7 @@ export type Told =
   /** The first whole picture was published, and later the last label written. */
   | { readonly what: "first"; readonly seconds: number; readonly nodes: number }
   | { readonly what: "quiet" }
-  /** Nodes that look different in a published picture, by the clock that all processes of a machine share. */
+  /** Nodes of which more is taken in a published picture, by the clock that all processes of a machine share. */
   | { readonly what: "published"; readonly nodes: readonly string[]; readonly atNs: bigint }
   | { readonly what: "cost"; readonly cpuMs: number; readonly peakMb: number };
 
@@ -57,14 +57,19 @@ tell({ what: "quiet" });
 
 const asked = once(process, "message");
 const startedCpu = process.cpuUsage();
-let last = publisher.told;
+const followed = publisher.told;
+const cpuOf = new Map(followed?.inventory.nodes.map(({ name, cpuMilli }) => [name, cpuMilli.allocated]));
 const following = (async () => {
-  for (;;) {
-    const next = await publisher.next(last, stopping.signal);
-    const before = new Set(last?.inventory.nodes);
-    const nodes = next.inventory.nodes.filter((node) => !before.has(node)).map(({ name }) => name);
-    last = next;
-    tell({ what: "published", nodes, atNs: process.hrtime.bigint() });
+  for (let last = followed; ; ) {
+    last = await publisher.next(last, stopping.signal);
+    const atNs = process.hrtime.bigint();
+    const nodes: string[] = [];
+    for (const { name, cpuMilli } of last.inventory.nodes) {
+      if (cpuOf.get(name) === cpuMilli.allocated) continue;
+      cpuOf.set(name, cpuMilli.allocated);
+      nodes.push(name);
+    }
+    tell({ what: "published", nodes, atNs });
   }
 })();
 following.catch(() => undefined);

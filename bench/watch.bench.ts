@@ -1,0 +1,145 @@
+/**
+ * How a large cluster is read and followed: a real API server, 1,000 nodes and 10,000 pods that KWOK gives their statuses,
+ * and our client in a process of its own, so that the memory is its alone.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { on, once } from "node:events";
+import { join } from "node:path";
+import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube } from "../src/kube/kube.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { eventually } from "../test/eventually.ts";
+import { openKube } from "../test/lab/open-kube.ts";
+import { createOwner } from "../test/owner.ts";
+import { createNodes, createPods, podName } from "./fake-cluster.ts";
+import { percentile } from "./percentile.ts";
+import { report, round } from "./report.ts";
+import type { AllRead, Memory, PodsRead, Seen } from "./watch-process.ts";
+
+const nodes = 1_000;
+/** The first of them in a namespace of their own, which is read alone to see what grows with the number. */
+const fewPods = 1_000;
+const pods = 10_000;
+/** So often each is read, in turn, so that a busy machine slows both alike; the median of them counts. */
+const readings = 5;
+/** Changes whose way to the handler is timed, and how many come in a second. */
+const changes = 1_000;
+const changesPerSecond = 100;
+
+export async function bench(): Promise<void> {
+  const missing = controlPlaneMissing(["kube", "kwok"]);
+  if (missing) return console.log(`not run: ${missing}`);
+  await using owner = createOwner();
+  const { kubeconfig } = await startControlPlane(owner, { kwok: true });
+  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  await timed(`${nodes} nodes made`, createNodes(kube, nodes));
+  await kube.create(kinds.namespace, { metadata: { name: "few" } });
+  await timed(`${fewPods} pods made`, createPods(kube, 0, fewPods, nodes, "few"));
+  await timed(`${pods - fewPods} more pods made`, createPods(kube, fewPods, pods, nodes));
+  const { few, all: many } = await timed("pods read", readPods(kubeconfig));
+  const { all, latenciesMs, peakMb } = await timed("changes followed", readAll(kubeconfig, kube));
+
+  const growth = Math.max(many.seconds / few.seconds, many.heapMb / few.heapMb);
+  const p99Ms = round(percentile(latenciesMs, 0.99), 1);
+  const rows = [
+    { what: `read ${fewPods} pods`, seconds: round(few.seconds, 3), "cache MB": round(few.heapMb, 1) },
+    { what: `read ${all.pods} pods`, seconds: round(many.seconds, 3), "cache MB": round(many.heapMb, 1) },
+    { what: `read ${all.nodes} nodes and ${all.pods} pods from the start of the process`, seconds: round(all.seconds) },
+    {
+      what: `a change reaches its handler, median of ${changes}`,
+      seconds: round(percentile(latenciesMs, 0.5) / 1_000, 4),
+    },
+    { what: "a change reaches its handler, p99", seconds: round(p99Ms / 1_000, 4) },
+  ];
+  report("watch: a real API server with KWOK, our client in a process of its own", rows, {
+    bench: "watch",
+    nodes: all.nodes,
+    pods: all.pods,
+    listS: round(all.seconds),
+    p99Ms,
+    rssMb: round(peakMb, 1),
+    growth: round(growth),
+  });
+}
+
+/** It takes minutes, and most of them are KWOK's and the API server's. */
+async function timed<T>(what: string, work: Promise<T>): Promise<T> {
+  const startedMs = performance.now();
+  const result = await work;
+  console.log(`${what} in ${round((performance.now() - startedMs) / 1_000, 1)} s`);
+  return result;
+}
+
+/** Memory is the heap that the cache keeps: the process itself is as large with no pods at all, and would hide growth. */
+async function readPods(kubeconfig: string): Promise<{ few: PodsRead; all: PodsRead }> {
+  const few: PodsRead[] = [];
+  const all: PodsRead[] = [];
+  for (let reading = 0; reading < readings; reading += 1) {
+    few.push(await readOnce(kubeconfig, ["few"]));
+    all.push(await readOnce(kubeconfig, []));
+  }
+  return { few: medianOf(few), all: medianOf(all) };
+}
+
+async function readOnce(kubeconfig: string, namespace: string[]): Promise<PodsRead> {
+  const child = startReader(kubeconfig, "pods", ...namespace);
+  const read = await told<PodsRead>(child, "heapMb");
+  await once(child, "exit");
+  return read;
+}
+
+function medianOf(reads: readonly PodsRead[]): PodsRead {
+  const middle = (field: keyof PodsRead) =>
+    percentile(
+      reads.map((read) => read[field]),
+      0.5,
+    );
+  return { seconds: middle("seconds"), heapMb: middle("heapMb") };
+}
+
+async function readAll(kubeconfig: string, kube: Kube) {
+  const child = startReader(kubeconfig, "all");
+  const all = await told<AllRead>(child, "pods");
+  const latenciesMs = await timeChanges(child, kube);
+  const memory = told<Memory>(child, "peakMb");
+  child.send("memory");
+  const { peakMb } = await memory;
+  await once(child, "exit");
+  return { all, latenciesMs, peakMb };
+}
+
+/** From the writer's answer to the handler; a change that the handler saw before the writer was told took no time. */
+async function timeChanges(child: ChildProcess, kube: Kube): Promise<number[]> {
+  const answered = new Map<string, bigint>();
+  const seen = new Map<string, bigint>();
+  const note = ({ version, atNs }: Seen) => void seen.set(version, atNs);
+  child.on("message", note);
+  const writes: Promise<void>[] = [];
+  for (let change = 0; change < changes; change += 1) {
+    const at = { namespace: "default", name: podName(fewPods + change) };
+    writes.push(
+      kube.patchStatus(kinds.pod, at, { message: "changed" }).then(({ metadata }) => {
+        answered.set(metadata.resourceVersion ?? "", process.hrtime.bigint());
+      }),
+    );
+    await sleep(realClock, 1_000 / changesPerSecond);
+  }
+  await Promise.all(writes);
+  await eventually("every change", () => [...answered.keys()].every((version) => seen.has(version)));
+  child.off("message", note);
+  return [...answered].map(([version, atNs]) => Math.max(0, Number((seen.get(version) ?? 0n) - atNs) / 1e6));
+}
+
+/** The next message with this field; others may come in between. */
+async function told<T extends object>(child: ChildProcess, field: keyof T & string): Promise<T> {
+  for await (const [message] of on(child, "message", { close: ["exit"] })) if (field in message) return message as T;
+  throw new Error("the process ended");
+}
+
+/** What a list leaves behind dies at once: a larger young generation would be memory that is held for nothing. */
+function startReader(...args: string[]): ChildProcess {
+  const program = join(import.meta.dirname, "watch-process.ts");
+  const execArgv = ["--expose-gc", "--max-semi-space-size=4"];
+  return fork(program, args, { execArgv, serialization: "advanced" });
+}
