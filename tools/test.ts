@@ -1,11 +1,11 @@
 /**
- * Runs the tests: `npm test` the quick ones, `npm run test:long` the same files with the large counts, `npm run test:lab`
- * those that need a real cluster. Words after it choose files by part of their path. Skipped tests are listed at the
+ * Runs the tests: `npm test` with quick counts, `npm run test:long` with the large ones those files that have any,
+ * `npm run test:lab` those that need a real cluster. Words after it choose files by part of their path. Skipped tests are listed at the
  * end; in CI a skipped one is a failure.
  */
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
@@ -13,15 +13,17 @@ const root = join(import.meta.dirname, "..");
 const options = ["--long", "--lab"];
 const words = process.argv.slice(2).filter((word) => !options.includes(word));
 const lab = process.argv.includes("--lab");
-if (process.argv.includes("--long")) process.env["TEST_LONG"] = "1";
+const long = process.argv.includes("--long");
+if (long) process.env["TEST_LONG"] = "1";
 
 const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
   .filter((path) => path.startsWith("test/lab/") === lab)
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
-  .sort()
-  .map((path) => join(root, path));
+  .map((path) => join(root, path))
+  .filter((path) => !long || countsRuns(path))
+  .sort();
 if (files.length === 0) {
-  console.error(`no test file has ${words.join(" or ")} in its path`);
+  console.error(`no ${long ? "test file with large counts" : "test file"} has ${words.join(" or ")} in its path`);
   process.exit(1);
 }
 
@@ -46,3 +48,15 @@ report.on("end", () => {
     process.exitCode = 1;
   }
 });
+
+/** Whether the file, or what it shares with other tests, tries something as often as test/runs.ts says. */
+function countsRuns(path: string, seen = new Set<string>()): boolean {
+  if (path === join(root, "test/runs.ts")) return true;
+  if (seen.has(path)) return false;
+  seen.add(path);
+  const imports = readFileSync(path, "utf8").matchAll(/ from "(\.[^"]+\.ts)"/g);
+  return [...imports].some(([, name = ""]) => {
+    const imported = join(dirname(path), name);
+    return imported.startsWith(join(root, "test/")) && countsRuns(imported, seen);
+  });
+}

@@ -92,17 +92,8 @@ function manifest(env: Readonly<Record<string, string>>): string {
 export const swapWithinMs = 120_000;
 
 export async function configure(config: object): Promise<void> {
-  const data = { "config.yaml": stringify(config) };
-  await kubectl([
-    "patch",
-    "configmap",
-    "operator-inventory",
-    "-n",
-    namespace,
-    "--type=merge",
-    "-p",
-    JSON.stringify({ data }),
-  ]);
+  const patch = JSON.stringify({ data: { "config.yaml": stringify(config) } });
+  await kubectl(["patch", "configmap", "operator-inventory", "-n", namespace, "--type=merge", "-p", patch]);
   const touch = `akash-provider-lab/touched=${performance.now()}`;
   await kubectl(["annotate", "pod", "-n", namespace, "-l", operatorPods, "--overwrite", touch]);
 }

@@ -57,6 +57,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   function heard(): void {
     heardMs = clock.monotonicMs();
+    if (trouble) log.info("the watch goes on");
     trouble = undefined;
   }
 
