@@ -19,7 +19,7 @@ const eventsPerBlock = 5;
 const mostGrowth = 1.1;
 
 /** V8 widens the room for young objects for as long as it runs; bounded, that does not pass for a leak. */
-const nodeFlags = ["--expose-gc", "--max-semi-space-size=16"];
+const nodeFlags = ["--expose-gc", "--max-semi-space-size=4"];
 
 export async function bench(): Promise<void> {
   const script = join(import.meta.dirname, "event-node.ts");

@@ -73,7 +73,7 @@ export async function bench(): Promise<void> {
 /** Starts the operator, waits until it is quiet, and then has pods come one by one. */
 async function follow(kubeconfig: string, kube: Kube, run: string): Promise<Run> {
   const program = join(import.meta.dirname, "inventory-process.ts");
-  const execArgv = ["--max-semi-space-size=16"];
+  const execArgv = ["--max-semi-space-size=4"];
   const child = fork(program, [kubeconfig], { execArgv, serialization: "advanced" });
   const messages = messagesOf(child);
   const first = await messages.next("first");

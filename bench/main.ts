@@ -15,7 +15,7 @@ if (unknown.length > 0) {
 }
 
 /** `gc` for honest readings of memory, and the young generation as small as bin/akash-provider keeps it. */
-const flags = ["--expose-gc", "--max-semi-space-size=16"];
+const flags = ["--expose-gc", "--max-semi-space-size=4"];
 
 // Each in a process of its own: one must not inherit the heap of another.
 for (const name of chosen.length > 0 ? chosen : names) {
