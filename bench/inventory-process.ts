@@ -48,10 +48,10 @@ const { operator, publisher } = await startInventoryService(options, { ...deps, 
 
 const first = await publisher.next(undefined, stopping.signal);
 tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });
-for (;;) {
-  const { ready, running, delayed } = operator.counts.labels.queue;
-  if (ready + running + delayed === 0) break;
-  await sleep(realClock, 200);
+// The start is over when all labels are written and nothing more came of that.
+for (let published = -1; isLabelling() || publisher.counts.published !== published; ) {
+  published = publisher.counts.published;
+  await sleep(realClock, 2_000);
 }
 tell({ what: "quiet" });
 
@@ -78,6 +78,11 @@ const { user, system } = process.cpuUsage(startedCpu);
 tell({ what: "cost", cpuMs: (user + system) / 1_000, peakMb: process.resourceUsage().maxRSS / 1_024 });
 process.disconnect();
 process.exit(0);
+
+function isLabelling(): boolean {
+  const { ready, running, delayed } = operator.counts.labels.queue;
+  return ready + running + delayed > 0;
+}
 
 function tell(message: Told): void {
   process.send?.(message);

@@ -291,7 +291,7 @@ test("whatever is wrong with its files, a machine is described in sound numbers 
       assert.ok(hardware.problems.length <= limits.discoveryProblems + 1);
       inspect(JSON.parse(JSON.stringify(hardware)));
     }),
-    { numRuns: runs(25, 2_000) },
+    { numRuns: runs(25, 500) },
   );
 });
 
