@@ -105,7 +105,7 @@ for (const [where, connect] of [
         assert.deepEqual(replay(changes), there);
       },
     );
-    await fc.assert(property, { numRuns: runs(20, 500) });
+    await fc.assert(property, { numRuns: runs(20, 200) });
   });
 }
 

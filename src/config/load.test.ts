@@ -51,7 +51,7 @@ test("flag wins over environment, AP_ over AKASH_, environment over file, file o
       ] as const;
       assert.equal(sources[name], from.find(([given]) => given !== undefined)?.[1]);
     }),
-    { numRuns: runs(60, 5_000) },
+    { numRuns: runs(60, 2_000) },
   );
 });
 
@@ -85,7 +85,7 @@ test("any combination of settings, each in any place, gives each its own value",
         assert.equal(values[name], chosen[index] === "nowhere" ? defaults[name] : value, name);
       });
     }),
-    { numRuns: runs(50, 5_000) },
+    { numRuns: runs(50, 2_000) },
   );
 });
 
@@ -273,7 +273,7 @@ test("no secret is ever printed or told, wherever it was given", () => {
         assert.ok(told.includes("(set, hidden)"));
       },
     ),
-    { numRuns: runs(40, 2_000) },
+    { numRuns: runs(40, 800) },
   );
 });
 

@@ -67,7 +67,7 @@ test("a sweep removes exactly what is over and too old or too much, in slices", 
       connection.close();
     },
   );
-  await fc.assert(property, { numRuns: runs(60, 1_000) });
+  await fc.assert(property, { numRuns: runs(60, 500) });
 });
 
 test("an open journal sweeps by itself, at start and from time to time", async (t) => {

@@ -198,7 +198,7 @@ test("whatever is sent, by any road, the answer is JSON-RPC or nothing", async (
         assertAnswer((await rpc.overUri("show", new URLSearchParams(query)))?.body ?? "");
       },
     ),
-    { numRuns: runs(300, 50_000) },
+    { numRuns: runs(300, 15_000) },
   );
 });
 
