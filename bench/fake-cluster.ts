@@ -1,13 +1,27 @@
 /** Thousands of nodes and pods on a real API server, with KWOK as their kubelets; each as large as a provider's are. */
+import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { inParallel } from "../src/runtime/in-parallel.ts";
+import { openKube } from "../test/lab/open-kube.ts";
+import type { Owner } from "../test/owner.ts";
 
 /** As many as keep a small API server busy. */
 const width = 16;
 /** What KWOK may take for the statuses of what was just made: it patches a hundred and more in a second. */
 const settlesWithinMs = 300_000;
+
+/** An API server of one's own with KWOK and a client of it; undefined, and said so, where that cannot run. */
+export async function openFakeCluster(owner: Owner): Promise<{ kubeconfig: string; kube: Kube } | undefined> {
+  const missing = controlPlaneMissing(["kube", "kwok"]);
+  if (missing) {
+    console.log(`not run: ${missing}`);
+    return undefined;
+  }
+  const { kubeconfig } = await startControlPlane(owner, { kwok: true });
+  return { kubeconfig, kube: openKube(owner, kubeconfig, { fieldManager: "bench" }) };
+}
 
 export async function createNodes(kube: Kube, count: number): Promise<void> {
   const objects = Array.from({ length: count }, (_, n) => nodeObject(n));

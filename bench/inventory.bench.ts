@@ -4,14 +4,12 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
-import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { eventually } from "../test/eventually.ts";
-import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
-import { createNodes, createPods, nodeName } from "./fake-cluster.ts";
+import { createNodes, createPods, nodeName, openFakeCluster } from "./fake-cluster.ts";
 import type { Told } from "./inventory-process.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
@@ -31,11 +29,10 @@ interface Run {
 }
 
 export async function bench(): Promise<void> {
-  const missing = controlPlaneMissing(["kube", "kwok"]);
-  if (missing) return console.log(`not run: ${missing}`);
   await using owner = createOwner();
-  const { kubeconfig } = await startControlPlane(owner, { kwok: true });
-  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  const cluster = await openFakeCluster(owner);
+  if (!cluster) return;
+  const { kubeconfig, kube } = cluster;
   await createNodes(kube, nodes);
   await createPods(kube, 0, fewPods, nodes);
   const few = await follow(kubeconfig, kube, "few");

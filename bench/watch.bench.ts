@@ -5,14 +5,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { join } from "node:path";
-import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { eventually } from "../test/eventually.ts";
-import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
-import { createNodes, createPods, podName } from "./fake-cluster.ts";
+import { createNodes, createPods, openFakeCluster, podName } from "./fake-cluster.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 import type { AllRead, Memory, PodsRead, Seen } from "./watch-process.ts";
@@ -28,11 +26,10 @@ const changes = 1_000;
 const changesPerSecond = 100;
 
 export async function bench(): Promise<void> {
-  const missing = controlPlaneMissing(["kube", "kwok"]);
-  if (missing) return console.log(`not run: ${missing}`);
   await using owner = createOwner();
-  const { kubeconfig } = await startControlPlane(owner, { kwok: true });
-  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  const cluster = await openFakeCluster(owner);
+  if (!cluster) return;
+  const { kubeconfig, kube } = cluster;
   await timed(`${nodes} nodes made`, createNodes(kube, nodes));
   await kube.create(kinds.namespace, { metadata: { name: "few" } });
   await timed(`${fewPods} pods made`, createPods(kube, 0, fewPods, nodes, "few"));

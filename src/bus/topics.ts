@@ -3,6 +3,7 @@
  * costs time and nothing else.
  */
 import { z } from "zod";
+import { isRecord } from "../runtime/is-record.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -13,7 +14,7 @@ export interface JsonObject {
 const key = z.string().min(1).max(256);
 
 /** A status is the business of the service that publishes it. */
-const status = z.custom<JsonObject>(isObject, "this is not a JSON object");
+const status = z.custom<JsonObject>(isRecord, "this is not a JSON object");
 
 const orderEvent = z.strictObject({ kind: z.enum(["OrderCreated", "OrderClosed"]), order: key });
 const leaseEvent = z.strictObject({ kind: z.enum(["LeaseCreated", "LeaseClosed"]), lease: key });
@@ -88,8 +89,4 @@ export function streamsMatching(pattern: TopicPattern): StreamName[] {
 
 function startOf(pattern: string): string {
   return pattern.slice(0, -1);
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -13,3 +13,10 @@ export function listOf(value: unknown): readonly unknown[] {
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
+
+/** Whether the condition of this type is "True". */
+export function conditionHolds(conditions: unknown, type: string): boolean {
+  return listOf(conditions)
+    .map(fieldsOf)
+    .some((condition) => condition["type"] === type && condition["status"] === "True");
+}

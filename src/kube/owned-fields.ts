@@ -2,9 +2,11 @@
  * Which fields of a live object are ours, and with what values. The server keeps book of it (`managedFields`): a field
  * that somebody else changed is no longer ours. So what we own equals what we want exactly when nobody touched it.
  */
+
 import { createHash } from "node:crypto";
 import { formatQuantity, parseQuantity } from "../market/quantity.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import { isRecord } from "../runtime/is-record.ts";
 import type { KubeObject } from "./kube.ts";
 
 export interface OwnedFields {
@@ -95,8 +97,4 @@ function plainAmount(value: unknown): unknown {
     if (thrown instanceof ProviderError) return value;
     throw thrown;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

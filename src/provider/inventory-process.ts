@@ -1,9 +1,8 @@
 /** `akash-provider operator inventory` as a process of its own beside the provider. */
-import { createMemoryBus } from "../bus/memory.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
-import { type InventoryService, startInventoryService } from "../operators/inventory/inventory-service.ts";
+import { startInventoryService } from "../operators/inventory/inventory-service.ts";
 import type { RegistryLocation } from "../operators/inventory/registry/read-registry.ts";
 import { type OwnPod, readOwnPod } from "../operators/own-pod.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
@@ -13,8 +12,9 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import type { Random } from "../runtime/random.ts";
-import { measureInventory, measureKube, measureLifecycle } from "./measures.ts";
+import { measureInventory, measureKube, measureLifecycle, runMeasured } from "./measures.ts";
 import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
+import { openBus } from "./open-bus.ts";
 
 export interface InventoryProcessOptions {
   /** Without it, the service account of the pod we run in, or kubectl's own file. */
@@ -83,27 +83,15 @@ export function createInventoryProcess(options: InventoryProcessOptions): Invent
         { ...own, kube, bus, metrics },
         scope,
       );
-      measure(kube, inventory);
+      measureKube(metrics, kube);
+      measureInventory(metrics, inventory);
       if (options.metricsListener) await startMetricsListener(metrics, options.metricsListener, scope);
     },
   };
 
-  function measure(kube: Kube, inventory: InventoryService): void {
-    measureKube(metrics, kube);
-    measureInventory(metrics, inventory);
-  }
-
   const lifecycle = createLifecycle({ services: [service], clock, log, shutdownMs });
   measureLifecycle(metrics, lifecycle);
-  return {
-    async run(signal) {
-      try {
-        await lifecycle.run(signal);
-      } finally {
-        metrics.stop();
-      }
-    },
-  };
+  return { run: (signal) => runMeasured(lifecycle, metrics, signal) };
 }
 
 function settle<T>({ value, given }: Wished<T>, found: T | undefined): T {
@@ -130,11 +118,4 @@ async function ownPod(
       await sleep(clock, limits.ownPodRetryMs, signal);
     }
   }
-}
-
-async function openBus({ redis, clock, random, log }: InventoryProcessOptions) {
-  const busLog = log.with({ module: "bus" });
-  if (!redis) return createMemoryBus({ clock, log: busLog });
-  const { createRedisBus } = await import("../bus/redis.ts");
-  return createRedisBus({ ...redis, clock, random, log: busLog });
 }

@@ -11,6 +11,15 @@ import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
 
+/** Runs the services; whatever happens, the metrics end with them. */
+export async function runMeasured(lifecycle: Lifecycle, metrics: Metrics, signal: AbortSignal): Promise<void> {
+  try {
+    await lifecycle.run(signal);
+  } finally {
+    metrics.stop();
+  }
+}
+
 export function measureLifecycle(metrics: Metrics, lifecycle: Lifecycle): void {
   const help = "1 for the state that each service is in: init, running, shutdown or done";
   metrics.read({ name: "akash_provider_service_state", help, kind: "gauge", labels: ["service", "state"] }, () =>

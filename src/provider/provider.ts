@@ -1,6 +1,5 @@
 /** The composition root: builds the services in the order in which they lean on each other, and sums up their status. */
 import type { Bus } from "../bus/bus.ts";
-import { createMemoryBus } from "../bus/memory.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
@@ -11,8 +10,9 @@ import { createMetrics, type Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { type ChainLink, type ChainLinkOptions, createChainLink } from "./chain-link.ts";
-import { measureBus, measureJournal, measureLifecycle, measureQueues } from "./measures.ts";
+import { measureBus, measureJournal, measureLifecycle, measureQueues, runMeasured } from "./measures.ts";
 import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
+import { openBus } from "./open-bus.ts";
 import type { ProviderStatus, TopicStatus } from "./status.ts";
 
 export interface ProviderOptions {
@@ -136,13 +136,7 @@ export function createProvider(options: ProviderOptions): Provider {
   measureQueues(metrics, queues);
 
   return {
-    async run(signal) {
-      try {
-        await lifecycle.run(signal);
-      } finally {
-        metrics.stop();
-      }
-    },
+    run: (signal) => runMeasured(lifecycle, metrics, signal),
     status: () => ({
       nowMs: clock.now(),
       upMs: clock.now() - startedMs,
@@ -162,14 +156,6 @@ function started<T>(name: string, part: T | undefined): T {
 
 async function rejectWith(died: Promise<Error>): Promise<never> {
   throw await died;
-}
-
-async function openBus({ redis, clock, random, log }: ProviderOptions): Promise<Bus> {
-  const busLog = log.with({ module: "bus" });
-  if (!redis) return createMemoryBus({ clock, log: busLog });
-  // The client takes its share of memory; whoever does without Redis does without it too.
-  const { createRedisBus } = await import("../bus/redis.ts");
-  return createRedisBus({ ...redis, clock, random, log: busLog });
 }
 
 function describeBus({ state }: Bus): string {

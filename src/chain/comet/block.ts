@@ -1,7 +1,8 @@
 /** A block as we follow it: its height, its time, and what happened on the market in it, in order. */
+
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";
-import { isRecord } from "./rpc-answer.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
 /** The number of the transaction in its block, or where the chain itself did it. */

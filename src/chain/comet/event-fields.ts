@@ -1,10 +1,11 @@
 /** The fields of a typed event: attributes whose values are JSON, with 64-bit numbers as text and bytes in base64. */
+
 import { parseAddress } from "../../market/address.ts";
 import { type DecCoin, decCoinOf } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
 import { type BidId, type DeploymentId, type GroupId, type OrderId, parseDseq, parseSeq } from "../../market/ids.ts";
 import { malformed } from "../../market/refusal.ts";
-import { isRecord } from "./rpc-answer.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { shown } from "./wire-text.ts";
 
 export interface AbciAttribute {

@@ -1,6 +1,7 @@
 /** Where a node says it is. */
+
 import { ProviderError } from "../../runtime/errors.ts";
-import { isRecord } from "./rpc-answer.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
 export interface NodeStatus {

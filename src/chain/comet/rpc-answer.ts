@@ -1,5 +1,7 @@
 /** What a node answered, taken apart: a result, a refusal, or something that is no answer of a node at all. */
+
 import { ProviderError } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 
 export interface Question {
   readonly endpoint: string;
@@ -46,8 +48,4 @@ function describe(status: number, body: string): string {
   if (text === "") return `nothing (HTTP ${status})`;
   const kind = text.startsWith("<") ? "an HTML page" : text.startsWith("{") ? "JSON that is cut off or none" : "a text";
   return `${kind} (HTTP ${status}, ${body.length} characters) that begins ${JSON.stringify(text.slice(0, shownChars))}`;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

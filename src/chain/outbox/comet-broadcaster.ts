@@ -1,11 +1,12 @@
 /** The chain as the outbox needs it, over the RPC of CometBFT nodes. */
+
 import { SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
-import { isRecord } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 

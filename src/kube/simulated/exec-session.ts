@@ -1,6 +1,8 @@
 /** A command in a container of the simulated cluster. */
+
 import { PassThrough } from "node:stream";
 import type { Clock } from "../../runtime/clock.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { type Asked, connectionError, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
@@ -9,7 +11,6 @@ import type { ExecStreams, TerminalSize } from "./pod-runtime.ts";
 import { Refused } from "./refused.ts";
 import { containerOf, type PodDeps, podAt } from "./requests/pods.ts";
 import { peer, statusOf } from "./requests/status.ts";
-import { isRecord } from "./schema/shape.ts";
 
 export interface ExecDeps extends PodDeps {
   readonly clock: Clock;

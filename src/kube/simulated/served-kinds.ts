@@ -1,10 +1,11 @@
 /** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
+import { isRecord } from "../../runtime/is-record.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { builtInShape, objectMeta } from "./schema/built-in.ts";
 import { customShape } from "./schema/custom-shape.ts";
-import { anything, isRecord, type Shape } from "./schema/shape.ts";
+import { anything, type Shape } from "./schema/shape.ts";
 
 export interface Served {
   readonly kind: Kind;

@@ -1,15 +1,16 @@
 /** Laws of server-side apply that hold whoever applies what, and in which order. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { equal } from "./fields/equal.ts";
 import { Refused } from "./refused.ts";
-import { isRecord } from "./schema/shape.ts";
 import { createServer, servedOf } from "./server.ts";
 
 const at = { namespace: "lease", name: "web" };

@@ -1,8 +1,9 @@
 /** A gRPC query by its path and protobuf bytes, asked over RPC. */
+
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Answer, CallOptions, Pool } from "../pool.ts";
-import { isRecord } from "../rpc-answer.ts";
 import { readHeight } from "../wire-text.ts";
 
 export interface QueryOptions extends Omit<CallOptions, "askOthersWhenRefused"> {

@@ -1,5 +1,6 @@
 /** What changed between two values, field by field. */
-import { isAtomic, isRecord, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { isAtomic, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { bySteps } from "./elements.ts";
 import { equal } from "./equal.ts";
 import { type FieldSet, fieldStep } from "./field-set.ts";

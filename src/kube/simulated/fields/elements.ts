@@ -1,5 +1,6 @@
 /** How the elements of a list are told apart. */
-import { isRecord, type ListShape } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import type { ListShape } from "../schema/shape.ts";
 
 /** The step to an element: by its key fields or by its value. */
 export function elementStep(element: unknown, { by }: ListShape): string {

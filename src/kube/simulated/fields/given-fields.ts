@@ -1,5 +1,6 @@
 /** Which fields a value gives: what an apply of it would own. */
-import { isAtomic, isRecord, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { isAtomic, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { bySteps } from "./elements.ts";
 import { type FieldSet, fieldStep, isEmpty } from "./field-set.ts";
 

@@ -1,5 +1,6 @@
 /** Lays what somebody applies over what is there. */
-import { isAtomic, isRecord, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { isAtomic, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { bySteps, elementStep } from "./elements.ts";
 
 export function merge(live: unknown, applied: unknown, shape: Shape): unknown {

@@ -1,5 +1,6 @@
 /** Takes a set of fields out of a value. */
-import { isAtomic, isRecord, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { isAtomic, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { elementStep } from "./elements.ts";
 import { below, type FieldSet, fieldStep, has } from "./field-set.ts";
 

@@ -1,8 +1,8 @@
 /** "spec.nodeName=one,status.phase!=Failed": which fields an object must have, where the API server knows them. */
+import { isRecord } from "../../../runtime/is-record.ts";
 import { type Kind, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { Refused } from "../refused.ts";
-import { isRecord } from "../schema/shape.ts";
 import type { Test } from "./label-selector.ts";
 
 const common = ["metadata.name", "metadata.namespace"];

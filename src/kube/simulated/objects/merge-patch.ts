@@ -1,5 +1,5 @@
 /** RFC 7386: null takes a field away, records are merged, all else is replaced. */
-import { isRecord } from "../schema/shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;

@@ -1,6 +1,6 @@
 /** An object that was just made and that nobody else has seen yet, so it may still be filled in. */
+import { isRecord } from "../../../runtime/is-record.ts";
 import type { KubeObject } from "../../kube.ts";
-import { isRecord } from "../schema/shape.ts";
 
 export type Mutable = Record<string, unknown>;
 

@@ -1,11 +1,11 @@
 /** Lists, page by page; every page is of the moment of the first one. */
+import { isRecord } from "../../../runtime/is-record.ts";
 import { apiVersionOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import type { FaultState } from "../faults.ts";
 import type { Test } from "../objects/label-selector.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { Refused } from "../refused.ts";
-import { isRecord } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
 import { keyOf, type Store } from "../store.ts";
 

@@ -1,5 +1,7 @@
 /** Answers requests as the API server does over HTTP, without any wire. */
+
 import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { fieldsOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
@@ -8,7 +10,7 @@ import type { FaultState } from "../faults.ts";
 import { badRequest, invalid } from "../objects/refusals.ts";
 import type { PodRuntime } from "../pod-runtime.ts";
 import { Refused } from "../refused.ts";
-import { isRecord, type Plain } from "../schema/shape.ts";
+import type { Plain } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
 import { readSelection, type Server } from "../server.ts";
 import { type ApiAnswer, type ApiRequest, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";

@@ -2,10 +2,12 @@
  * Writes a value as the API server gives it back: what it does not know is dropped, amounts and times are in its own
  * notation, zero values are left out or put in as Go does it. A value of another type is refused.
  */
+
 import { formatQuantity, parseQuantity } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 import { Refused } from "../refused.ts";
-import { isRecord, type ListShape, type Plain, type Scalar, type Shape, type StructShape } from "./shape.ts";
+import type { ListShape, Plain, Scalar, Shape, StructShape } from "./shape.ts";
 
 export function conform(value: unknown, shape: Shape, path = ""): unknown {
   if (value === null || value === undefined) return undefined;

@@ -1,8 +1,8 @@
 /** The shape of custom resources, from the OpenAPI schema in their definition. */
+import { isRecord } from "../../../runtime/is-record.ts";
 import {
   anything,
   type Field,
-  isRecord,
   type ListKey,
   type Plain,
   type Scalar,

@@ -71,7 +71,3 @@ export function isAtomic(shape: Shape): boolean {
 }
 
 export type Plain = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is Plain {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -1,5 +1,6 @@
 /** Why an applied value is none of its kind: a field that the type does not have, or a value of another type. */
-import { isRecord, type Scalar, type Shape, shapeInside } from "./shape.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { type Scalar, type Shape, shapeInside } from "./shape.ts";
 
 export function typeFault(value: unknown, shape: Shape, path = ""): string | undefined {
   if (value === null || value === undefined || shape.is === "any") return undefined;

@@ -1,5 +1,5 @@
 /** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
-import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
 import { type Resources, readAmounts, wholeResources } from "./resources.ts";
@@ -50,9 +50,7 @@ const troubles = {
 } as const;
 
 function hindrances(node: KubeObject, hasStatus: boolean): string[] {
-  const conditions = listOf(fieldsOf(node["status"])["conditions"]).map(fieldsOf);
-  const is = (type: string) =>
-    conditions.some((condition) => condition["type"] === type && condition["status"] === "True");
+  const is = (type: string) => conditionHolds(fieldsOf(node["status"])["conditions"], type);
   const found = Object.entries(troubles).filter(([type]) => is(type));
   return [
     ...(hasStatus ? [] : ["without a status"]),

@@ -1,5 +1,6 @@
 /** The pod that looks at one node's hardware: what it is made of, and what of a live one we want to know. */
 import { createHash } from "node:crypto";
+import { conditionHolds } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 
 export interface DiscoveryPodOptions {
@@ -102,14 +103,14 @@ export interface LivePod {
 export function livePod(object: KubeObject): LivePod {
   const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
   const { nodeName = "" } = (object["spec"] ?? {}) as { nodeName?: string };
-  const { phase = "Pending", conditions = [], containerStatuses = [] } = (object["status"] ?? {}) as PodStatus;
+  const { phase = "Pending", conditions, containerStatuses = [] } = (object["status"] ?? {}) as PodStatus;
   const waiting = containerStatuses.map(({ state }) => state?.waiting).find(Boolean);
   return {
     name,
     uid,
     node: nodeName,
     recipe: annotations?.[recipeAnnotation],
-    ready: conditions.some(({ type, status }) => type === "Ready" && status === "True"),
+    ready: conditionHolds(conditions, "Ready"),
     finished: phase === "Succeeded" || phase === "Failed",
     deleting: deletionTimestamp !== undefined,
     reason: [phase, waiting?.reason, waiting?.message].filter(Boolean).join(": "),
@@ -126,7 +127,7 @@ function recipeOf(spec: unknown): string {
 
 interface PodStatus {
   readonly phase?: string;
-  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly conditions?: unknown;
   readonly containerStatuses?: readonly {
     readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
   }[];

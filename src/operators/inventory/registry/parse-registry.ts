@@ -2,8 +2,10 @@
  * Reads a registry in the network's form: vendor id → name and devices, device id → name, interface and memory size.
  * It is kept by hand, so one bad entry costs only itself.
  */
+
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { plainName } from "../discovery/tree.ts";
 import type { Registry, RegistryDevice, RegistryVendor } from "./registry.ts";
@@ -95,10 +97,6 @@ function attempt(what: string, problems: string[], read: () => void): void {
 function bounded(problems: readonly string[]): string[] {
   const more = problems.length - limits.registryProblems;
   return more > 0 ? [...problems.slice(0, limits.registryProblems), `and ${more} more`] : [...problems];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function malformed(from: string, reason: string): ProviderError {

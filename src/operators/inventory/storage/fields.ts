@@ -1,5 +1,5 @@
 /** More ways to read objects that others wrote: what is missing or of another shape is absent, and nothing throws. */
-import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
+import { listOf } from "../../../kube/json-fields.ts";
 
 /** To Kubernetes an empty text is as good as none. */
 export function wordOf(value: unknown): string | undefined {
@@ -13,11 +13,4 @@ export function wordsOf(value: unknown): string[] {
 /** A count of bytes or pieces: whole, not negative, and small enough to be exact in JSON. */
 export function wholeOf(value: unknown): bigint | undefined {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? BigInt(Number(value)) : undefined;
-}
-
-/** Whether the condition of this type is "True". */
-export function conditionHolds(conditions: unknown, type: string): boolean {
-  return listOf(conditions)
-    .map(fieldsOf)
-    .some((condition) => condition["type"] === type && condition["status"] === "True");
 }

@@ -1,7 +1,7 @@
 /** The objects of Longhorn, as far as they tell what it can still schedule. */
-import { fieldsOf } from "../../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { conditionHolds, wholeOf, wordOf, wordsOf } from "./fields.ts";
+import { wholeOf, wordOf, wordsOf } from "./fields.ts";
 
 export interface LonghornNode {
   readonly name: string;

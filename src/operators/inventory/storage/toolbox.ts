@@ -1,10 +1,9 @@
 /** Asks Ceph through the pod that Rook has for it, the toolbox. */
 import type { Readable } from "node:stream";
-import { fieldsOf } from "../../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { Kube, KubeObject, ObjectAt } from "../../../kube/kube.ts";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { conditionHolds } from "./fields.ts";
 
 export const toolboxSelector = "app=rook-ceph-tools";
 const container = "rook-ceph-tools";
