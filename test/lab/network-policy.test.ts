@@ -16,6 +16,8 @@ import { type PodAt, type PodContainer, runPod } from "./pods.ts";
 
 /** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */
 const holdsWithinMs = 30_000;
+/** A pod's first call is held until its address is known, for at most five seconds; then its second try may come through. */
+const firstAnswerWithinS = 10;
 
 const kube = openKube({ after }, places.kubeconfig);
 const web: PodContainer = { image: webImage };
@@ -316,15 +318,15 @@ async function call(caller: PodAt, where: string): Promise<Echo> {
 
 /** What a pod hears that calls as the first thing it does. */
 async function firstCall(at: PodAt, where: string): Promise<Echo> {
-  await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where)] }, "started");
+  await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where, firstAnswerWithinS)] }, "started");
   let log = "";
   for await (const line of kube.logs(at, { follow: true })) log += line.text;
   return heard(log);
 }
 
 /** A second is a hundred times what an answer in the lab takes. */
-function wget(where: string): string {
-  return `timeout 1 wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
+function wget(where: string, withinS = 1): string {
+  return `timeout ${withinS} wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
 }
 
 /** Also one that is no page is an answer: the call came through. */

@@ -18,6 +18,8 @@ export interface Observed {
   readonly heard: number;
   /** The longest time from when a beat was written until it, or a later one, was seen. */
   readonly blindMs: number;
+  /** When the last beat was written that was seen. */
+  readonly seenUntilMs: number;
   /** Whether the cache holds exactly what a fresh list has. */
   isAsListed(direct: Kube): Promise<boolean>;
 }
@@ -66,6 +68,9 @@ export function observe(kube: Kube, beats: Beats, selection: Selection): Observe
     },
     get blindMs() {
       return blindMs;
+    },
+    get seenUntilMs() {
+      return beats.written[beatsSeen - 1]?.atMs ?? Number.NEGATIVE_INFINITY;
     },
     async isAsListed(direct) {
       const listed = await direct.list(kind, selection);
