@@ -7,39 +7,44 @@ import { inParallel } from "../src/runtime/in-parallel.ts";
 import { openKube } from "../test/lab/open-kube.ts";
 import type { Owner } from "../test/owner.ts";
 
+export const nodes = 1_000;
+export const pods = 10_000;
+/** The first of them, to see what grows with their number; in a namespace of their own, so that they can be read alone. */
+export const fewPods = 1_000;
+export const fewNamespace = "few";
+
 /** As many as keep a small API server busy. */
 const width = 16;
 /** What KWOK may take for the statuses of what was just made: it patches a hundred and more in a second. */
 const settlesWithinMs = 300_000;
 
-/** An API server of one's own with KWOK and a client of it; undefined, and said so, where that cannot run. */
-export async function openFakeCluster(owner: Owner): Promise<{ kubeconfig: string; kube: Kube } | undefined> {
+/** An API server with KWOK, which go with their owner; undefined, and said so, where they cannot run. */
+export async function startFakeCluster(owner: Owner): Promise<string | undefined> {
   const missing = controlPlaneMissing(["kube", "kwok"]);
   if (missing) {
     console.log(`not run: ${missing}`);
     return undefined;
   }
   const { kubeconfig } = await startControlPlane(owner, { kwok: true });
-  return { kubeconfig, kube: openKube(owner, kubeconfig, { fieldManager: "bench" }) };
+  const kube = openKube(owner, kubeconfig);
+  await kube.create(kinds.namespace, { metadata: { name: fewNamespace } });
+  return kubeconfig;
 }
 
-export async function createNodes(kube: Kube, count: number): Promise<void> {
-  const objects = Array.from({ length: count }, (_, n) => nodeObject(n));
+/** Makes the nodes that are not there yet. */
+export async function makeNodes(kube: Kube): Promise<void> {
+  const { length: there } = await kube.list(kinds.node);
+  const objects = Array.from({ length: nodes - there }, (_, n) => nodeObject(there + n));
   await inParallel(objects, width, (object) => kube.create(kinds.node, object));
   await untilNone(async () => (await kube.list(kinds.node)).filter((node) => !isReady(node)));
 }
 
-/** Pods from number `from` up to `to`, each on the next node in turn: nobody has to schedule them. */
-export async function createPods(
-  kube: Kube,
-  from: number,
-  to: number,
-  nodes: number,
-  namespace = "default",
-): Promise<void> {
-  const numbers = Array.from({ length: to - from }, (_, index) => from + index);
-  await inParallel(numbers, width, (n) => kube.create(kinds.pod, podObject(n, nodes, namespace)));
-  await untilNone(() => kube.list(kinds.pod, { namespace, fieldSelector: "status.phase!=Running" }));
+/** Makes the pods that are not there yet, each on the next node in turn: nobody has to schedule them. */
+export async function makePods(kube: Kube, count: number): Promise<void> {
+  const { length: there } = await kube.list(kinds.pod);
+  const objects = Array.from({ length: count - there }, (_, n) => podObject(there + n));
+  await inParallel(objects, width, (object) => kube.create(kinds.pod, object));
+  await untilNone(() => kube.list(kinds.pod, { fieldSelector: "status.phase!=Running" }));
 }
 
 export function podName(n: number): string {
@@ -98,7 +103,7 @@ function nodeObject(n: number): KubeObject {
 }
 
 /** A tenant's web server, as the provider makes it. */
-function podObject(n: number, nodes: number, namespace: string): KubeObject {
+function podObject(n: number): KubeObject {
   const resources = { cpu: "500m", memory: "512Mi", "ephemeral-storage": "1Gi" };
   const environment = {
     AKASH_GROUP_SEQUENCE: "1",
@@ -118,7 +123,7 @@ function podObject(n: number, nodes: number, namespace: string): KubeObject {
     "pod-template-hash": "5d8c7b9f4",
   };
   return {
-    metadata: { namespace, name: podName(n), labels },
+    metadata: { namespace: n < fewPods ? fewNamespace : "default", name: podName(n), labels },
     spec: {
       nodeName: nodeName(n % nodes),
       automountServiceAccountToken: false,

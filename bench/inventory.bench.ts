@@ -8,15 +8,13 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { eventually } from "../test/eventually.ts";
+import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
-import { createNodes, createPods, nodeName, openFakeCluster } from "./fake-cluster.ts";
+import { fewPods, makeNodes, makePods, nodeName, nodes, pods } from "./fake-cluster.ts";
 import type { Told } from "./inventory-process.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 
-const nodes = 1_000;
-const fewPods = 1_000;
-const pods = 10_000;
 /** Pods that come one by one, each on a node of its own, and the pause between two. */
 const events = 300;
 const pauseMs = 40;
@@ -28,16 +26,14 @@ interface Run {
   readonly peakMb: number;
 }
 
-export async function bench(): Promise<void> {
+export async function bench(kubeconfig: string): Promise<void> {
   await using owner = createOwner();
-  const cluster = await openFakeCluster(owner);
-  if (!cluster) return;
-  const { kubeconfig, kube } = cluster;
-  await createNodes(kube, nodes);
-  await createPods(kube, 0, fewPods, nodes);
-  const few = await follow(kubeconfig, kube, "few");
-  await createPods(kube, fewPods, pods, nodes);
-  const many = await follow(kubeconfig, kube, "many");
+  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  await makeNodes(kube);
+  await makePods(kube, fewPods);
+  const few = await follow(kubeconfig, kube);
+  await makePods(kube, pods);
+  const many = await follow(kubeconfig, kube);
 
   const p99Ms = round(percentile(many.latenciesMs, 0.99), 1);
   const rows = [
@@ -68,7 +64,7 @@ export async function bench(): Promise<void> {
 }
 
 /** Starts the operator, waits until it is quiet, and then has pods come one by one. */
-async function follow(kubeconfig: string, kube: Kube, run: string): Promise<Run> {
+async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
   const program = join(import.meta.dirname, "inventory-process.ts");
   const execArgv = ["--max-semi-space-size=4"];
   const child = fork(program, [kubeconfig], { execArgv, serialization: "advanced" });
@@ -78,10 +74,10 @@ async function follow(kubeconfig: string, kube: Kube, run: string): Promise<Run>
   await messages.next("quiet");
   const answered = new Map<string, bigint>();
   const writes: Promise<void>[] = [];
-  for (let event = 0; event < events; event += 1) {
-    const node = nodeName(event * Math.floor(nodes / events));
+  const coming = Array.from({ length: events }, (_, event) => nodeName(event * Math.floor(nodes / events)));
+  for (const node of coming) {
     writes.push(
-      kube.create(kinds.pod, smallPod(`${run}-${event}`, node)).then(() => {
+      kube.create(kinds.pod, smallPod(node)).then(() => {
         answered.set(node, process.hrtime.bigint());
       }),
     );
@@ -91,6 +87,7 @@ async function follow(kubeconfig: string, kube: Kube, run: string): Promise<Run>
   await eventually("every event", () => [...answered.keys()].every((node) => messages.published.has(node)));
   child.send("cost");
   const { cpuMs, peakMb } = await messages.next("cost");
+  for (const name of coming) await kube.delete(kinds.pod, { namespace: "default", name }, { graceSeconds: 0 });
   return {
     firstS: first.seconds,
     latenciesMs: [...answered].map(([node, atNs]) => Number((messages.published.get(node) ?? 0n) - atNs) / 1e6),
@@ -116,8 +113,9 @@ function messagesOf(child: ChildProcess) {
   };
 }
 
-function smallPod(name: string, node: string) {
+/** There is one on a node at most, so it has the node's name. */
+function smallPod(node: string) {
   const resources = { requests: { cpu: "10m", memory: "16Mi" } };
   const containers = [{ name: "main", image: "registry.example/small:1", resources }];
-  return { metadata: { namespace: "default", name }, spec: { nodeName: node, containers } };
+  return { metadata: { namespace: "default", name: node }, spec: { nodeName: node, containers } };
 }

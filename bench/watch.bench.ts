@@ -9,31 +9,24 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { eventually } from "../test/eventually.ts";
+import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
-import { createNodes, createPods, openFakeCluster, podName } from "./fake-cluster.ts";
+import { fewNamespace, fewPods, makeNodes, makePods, nodes, podName, pods } from "./fake-cluster.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 import type { AllRead, Memory, PodsRead, Seen } from "./watch-process.ts";
 
-const nodes = 1_000;
-/** The first of them in a namespace of their own, which is read alone to see what grows with the number. */
-const fewPods = 1_000;
-const pods = 10_000;
 /** So often each is read, in turn, so that a busy machine slows both alike; the median of them counts. */
 const readings = 3;
 /** Changes whose way to the handler is timed, and how many come in a second. */
 const changes = 1_000;
 const changesPerSecond = 100;
 
-export async function bench(): Promise<void> {
+export async function bench(kubeconfig: string): Promise<void> {
   await using owner = createOwner();
-  const cluster = await openFakeCluster(owner);
-  if (!cluster) return;
-  const { kubeconfig, kube } = cluster;
-  await timed(`${nodes} nodes made`, createNodes(kube, nodes));
-  await kube.create(kinds.namespace, { metadata: { name: "few" } });
-  await timed(`${fewPods} pods made`, createPods(kube, 0, fewPods, nodes, "few"));
-  await timed(`${pods - fewPods} more pods made`, createPods(kube, fewPods, pods, nodes));
+  const kube = openKube(owner, kubeconfig, { fieldManager: "bench" });
+  await timed(`${nodes} nodes made`, makeNodes(kube));
+  await timed(`${pods} pods made`, makePods(kube, pods));
   const { few, all: many } = await timed("pods read", readPods(kubeconfig));
   const { all, latenciesMs, peakMb } = await timed("changes followed", readAll(kubeconfig, kube));
 
@@ -78,7 +71,7 @@ async function readPods(kubeconfig: string): Promise<{ few: PodsRead; all: PodsR
   const few: PodsRead[] = [];
   const all: PodsRead[] = [];
   for (let reading = 0; reading < readings; reading += 1) {
-    few.push(await readOnce(kubeconfig, ["few"]));
+    few.push(await readOnce(kubeconfig, [fewNamespace]));
     all.push(await readOnce(kubeconfig, []));
   }
   return { few: medianOf(few), all: medianOf(all) };
