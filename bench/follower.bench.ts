@@ -11,15 +11,13 @@ import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
+import { nodeFlags } from "./node-flags.ts";
 import { report, round, rssMb } from "./report.ts";
 
 const blocks = 10_000;
 const eventsPerBlock = 5;
 /** Memory after the second half against that after the first: more growth than this is a leak. */
 const mostGrowth = 1.1;
-
-/** V8 widens the room for young objects for as long as it runs; bounded, that does not pass for a leak. */
-const nodeFlags = ["--expose-gc", "--max-semi-space-size=4"];
 
 export async function bench(): Promise<void> {
   const script = join(import.meta.dirname, "event-node.ts");

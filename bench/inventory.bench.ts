@@ -12,6 +12,7 @@ import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
 import { fewPods, makeNodes, makePods, nodeName, nodes, pods } from "./fake-cluster.ts";
 import type { Told } from "./inventory-process.ts";
+import { nodeFlags } from "./node-flags.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 
@@ -66,8 +67,7 @@ export async function bench(kubeconfig: string): Promise<void> {
 /** Starts the operator, waits until it is quiet, and then has pods come one by one. */
 async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
   const program = join(import.meta.dirname, "inventory-process.ts");
-  const execArgv = ["--max-semi-space-size=4"];
-  const child = fork(program, [kubeconfig], { execArgv, serialization: "advanced" });
+  const child = fork(program, [kubeconfig], { execArgv: nodeFlags, serialization: "advanced" });
   const messages = messagesOf(child);
   const first = await messages.next("first");
   if (first.nodes !== nodes) throw new Error(`the first picture had ${first.nodes} of ${nodes} nodes`);

@@ -5,6 +5,7 @@ import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createOwner } from "../test/owner.ts";
 import { startFakeCluster } from "./fake-cluster.ts";
+import { nodeFlags } from "./node-flags.ts";
 
 const folder = import.meta.dirname;
 const names = globSync("*.bench.ts", { cwd: folder })
@@ -19,8 +20,6 @@ if (unknown.length > 0) {
 
 /** They share a large cluster, which takes a minute and a half to fill; the first one begins while it is small. */
 const onFakeCluster = ["inventory", "watch"];
-/** `gc` for honest readings of memory, and the young generation as small as bin/akash-provider keeps it. */
-const flags = ["--expose-gc", "--max-semi-space-size=4"];
 
 const toRun = names.filter((name) => chosen.length === 0 || chosen.includes(name));
 // Last, because the cluster keeps the machine busy for as long as it is there.
@@ -36,7 +35,7 @@ if (last.length > 0) {
 async function run(name: string, ...args: string[]): Promise<void> {
   const file = JSON.stringify(join(folder, `${name}.bench.ts`));
   const program = `const { bench } = await import(${file}); await bench(...process.argv.slice(1));`;
-  const options = [...flags, "--input-type=module", "--eval", program, "--", ...args];
+  const options = [...nodeFlags, "--input-type=module", "--eval", program, "--", ...args];
   const [status] = await once(spawn(process.execPath, options, { stdio: "inherit" }), "exit");
   if (status !== 0) process.exitCode = 1;
 }

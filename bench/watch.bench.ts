@@ -12,6 +12,7 @@ import { eventually } from "../test/eventually.ts";
 import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
 import { fewNamespace, fewPods, makeNodes, makePods, nodes, podName, pods } from "./fake-cluster.ts";
+import { nodeFlags } from "./node-flags.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 import type { AllRead, Memory, PodsRead, Seen } from "./watch-process.ts";
@@ -132,9 +133,7 @@ async function told<T extends object>(child: ChildProcess, field: keyof T & stri
   throw new Error("the process ended");
 }
 
-/** What a list leaves behind dies at once: a larger young generation would be memory that is held for nothing. */
 function startReader(...args: string[]): ChildProcess {
   const program = join(import.meta.dirname, "watch-process.ts");
-  const execArgv = ["--expose-gc", "--max-semi-space-size=4"];
-  return fork(program, args, { execArgv, serialization: "advanced" });
+  return fork(program, args, { execArgv: nodeFlags, serialization: "advanced" });
 }

@@ -1,13 +1,8 @@
 /** The program `akash-provider`: finds the command, runs it, and says plainly what went wrong if it does. */
-import { enableCompileCache } from "node:module";
-import { fileURLToPath } from "node:url";
 import { Command, CommanderError } from "commander";
 import { describeFailure } from "./fail.ts";
 import { exitCodeOfUsage, throwOnWrongUsage } from "./usage.ts";
 import { description, version } from "./version.ts";
-
-// Stripping types takes most of a start; what was stripped once is kept beside the packages where that can be written.
-enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/akash-provider", import.meta.url)));
 
 /** In the order of a person's first acquaintance. Loaded one by one: `demo` need not wait for what `tenant` needs. */
 const commands: Record<string, () => Promise<Command>> = {

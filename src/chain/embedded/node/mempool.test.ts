@@ -100,3 +100,10 @@ test("what a block has made invalid is dropped, and may be sent again", () => {
   assert.deepEqual(texts(mempool.waiting(10)), ["three"]);
   assert.equal(mempool.take(tx("until 1 two")).code, 42, "asked anew, not from the cache");
 });
+
+test("a transaction does not keep the buffer alive in which it came", () => {
+  const mempool = createMempool(createFakeApp());
+  mempool.take(Buffer.alloc(65_536, "one").subarray(0, 3));
+  const [kept] = mempool.nextBlock();
+  assert.equal(kept?.buffer.byteLength, "one".length);
+});

@@ -73,9 +73,11 @@ export function createMempool(app: Pick<App, "checkTx">, bounds: MempoolBounds =
   }
 
   return {
-    take(tx) {
-      const hash = txHash(tx);
-      refuseBeforeCheck(tx, hash);
+    take(sent) {
+      const hash = txHash(sent);
+      refuseBeforeCheck(sent, hash);
+      // It came as a piece of a large buffer, and blocks and state keep pieces of it: each would keep all of the buffer.
+      const tx = new Uint8Array(sent);
       const result = app.checkTx(tx);
       // What is refused today may be good tomorrow, so only what was taken counts as seen.
       if (result.code !== 0) return result;
