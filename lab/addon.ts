@@ -14,7 +14,7 @@ export interface Addon {
 export async function install(addon: Addon): Promise<void> {
   if (addon.definitions) {
     await apply(addon.definitions());
-    await kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]);
+    await kubectl(["wait", "--for=condition=Established", "--timeout=30s", "--filename=-"], addon.definitions());
   }
   await apply(JSON.stringify({ apiVersion: "v1", kind: "List", items: addon.objects() }));
 }

@@ -29,6 +29,7 @@ export function sampleNode(name = "node-1", more: Partial<NodeInventory> = {}): 
     memoryBytes: amounts(256n * gib, 128n * gib),
     ephemeralBytes: amounts(475_899_064_320n, 10n * gib, 528_776_740_864n),
     gpus: amounts(8n, 2n),
+    pluginVendors: ["nvidia"],
     volumes: amounts(0n),
     storageClasses: ["beta2"],
     hardware: {

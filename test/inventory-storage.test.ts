@@ -1,20 +1,15 @@
 /** Storage on the simulated cluster: what is installed late, goes away, comes twice or comes back under the same name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Kind, kinds } from "../src/kube/kinds.ts";
-import type { KubeObject } from "../src/kube/kube.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
-import { createStorage } from "../src/operators/inventory/storage/storage.ts";
-import { realClock } from "../src/runtime/clock.ts";
-import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
-import { createExecStandIn } from "./exec-stand-in.ts";
-import { definitionOf } from "./kube-definition.ts";
-import type { Owner } from "./owner.ts";
-import { simulateKube } from "./simulated-kube.ts";
+import { longhorn, openStorage, rook } from "./inventory-storage-stage.ts";
 import {
   cephCluster,
   cephDf,
+  cephFilesystem,
+  cephfsClass,
   cephPool,
   gib,
   localVolume,
@@ -26,56 +21,6 @@ import {
   toolboxPod,
   volume,
 } from "./storage-samples.ts";
-
-const rook = [storageKinds.cephCluster, storageKinds.cephBlockPool];
-const longhorn = [storageKinds.longhornNode, storageKinds.longhornVolume, storageKinds.longhornSetting];
-
-/** Storage as the operator has it, on a cluster without nodes, so that pods stay as the test puts them. */
-function openStorage(t: Owner, clusterStorage: readonly string[]) {
-  const { server, faults, connect } = simulateKube(t);
-  for (const name of ["rook-ceph", "longhorn-system"]) {
-    server.create(kinds.namespace, { metadata: { name } }, "test");
-  }
-  const kube = connect("akash-operator-inventory");
-  const watched = new Set<Kind>();
-  const watch: typeof kube.watch = (options) => {
-    watched.add(options.kind);
-    return kube.watch(options);
-  };
-  const standIn = createExecStandIn({ stdout: cephDf({ replicapool: [0n, 100n * gib] }) });
-  const storage = createStorage({ kube: { watch, exec: standIn.exec }, clock: realClock, log: silentLog });
-  t.after(() => storage.close());
-  let changes = 0;
-  storage.onChange(() => {
-    changes += 1;
-  });
-  const ephemeralBytes = { capacity: 100n * gib, allocatable: 100n * gib, allocated: 0n };
-  const read = () => storage.read([{ name: "worker", offered: true, ephemeralBytes }], { clusterStorage });
-  const ofClass = (name: string) => read().storage.find((each) => each.class === name);
-  const allocated = (name: string) => (ofClass(name)?.bytes.allocated ?? -1n) / gib;
-  return {
-    faults,
-    storage,
-    watched,
-    standIn,
-    read,
-    ofClass,
-    allocated,
-    changes: () => changes,
-    settled: (name: string, gibibytes: bigint) =>
-      eventually(`${name} at ${gibibytes}Gi`, () => allocated(name) === gibibytes),
-    install: (all: readonly Kind[]) => {
-      for (const kind of all) server.create(kinds.customResourceDefinition, definitionOf(kind), "test");
-    },
-    /** Makes it or changes it; its status, which has an address of its own, too. */
-    put: (kind: Kind, { metadata: { uid: _, ...metadata }, ...rest }: KubeObject) => {
-      const object = { ...rest, metadata };
-      server.apply(kind, object, { manager: "test", force: true });
-      if (rest["status"] !== undefined) server.updateStatus(kind, object, "test");
-    },
-    remove: (kind: Kind, name: string) => server.delete(kind, { name }),
-  };
-}
 
 test("the order in which Rook, its cluster, the toolbox and the class come does not matter", async (t) => {
   const { install, put, ofClass, standIn } = openStorage(t, ["beta3"]);
@@ -173,4 +118,19 @@ test("until classes and volumes were seen, nothing is said to be free", async (t
   faults.allow("list", kinds.persistentVolume);
   await eventually("ready", () => storage.ready);
   assert.equal(read().storage.length, 1);
+});
+
+test("a class of files learns of its replicas and disks when its filesystem comes", async (t) => {
+  const { install, put, ofClass, standIn } = openStorage(t, ["files"]);
+  standIn.says = { stdout: cephDf({ "myfs-replicated": [0n, 100n * gib] }) };
+  install([...rook, storageKinds.cephFilesystem]);
+  put(storageKinds.cephCluster, cephCluster());
+  put(kinds.pod, toolboxPod());
+  put(kinds.storageClass, cephfsClass("files"));
+  await eventually("room", () => ofClass("files")?.bytes.allocatable === 100n * gib);
+  assert.equal(ofClass("files")?.replicas, undefined);
+  const dataPools = [{ name: "replicated", replicated: { size: 3 }, deviceClass: "nvme" }];
+  put(storageKinds.cephFilesystem, cephFilesystem("myfs", dataPools));
+  await eventually("replicas", () => ofClass("files")?.replicas === 3);
+  assert.equal(ofClass("files")?.performance, "nvme");
 });

@@ -1,10 +1,11 @@
 /** Custom resources: not there until they are defined, and then shaped by their definition. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { test } from "node:test";
-import { type Kind, kinds } from "../src/kube/kinds.ts";
+import { type Kind, kinds, resourceOf } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { definitionOf } from "./kube-definition.ts";
@@ -81,6 +82,101 @@ export function checkCustomResources(open: OpenKube): void {
     assert.deepEqual(object?.["status"], { ready: true });
     assert.equal(object?.metadata.generation, 2);
   });
+
+  test("a definition that is not the one meant stays, and all that it defined with it", async (t) => {
+    const { kube, namespace } = await open(t);
+    const kind = ownKind();
+    await using _ = await define(kube, kind);
+    const at = { namespace, name: "one" };
+    await applyWhenServed(kube, kind, { metadata: at, spec: {} });
+    const other = kube.delete(kinds.customResourceDefinition, { name: resourceOf(kind) }, { uid: randomUUID() });
+    await refusal(other, "AKP_KUBE_CONFLICT");
+    assert.ok(await kube.get(kind, at));
+    const definition = await definitionNow(kube, kind);
+    assert.equal(definition?.metadata.deletionTimestamp, undefined);
+  });
+
+  test("a watch loses what it had when the definition goes, says so, and begins again with the next one", async (t) => {
+    const { kube, namespace } = await open(t);
+    const kind = ownKind();
+    const first = await define(kube, kind);
+    const at = { namespace, name: "one" };
+    await applyWhenServed(kube, kind, { metadata: at, spec: {} });
+    const cache = kube.watch({ kind, namespace, project: ({ metadata }) => metadata.uid });
+    t.after(() => cache.close());
+    await eventually("it", () => cache.get(at));
+    await first[Symbol.asyncDispose]();
+    const isTold = () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING");
+    // Long before the watch would have come to its own end.
+    await eventually("the trouble", isTold, limits.kubeWatchLeastMs / 2);
+    assert.equal(cache.size, 0);
+    await eventually("the end of the definition", async () => !(await definitionNow(kube, kind)), clusterMs);
+    await using _ = await define(kube, kind);
+    await applyWhenServed(kube, kind, { metadata: at, spec: {} });
+    const { uid } = (await kube.get(kind, at))?.metadata ?? {};
+    await eventually("the new one", () => cache.get(at) === uid, clusterMs);
+    assert.equal(cache.trouble, undefined);
+  });
+
+  test("a definition on its way out takes nothing new, and waits for what is held", async (t) => {
+    const { kube, namespace } = await open(t);
+    const kind = ownKind();
+    const definition = await define(kube, kind);
+    const [held, free] = [
+      { namespace, name: "held" },
+      { namespace, name: "free" },
+    ];
+    await applyWhenServed(kube, kind, { metadata: { ...held, finalizers: ["example.com/hold"] }, spec: {} });
+    await kube.create(kind, { metadata: free, spec: {} });
+    await definition[Symbol.asyncDispose]();
+    await eventually("the end of what is free", async () => !(await kube.get(kind, free)), clusterMs);
+    assert.ok((await kube.get(kind, held))?.metadata.deletionTimestamp);
+    for (const write of [kube.create, kube.apply]) {
+      const error = await refusal(write(kind, { metadata: { namespace, name: "late" } }), "AKP_KUBE_FORBIDDEN");
+      assert.match(error.message, /create not allowed while custom resource definition is terminating/);
+    }
+    const going = await definitionNow(kube, kind);
+    assert.ok(going?.metadata.deletionTimestamp);
+    assert.deepEqual(going.metadata.finalizers, ["customresourcecleanup.apiextensions.k8s.io"]);
+    await kube.apply(kind, { metadata: { ...held, finalizers: [] }, spec: {} });
+    await eventually("the end of the definition", async () => !(await definitionNow(kube, kind)), clusterMs);
+    await eventually("the end of the kind", () => isMissing(kube, kind), clusterMs);
+  });
+
+  test("a definition that is held is served until it goes, but what it defined goes at once", async (t) => {
+    const { kube, namespace } = await open(t);
+    const kind = ownKind();
+    const definition = definitionOf(kind);
+    const holding = (...finalizers: string[]) => ({ ...definition, metadata: { ...definition.metadata, finalizers } });
+    await kube.apply(kinds.customResourceDefinition, holding("example.com/hold"));
+    const at = { namespace, name: "one" };
+    await applyWhenServed(kube, kind, { metadata: at, spec: {} });
+    await kube.delete(kinds.customResourceDefinition, definition.metadata);
+    await eventually("the end of the object", async () => !(await kube.get(kind, at)), clusterMs);
+    const onlyOurs = async () => {
+      const { finalizers = [] } = (await definitionNow(kube, kind))?.metadata ?? {};
+      return finalizers.length === 1 && finalizers[0] === "example.com/hold";
+    };
+    await eventually("nothing but our hold", onlyOurs, clusterMs);
+    assert.deepEqual(await kube.list(kind, { namespace }), []);
+    await kube.apply(kinds.customResourceDefinition, holding());
+    await eventually("the end of the definition", async () => !(await definitionNow(kube, kind)), clusterMs);
+    await eventually("the end of the kind", () => isMissing(kube, kind), clusterMs);
+  });
+}
+
+function definitionNow(kube: Kube, kind: Kind): Promise<KubeObject | undefined> {
+  return kube.get(kinds.customResourceDefinition, { name: resourceOf(kind) });
+}
+
+async function isMissing(kube: Kube, kind: Kind): Promise<boolean> {
+  try {
+    await kube.list(kind);
+    return false;
+  } catch (thrown) {
+    if (ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING")) return true;
+    throw thrown;
+  }
 }
 
 /** Of a group that no other test has. */

@@ -4,12 +4,13 @@ import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, LogLine, ObjectAt } from "../src/kube/kube.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { checkApply } from "./kube-apply.contract.ts";
 import { checkCustomResources } from "./kube-custom.contract.ts";
 import { checkDeletion } from "./kube-delete.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
-import { collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
+import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
 import { checkSelection } from "./kube-select.contract.ts";
 import type { Owner } from "./owner.ts";
 
@@ -85,7 +86,7 @@ function checkWatching(open: OpenKube): void {
 
   test("a list has every object, also beyond one page", async (t) => {
     const { kube, namespace } = await open(t);
-    const names = Array.from({ length: 12 }, (_, n) => `map-${String(n).padStart(2, "0")}`);
+    const names = Array.from({ length: limits.kubePageObjects + 1 }, (_, n) => `map-${String(n).padStart(4, "0")}`);
     await Promise.all(names.map((each) => kube.create(kinds.configMap, configMap(namespace, each, {}))));
     const found = await kube.list(kinds.configMap, { namespace });
     assert.deepEqual(found.map(nameOf).filter(isOurName).sort(), names);
@@ -125,6 +126,31 @@ function checkPods(open: OpenKube): void {
     session.stdin.end("input");
     assert.equal(await session.exit, 3);
     assert.deepEqual(await outputs, ["some input", "done\n"]);
+    return undefined;
+  });
+
+  test("a pod that names a node without room for it is turned away by the kubelet", async (t) => {
+    const { kube, pod, namespace } = await open(t);
+    if (!pod) return t.skip("pods do not run here");
+    const running = await kube.get(kinds.pod, pod);
+    assert.ok(running);
+    const { nodeName } = running["spec"] as { nodeName: string };
+    const at = { namespace, name: "large" };
+    const resources = { requests: { cpu: "1000" } };
+    const spec = { nodeName, containers: [{ name: "main", image: "nowhere.example/web:1", resources }] };
+    // The namespace's service account comes a moment after the namespace.
+    await eventually("the pod to be accepted", () => kube.apply(kinds.pod, { metadata: at, spec }), clusterMs);
+    const status = await eventually(
+      "its end",
+      async () => {
+        const now = (await kube.get(kinds.pod, at))?.["status"] as Record<string, string> | undefined;
+        return now?.["phase"] === "Failed" && now;
+      },
+      clusterMs,
+    );
+    assert.equal(status["reason"], "OutOfcpu");
+    const lack = "Node didn't have enough resource: cpu, requested: 1000000";
+    assert.match(status["message"] ?? "", new RegExp(`^Pod was rejected: ${lack}, used: \\d+, capacity: \\d+$`));
     return undefined;
   });
 }

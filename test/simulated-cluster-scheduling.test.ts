@@ -56,6 +56,34 @@ test("a pod that waits gets the room of one that is deleted or has finished", as
   await until(() => nodeOf(pod("last")) === "one");
 });
 
+test("a pod with a demand that is not simulated waits and says so, and one that only prefers it runs", async (t) => {
+  const { server, clock, pod, notes } = clusterStage(t, { nodes: [node("one")] });
+  const term = { labelSelector: { matchLabels: { app: "web" } }, topologyKey: "kubernetes.io/hostname" };
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+  const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] };
+  const spread = (whenUnsatisfiable: string) => ({
+    topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable }],
+  });
+  const demands = {
+    "required pod affinity": { affinity: { podAffinity: required } },
+    "required pod anti-affinity": { affinity: { podAntiAffinity: required } },
+    "topology spread constraints": spread("DoNotSchedule"),
+  };
+  for (const [index, [what, demand]] of Object.entries(demands).entries()) {
+    server.create(kinds.pod, podObject(`demands-${index}`, demand), "test");
+    await clock.settle();
+    assert.equal(nodeOf(pod(`demands-${index}`)), undefined, what);
+    assert.match(
+      notes(`demands-${index}`).join(),
+      new RegExp(`^FailedScheduling: 0/1 nodes .*: the simulated scheduler does not know ${what}\\.`),
+    );
+  }
+  const wishes = { affinity: { podAffinity: preferred, podAntiAffinity: preferred }, ...spread("ScheduleAnyway") };
+  server.create(kinds.pod, podObject("prefers", wishes), "test");
+  await clock.settle();
+  assert.equal(nodeOf(pod("prefers")), "one");
+});
+
 test("a limit without a request is a request", async (t) => {
   const { server, clock, pod } = clusterStage(t, { nodes: [node("one", { cpuMilli: 1_000n })] });
   const containers = [{ name: "web", image: "web:1", resources: { limits: { cpu: "2" } } }];
@@ -106,7 +134,7 @@ test("selectors, affinity and taints decide where a pod may go", async (t) => {
 
 test("a pod that names its node, or another scheduler, is none of ours", async (t) => {
   const { server, until, pod } = clusterStage(t, { nodes: [node("one"), node("two", { cpuMilli: 100n })] });
-  server.create(kinds.pod, podObject("named", { nodeName: "two", requests: { cpu: "1" } }), "test");
+  server.create(kinds.pod, podObject("named", { nodeName: "two", requests: { cpu: "50m" } }), "test");
   server.create(kinds.pod, podObject("foreign", { schedulerName: "mine" }), "test");
   await until(() => isRunningAndReady(pod("named")));
   assert.equal(nodeOf(pod("named")), "two");

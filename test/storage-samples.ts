@@ -92,6 +92,24 @@ export function cephPool(name: string, spec: Plain, namespace = "rook-ceph"): Ku
   return { metadata: { name, namespace, uid: `pool-${name}` }, spec, status: { phase: "Ready" } };
 }
 
+/** A class of files that many may share; its pools are those of a filesystem. */
+export function cephfsClass(name: string, parameters: Texts = {}): KubeObject {
+  return storageClass(name, "rook-ceph.cephfs.csi.ceph.com", {
+    clusterID: "rook-ceph",
+    fsName: "myfs",
+    pool: "myfs-replicated",
+    ...parameters,
+  });
+}
+
+export function cephFilesystem(name: string, dataPools: readonly Plain[], more: Plain = {}): KubeObject {
+  return {
+    metadata: { name, namespace: "rook-ceph", uid: `filesystem-${name}` },
+    spec: { metadataPool: { replicated: { size: 2 } }, dataPools, metadataServer: { activeCount: 1 }, ...more },
+    status: { phase: "Ready" },
+  };
+}
+
 export function toolboxPod(namespace = "rook-ceph", ready = true): KubeObject {
   return {
     metadata: { name: "rook-ceph-tools-5d4f", namespace, uid: "toolbox", labels: { app: "rook-ceph-tools" } },

@@ -61,7 +61,7 @@ const deployment = () => ({
               { name: "dns", containerPort: 53, protocol: "UDP" },
               { name: "dns-tcp", containerPort: 53, protocol: "TCP" },
             ],
-            readinessProbe: { httpGet: { path: "/ready", port: 8181 }, periodSeconds: 1 },
+            readinessProbe: { httpGet: { path: "/ready", port: 8181 }, periodSeconds: 1, timeoutSeconds: 5 },
             volumeMounts: [{ name: "config", mountPath: config }],
           },
         ],

@@ -63,7 +63,7 @@ const deployment = () => ({
             image: programImage("traefik"),
             args: settings,
             ports: ports.map(({ name, port }) => ({ name, containerPort: port })),
-            readinessProbe: { httpGet: { path: "/ping", port: 8080 }, periodSeconds: 1 },
+            readinessProbe: { httpGet: { path: "/ping", port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
           },
         ],
       },

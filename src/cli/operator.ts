@@ -5,6 +5,7 @@ import type { SettingName } from "../config/table.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLifecycle, type Scope } from "../runtime/lifecycle.ts";
 import { realRandom } from "../runtime/random.ts";
+import { onAnyAddress } from "./any-address.ts";
 import { prepare } from "./prepare.ts";
 import { redisOf } from "./redis-settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -68,7 +69,7 @@ function discoverCommand(): Command {
     const service = {
       name: "discovery",
       async start(scope: Scope) {
-        const server = await serveDiscovery({ root, host: "0.0.0.0", port, clock: realClock, log });
+        const server = await onAnyAddress((host) => serveDiscovery({ root, host, port, clock: realClock, log }));
         scope.onStop(() => server.close());
         log.info("the hardware of this node is told", { url: server.url });
       },

@@ -30,6 +30,8 @@ export interface Kube {
   proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
   version(): Promise<KubeVersion>;
   readonly counts: Readonly<KubeCounts>;
+  /** Those that were not closed. */
+  readonly watches: Iterable<WatchCache<unknown>>;
   /** Ends every watch and connection. */
   close(): Promise<void>;
 }
@@ -94,6 +96,8 @@ export interface Change<T> extends ObjectAt {
 }
 
 export interface WatchCache<T> {
+  /** What is watched: "pods", "deployments.apps". */
+  readonly resource: string;
   get(at: ObjectAt): T | undefined;
   list(): Iterable<T>;
   readonly size: number;

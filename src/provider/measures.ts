@@ -4,7 +4,7 @@ import type { TopicCounts } from "../bus/tally.ts";
 import type { CometChain } from "../chain/comet/comet-chain.ts";
 import type { Outbox } from "../chain/outbox/outbox.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kube } from "../kube/kube.ts";
+import type { Kube, WatchCache } from "../kube/kube.ts";
 import type { NodeInventory } from "../operators/inventory/inventory.ts";
 import type { InventoryService } from "../operators/inventory/inventory-service.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
@@ -80,6 +80,49 @@ export function measureKube(metrics: Metrics, kube: Kube): void {
   for (const [count, help] of counters) {
     metrics.read({ name: `akash_provider_kube_${count}_total`, help, kind: "counter" }, () => kube.counts[count]);
   }
+  measureWatches(metrics, kube);
+}
+
+function measureWatches(metrics: Metrics, kube: Kube): void {
+  const name = "akash_provider_kube_watch";
+  const labels = ["resource"] as const;
+  const ageHelp = "How long ago the server was last heard of; of several watches, the oldest";
+  metrics.read({ name: `${name}_age_seconds`, help: ageHelp, kind: "gauge", labels }, () =>
+    perResource(kube, ({ ageMs }) => ageMs / 1_000, Math.max),
+  );
+  const objectsHelp = "Objects in caches";
+  metrics.read({ name: `${name}_objects`, help: objectsHelp, kind: "gauge", labels }, () =>
+    perResource(kube, ({ size }) => size, add),
+  );
+  const counters = [
+    ["events", "events", "Changes that the server told"],
+    ["relists", "relists", "Lists after the first: the version we had was gone"],
+    ["silences", "silences", "Connections that were silent for too long"],
+    ["errors", "errors", "Lists and watches that failed or broke off"],
+    ["handler_errors", "handlerErrors", "Changes that could not be read or handled"],
+  ] as const;
+  for (const [counter, count, help] of counters) {
+    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter", labels }, () =>
+      perResource(kube, ({ counts }) => counts[count], add),
+    );
+  }
+}
+
+function perResource(
+  { watches }: Kube,
+  read: (cache: WatchCache<unknown>) => number,
+  together: (a: number, b: number) => number,
+) {
+  const values = new Map<string, number>();
+  for (const cache of watches) {
+    const { resource } = cache;
+    values.set(resource, together(values.get(resource) ?? 0, read(cache)));
+  }
+  return [...values].map(([resource, value]) => [{ resource }, value] as const);
+}
+
+function add(a: number, b: number): number {
+  return a + b;
 }
 
 export function measureInventory(metrics: Metrics, { operator, publisher, grpc }: InventoryService): void {

@@ -312,6 +312,12 @@ export const limits = {
   ownPodRetryMs: 2 * second,
   /** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
   discoveryPeriodMs: minute,
+  /** First pause between two discovery pods of a node: one that was evicted or ended by hand may be back soon. */
+  discoveryRemakeFirstMs: 10 * second,
+  /** Longest one: what is known of a full node stays, so there is no hurry, and a dozen pods an hour are no burden. */
+  discoveryRemakeMostMs: 5 * minute,
+  /** A pod that lasted so long was well; longer than any pause, or one that is turned away would count as well. */
+  discoveryLastedMs: 10 * minute,
   /** Events of this long become one picture: far below the 200 ms in which one has to be published. */
   inventoryGatherMs: 20,
   /** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */

@@ -88,7 +88,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     });
     t.after(async () => void (await kubectl("delete", "runtimeclass", namespace)));
     const { messages } = openGrpcClient(t, operator.grpcUrl).stream("/akash.inventory.v1.ClusterRPC/StreamCluster");
-    await eventually("the state as it is", () => messages.length > 0, 1_000);
+    await eventually("the state as it is", () => messages.length > 0);
 
     const specs = oddPods(namespace);
     for (const [name, spec] of Object.entries(specs)) await putPod(namespace, name, spec);
@@ -261,6 +261,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.doesNotMatch(log, /ceph|longhorn|metrics\.k8s\.io/i);
     const metrics = await (await fetch(`${operator.restUrl}/metrics`)).text();
     assert.match(metrics, /^akash_provider_inventory_ready 1$/m);
+    assert.match(metrics, /^akash_provider_kube_watch_age_seconds\{resource="pods"\} [0-9.]+$/m);
     assert.match(metrics, /^akash_provider_inventory_nodes\{offered="true"\} [1-9]/m);
   });
 

@@ -12,6 +12,8 @@ import { runShell } from "./pods.ts";
 
 /** One for the whole file; each test has a namespace of its own. */
 const stage = labIsMissing ? await ownControlPlane() : await lab();
+/** Outlives the clients of the tests, and takes their namespaces away. */
+const keeper = openKube({ after }, stage.kubeconfig);
 
 checkKubeContract({
   name: "a real API server",
@@ -19,8 +21,6 @@ checkKubeContract({
   async open(owner): Promise<KubeStage> {
     const { kubeconfig, pod } = stage;
     const connect = (fieldManager: string) => openKube(owner, kubeconfig, { fieldManager });
-    // The others are closed by then.
-    const keeper = openKube({ after }, kubeconfig);
     const namespace = `contract-${randomBytes(4).toString("hex")}`;
     await keeper.create(kinds.namespace, { metadata: { name: namespace } });
     // Nobody waits for its end, which takes five seconds: another test has another one.

@@ -12,12 +12,12 @@ import { hastyClock, openKube } from "./open-kube.ts";
 const missing = controlPlaneMissing();
 const plane = missing ? undefined : await startControlPlane({ after });
 const kubeconfig = plane?.kubeconfig ?? "";
-const namespace = "default";
-
 /** How fast an event reaches a handler when nothing stands in its way; a busy machine takes longer. */
 const atOnceMs = 2_000;
 
-function watchMaps(kube: Kube) {
+/** In a namespace of its own: a quiet watch must not see what another test writes. */
+async function watchMaps(kube: Kube, namespace: string) {
+  await kube.create(kinds.namespace, { metadata: { name: namespace } });
   const seen: string[] = [];
   const handle = ({ name }: { name: string }) => void seen.push(name);
   const cache = kube.watch({ kind: kinds.configMap, namespace, project: () => undefined, handle });
@@ -27,16 +27,16 @@ function watchMaps(kube: Kube) {
 describe("a quiet watch", { skip: missing, concurrency: true }, () => {
   it("is taken up again from the server's bookmark each time it ends, and the next event comes at once", async (t) => {
     const kube = openKube(t, kubeconfig);
-    const { cache, seen } = watchMaps(kube);
+    const { cache, seen } = await watchMaps(kube, "quiet");
     await eventually("the watch", () => cache.counts.connections === 1);
     // Something elsewhere: where nothing at all changes, the server has no bookmark to give.
-    await kube.create(kinds.configMap, configMap("kube-public", "elsewhere", {}));
+    await kube.create(kinds.configMap, configMap("default", "elsewhere", {}));
     // By the real clock and the server's own: the end of one watch, and some.
     await eventually("the second watch", () => cache.counts.connections === 2, 2 * limits.kubeWatchMostMs);
     const { bookmarks, events, lists, silences, errors } = cache.counts;
     assert.deepEqual({ events, lists, silences, errors }, { events: 0, lists: 1, silences: 0, errors: 0 });
     assert.ok(bookmarks > 0);
-    await kube.create(kinds.configMap, configMap(namespace, "after-one", {}));
+    await kube.create(kinds.configMap, configMap("quiet", "after-one", {}));
     await eventually("the event", () => seen.includes("after-one"), atOnceMs);
   });
 
@@ -44,13 +44,13 @@ describe("a quiet watch", { skip: missing, concurrency: true }, () => {
     const kube = openKube(t, kubeconfig);
     // So fast that the server never gets round to a bookmark, and every watch looks dead.
     const times = 40;
-    const { cache, seen } = watchMaps(openKube(t, kubeconfig, { clock: hastyClock(times) }));
+    const { cache, seen } = await watchMaps(openKube(t, kubeconfig, { clock: hastyClock(times) }), "dead");
     await cache.synced();
     const minutes = 30;
     const deaths = Math.floor((minutes * 60_000) / (limits.kubeSilenceMs + limits.kubeRetryMostMs));
     await eventually(`${deaths} deaths`, () => cache.counts.silences >= deaths, minutes * 60_000);
     assert.equal(cache.counts.lists, 1);
-    await kube.create(kinds.configMap, configMap(namespace, "after-many", {}));
+    await kube.create(kinds.configMap, configMap("dead", "after-many", {}));
     await eventually("the event", () => seen.includes("after-many"), atOnceMs);
   });
 });

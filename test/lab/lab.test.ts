@@ -27,16 +27,14 @@ import {
 describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
   it("is a Kubernetes 1.34 whose components are all ready", async () => {
     assert.equal((await read<{ gitVersion: string }>("/version")).gitVersion, "v1.34.4");
-    const { components, addons, nodeReady } = await status();
-    assert.deepEqual(
-      [...components, ...addons].filter(({ ready }) => !ready),
-      [],
-    );
-    assert.equal(nodeReady, true);
+    // On a busy machine one may miss a probe, and is back with the next.
+    await eventually("everything to be ready", async () => {
+      const { components, addons, nodeReady } = await status();
+      return nodeReady && [...components, ...addons].every(({ ready }) => ready);
+    });
   });
 
   it("stays as it is when it is brought up again", async () => {
-    assert.equal((await status()).up, true);
     const pids = async () => (await status()).components.map(({ name, pid }) => `${name} ${pid}`);
     const deployments = async () =>
       (await read<{ items: { metadata: { name: string; generation: number } }[] }>("/apis/apps/v1/deployments")).items

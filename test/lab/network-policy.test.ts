@@ -202,7 +202,7 @@ describe("a tenant's network policies on the lab", { skip: labIsMissing }, () =>
     const publicPage = page.replace("8080", "9000");
     const rivalAddress = await addressOf(rival);
     await becomes(stranger, page, "answer");
-    assert.notEqual(await call(own, rivalAddress), "silence");
+    await becomes(own, rivalAddress, "refusal");
 
     await kube.apply(kinds.networkPolicy, restrictions(tenant, gateway));
     await becomes(stranger, page, "silence");

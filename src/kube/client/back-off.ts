@@ -4,7 +4,12 @@ import { limits } from "../../runtime/limits.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import { retryAfterMsOf } from "./refusal.ts";
 
+/** How much later than asked at most, so that not everybody who was asked comes back in the same instant. */
+const laterShare = 0.2;
+
 export function backOffMs(random: Random, failures: number, thrown?: unknown): number {
-  const growing = growingPauseMs(limits.kubeRetryFirstMs, limits.kubeRetryMostMs, failures);
-  return jitter(random, retryAfterMsOf(thrown) ?? growing);
+  const asked = retryAfterMsOf(thrown);
+  // Never sooner than asked, only spread. A server that asks for no pause at all gets ours.
+  if (asked) return asked * (1 + laterShare * random.next());
+  return jitter(random, growingPauseMs(limits.kubeRetryFirstMs, limits.kubeRetryMostMs, failures));
 }

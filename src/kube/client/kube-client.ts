@@ -25,7 +25,9 @@ export interface KubeDeps {
 export function createKubeClient(transport: Transport, fieldManager: string, deps: KubeDeps): Kube {
   const { clock, random, boundary = openBoundary } = deps;
   const log = deps.log.with({ module: "kube" });
-  const requests = createRequests({ transport, clock, random });
+  const ending = new AbortController();
+  const { signal: closing } = ending;
+  const requests = createRequests({ transport, clock, random, closing });
   const watches = new Set<WatchCache<unknown>>();
 
   async function get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined> {
@@ -71,12 +73,14 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
       const request = { ...asked, method: "PATCH", path, contentType: "application/merge-patch+json" } as const;
       return write("status", () => requests.json({ ...request, body: { status } }) as Promise<KubeObject>);
     },
-    logs: (at, wishes = {}) => followLogs(at, wishes, { requests, clock, random }),
+    logs: (at, wishes = {}) => followLogs(at, wishes, { requests, clock, random, closing }),
     exec: (at, wishes) => transport.exec(at, wishes),
     proxy: (target, request = {}) => proxy(target, request, requests),
     version: () => requests.json({ verb: "get", resource: "version", path: "/version" }) as Promise<KubeVersion>,
     counts: requests.counts,
+    watches,
     async close() {
+      ending.abort(new Error("the client is closed"));
       await Promise.all([...watches].map((cache) => cache.close()));
       transport.close();
     },

@@ -195,6 +195,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   });
 
   return {
+    resource: resourceOf(kind),
     get: (at) => cache.get(at)?.value,
     list: cache.values,
     get size() {

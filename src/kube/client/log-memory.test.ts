@@ -18,3 +18,14 @@ test("what was rotated away meanwhile is not waited for", () => {
   assert.equal(memory.isNew("2026-01-01T00:00:01Z c"), false);
   assert.equal(memory.isNew("2026-01-01T00:00:01Z d"), true);
 });
+
+test("a line without a time says nothing about the place in the log: what comes again after it is still known", () => {
+  const memory = createLogMemory();
+  const [first, second] = ["2026-01-01T00:00:01Z a", "2026-01-01T00:00:01Z b"];
+  for (const line of [first, second]) memory.isNew(line);
+  const said = "failed to open the log file";
+  memory.expectAgain();
+  assert.deepEqual([said, first, second].map(memory.isNew), [true, false, false]);
+  memory.expectAgain();
+  assert.deepEqual([said, first, second].map(memory.isNew), [false, false, false]);
+});

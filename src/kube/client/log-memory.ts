@@ -10,7 +10,12 @@ export interface LogMemory {
 }
 
 /** The second of a line's time, and its zone: nodes write the time of their own zone. */
-const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d) /;
+const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)(?= |$)/;
+
+/** The time that a line begins with. The rest of a line that was cut has none, nor has what a kubelet says itself. */
+export function timeOf(line: string): string | undefined {
+  return timePattern.exec(line)?.[0];
+}
 
 export function createLogMemory(): LogMemory {
   let since: string | undefined;
@@ -35,12 +40,15 @@ export function createLogMemory(): LogMemory {
     },
     isNew(line) {
       const at = expected.indexOf(line);
+      // Without a time it does not say where in the log we are.
+      const isPlaced = timeOf(line) !== undefined;
       if (at >= 0) {
         // The lines before it were rotated away meanwhile.
-        expected.splice(0, at + 1);
+        const first = isPlaced ? 0 : at;
+        expected.splice(first, at + 1 - first);
         return false;
       }
-      if (expected.length > 0) expected = [];
+      if (isPlaced && expected.length > 0) expected = [];
       remember(line);
       return true;
     },

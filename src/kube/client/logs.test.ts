@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { Owner } from "../../../test/owner.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import type { LogOptions } from "../kube.ts";
+import { createKubeClient } from "./kube-client.ts";
+import type { Transport } from "./transport.ts";
 
 /** A container that says "line 0", "line 1" and so on, three times a second, for ten seconds. */
 async function stage(owner: Owner) {
@@ -52,4 +58,95 @@ test("a pod that is not there has no log, and that is told", async (t) => {
   const { kube } = await stage(t);
   const lines = kube.logs({ namespace: "lease", name: "nobody" }, { follow: true })[Symbol.asyncIterator]();
   await assert.rejects(lines.next(), (thrown) => ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND"));
+});
+
+interface Told {
+  /** The lines of the log as it is now: every stream tells them and ends politely. */
+  log(): readonly string[];
+  /** The status of the pod as it is now. */
+  status(): object;
+}
+
+/** A server that ends every stream at once, as one does that is just stopping or whose kubelet is in trouble. */
+function followPoliteEnds({ log, status }: Told, options: LogOptions = {}) {
+  const clock = createVirtualClock();
+  const peer = { server: new URL("http://127.0.0.1"), path: "kubeconfig" };
+  const requests: string[] = [];
+  const transport: Transport = {
+    async send({ path }) {
+      requests.push(path);
+      // Else a loop without a pause would hold up the test for good.
+      assert.ok(requests.length < 500, "far too many requests");
+      const body = /\/log\?/.test(path) ? log().map((line) => `${line}\n`) : [JSON.stringify({ status: status() })];
+      return { status: 200, headers: {}, body: Readable.from(body.map((text) => Buffer.from(text))), peer };
+    },
+    exec: () => Promise.reject(new Error("no commands here")),
+    peer: () => Promise.resolve(peer),
+    refused: () => undefined,
+    close: () => undefined,
+  };
+  const kube = createKubeClient(transport, "akash-provider", { clock, random: createSeededRandom(1), log: silentLog });
+  const seen: string[] = [];
+  async function read(): Promise<void> {
+    for await (const { time, text } of kube.logs(box, { follow: true, ...options })) seen.push(`${time} ${text}`);
+  }
+  return { clock, kube, requests, seen, reading: read() };
+}
+
+const running = { state: { running: {} } };
+const ended = { state: { terminated: {} } };
+
+test("a stream that ends politely again and again while the container runs is asked for with growing pauses", async () => {
+  const lines = ["2026-01-01T00:00:01Z one", "2026-01-01T00:00:01Z two", "failed to watch the log file"];
+  let status = { containerStatuses: [{ name: "box", ...running }] as object[] };
+  const { clock, requests, seen, reading } = followPoliteEnds({ log: () => lines, status: () => status });
+  await clock.advance(60_000);
+  const first = requests.length;
+  assert.ok(first > 10 && first < 60, `${first} requests within a minute`);
+  // Each time in other words: no container's line, so no sign that it goes better.
+  for (let at = 0; at < 60; at += 1) {
+    lines[2] = `failed to watch the log file: ${at}`;
+    await clock.advance(1_000);
+  }
+  assert.ok(requests.length < 2 * first, `${requests.length} requests within two minutes`);
+  assert.deepEqual(seen.slice(0, 3), [...lines.slice(0, 2), "2026-01-01T00:00:01Z failed to watch the log file"]);
+  assert.ok(seen.slice(3).every((line) => /failed/.test(line)));
+  lines.push("2026-01-01T00:00:02Z three");
+  status = { containerStatuses: [{ name: "box", ...ended }] };
+  await clock.advance(10_000);
+  await reading;
+  assert.equal(seen.at(-1), "2026-01-01T00:00:02Z three");
+});
+
+for (const field of ["initContainerStatuses", "ephemeralContainerStatuses"]) {
+  test(`a container of ${field} is followed until it ends`, async () => {
+    const lines = ["2026-01-01T00:00:01Z one"];
+    let state: object = running;
+    const status = () => ({ containerStatuses: [{ name: "box", ...ended }], [field]: [{ name: "other", ...state }] });
+    const { clock, seen, reading } = followPoliteEnds({ log: () => lines, status }, { container: "other" });
+    await clock.settle();
+    lines.push("2026-01-01T00:00:02Z two");
+    state = ended;
+    await clock.advance(10_000);
+    await reading;
+    assert.deepEqual(seen, lines);
+  });
+}
+
+test("the log of the container before this one ends, though this one runs", async () => {
+  const lines = ["2026-01-01T00:00:01Z one"];
+  const status = () => ({ containerStatuses: [{ name: "box", ...running }] });
+  const { seen, reading } = followPoliteEnds({ log: () => lines, status }, { previous: true });
+  await reading;
+  assert.deepEqual(seen, lines);
+});
+
+test("following ends when the client is closed, also while it pauses", async () => {
+  const status = () => ({ containerStatuses: [{ name: "box", ...running }] });
+  const { clock, kube, reading } = followPoliteEnds({ log: () => [], status });
+  await clock.settle();
+  assert.equal(clock.pendingTimers, 1, "it pauses");
+  await kube.close();
+  await reading;
+  assert.equal(clock.pendingTimers, 0);
 });

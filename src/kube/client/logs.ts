@@ -10,7 +10,7 @@ import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, LogOptions, ObjectAt } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { linesOf, Silence } from "./lines.ts";
-import { createLogMemory } from "./log-memory.ts";
+import { createLogMemory, timeOf } from "./log-memory.ts";
 import { objectPath, withQuery } from "./paths.ts";
 import { connectionError } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
@@ -19,33 +19,48 @@ export interface LogDeps {
   readonly requests: Requests;
   readonly clock: Clock;
   readonly random: Random;
+  /** Aborted when the client is closed. */
+  readonly closing: AbortSignal;
 }
 
-export async function* followLogs(at: ObjectAt, options: LogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
-  const { follow = false, signal } = options;
-  const { clock, random } = deps;
+export async function* followLogs(at: ObjectAt, asked: LogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
+  const { clock, random, closing } = deps;
+  // The container before this one has ended: whatever runs now, its log does not go on.
+  const goesOn = asked.follow && !asked.previous;
+  // Closing is a good end for what has no other. What is read to its end breaks off with an error instead.
+  const endings = goesOn ? [asked.signal, closing] : [asked.signal];
+  const signal = AbortSignal.any(endings.filter((each) => each !== undefined));
+  const options = { ...asked, signal };
   const memory = createLogMemory();
+  let time = "";
   for (let failures = 0; ; ) {
-    let lines = 0;
+    let news = 0;
     let broken: unknown;
     try {
       for await (const batch of oneStream(at, options, deps, memory.since)) {
-        lines += batch.length;
-        for (const line of batch) if (memory.isNew(line)) yield readLine(line);
+        for (const line of batch) {
+          if (!memory.isNew(line)) continue;
+          const own = timeOf(line);
+          // A kubelet that fails says so in the log, every time anew; only a line of the container is a success.
+          if (own !== undefined) news += 1;
+          time = own ?? time;
+          yield { time, text: own === undefined ? line : line.slice(own.length + 1) };
+        }
       }
     } catch (thrown) {
-      if (signal?.aborted) return;
-      if (!follow || !passes(thrown)) throw thrown;
+      if (signal.aborted) return;
+      if (!goesOn || !passes(thrown)) throw thrown;
       broken = thrown;
     }
-    if (!follow || signal?.aborted) return;
+    if (!goesOn || signal.aborted) return;
     // An API server that stops ends the stream as politely as a container does.
     if (!broken && !(await isRunning(at, options, deps))) return;
     memory.expectAgain();
-    failures = lines > 0 || broken instanceof Silence ? 0 : failures + 1;
+    if (broken instanceof Silence) failures = 0;
+    else failures = news > 0 ? 1 : failures + 1;
     // The signal ends the pause too, and is looked at next.
     if (failures > 0) await sleep(clock, backOffMs(random, failures, broken), signal).catch(() => undefined);
-    if (signal?.aborted) return;
+    if (signal.aborted) return;
   }
 }
 
@@ -82,21 +97,26 @@ async function isRunning(at: ObjectAt, { container, signal }: LogOptions, { requ
   try {
     const asked = { verb: "get", resource: objectText(kinds.pod, at) };
     const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });
-    const { containerStatuses = [] } = (pod as { status?: { containerStatuses?: ContainerStatus[] } }).status ?? {};
-    return containerStatuses.some(({ name, state }) => (!container || name === container) && state?.running);
+    const { status = {} } = pod as { status?: ContainerStatuses };
+    const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status;
+    // Without a name the one ordinary container is meant, whatever runs beside it.
+    if (!container) return containerStatuses.some(({ state }) => state?.running);
+    const all = [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses];
+    return all.some(({ name, state }) => name === container && state?.running);
   } catch (thrown) {
-    if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
+    if (signal?.aborted || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
     if (passes(thrown)) return true;
     throw thrown;
   }
 }
 
+interface ContainerStatuses {
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+  readonly ephemeralContainerStatuses?: readonly ContainerStatus[];
+}
+
 interface ContainerStatus {
   readonly name: string;
   readonly state?: { readonly running?: unknown };
-}
-
-function readLine(line: string): LogLine {
-  const space = line.indexOf(" ");
-  return space < 0 ? { time: line, text: "" } : { time: line.slice(0, space), text: line.slice(space + 1) };
 }

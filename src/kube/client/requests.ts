@@ -37,9 +37,11 @@ export interface RequestDeps {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
+  /** Aborted when the client is closed: then nothing is tried again. */
+  readonly closing: AbortSignal;
 }
 
-export function createRequests({ transport, clock, random }: RequestDeps): Requests {
+export function createRequests({ transport, clock, random, closing }: RequestDeps): Requests {
   const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0 };
 
   function send(request: SentRequest): Promise<Answer> {
@@ -72,9 +74,13 @@ export function createRequests({ transport, clock, random }: RequestDeps): Reque
       try {
         return await attempt();
       } catch (thrown) {
-        if (request.once || tries >= limits.kubeTries || !mayTryAgain(request, thrown, tries)) throw thrown;
+        const isLast = request.once || closing.aborted || tries >= limits.kubeTries;
+        if (isLast || !mayTryAgain(request, thrown, tries)) throw thrown;
         counts.retries += 1;
-        await sleep(clock, backOffMs(random, tries, thrown), request.signal);
+        const signal = request.signal ? AbortSignal.any([request.signal, closing]) : closing;
+        await sleep(clock, backOffMs(random, tries, thrown), signal).catch((reason: unknown) => {
+          throw closing.aborted ? thrown : reason;
+        });
       }
     }
   }
@@ -88,7 +94,7 @@ export function createRequests({ transport, clock, random }: RequestDeps): Reque
       }),
     stream: (request) => tried(request, () => accepted(request, true)),
     async raw(request) {
-      const answer = await send(request);
+      const answer = await send({ ...request, neverTwice: true });
       const { status, headers } = answer;
       return { status, headers, body: await bodyOf(answer, request, limits.kubeAnswerBytes) };
     },

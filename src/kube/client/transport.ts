@@ -4,7 +4,7 @@ import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Asked, Peer } from "./refusal.ts";
 
 export interface Transport {
-  /** Sends it once and resolves with the head of the answer, whatever its status. */
+  /** Sends it and resolves with the head of the answer, whatever its status. */
   send(request: SentRequest): Promise<Answer>;
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   /** With whom we speak, for messages. */
@@ -26,6 +26,8 @@ export interface SentRequest extends Asked {
   readonly answerMs?: number;
   /** The answer goes on for as long as it pleases: such requests never hold up the others. */
   readonly streams?: boolean;
+  /** Without it, what a kept connection swallowed because the server let go of it just then may be sent anew. */
+  readonly neverTwice?: boolean;
 }
 
 export interface Answer {

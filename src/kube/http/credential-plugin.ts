@@ -24,42 +24,51 @@ const answerShape = z.object({
     token: z.string().optional(),
     clientCertificateData: z.string().optional(),
     clientKeyData: z.string().optional(),
-    expirationTimestamp: z.string().optional(),
+    expirationTimestamp: z.iso.datetime({ offset: true }).nullish(),
   }),
 });
 
 export function createCredentialPlugin(identity: Identity, plugin: Plugin, clock: Clock): CredentialPlugin {
-  let current: Promise<PluginCredential> | undefined;
-  let expires: string | undefined;
+  let asking: Promise<PluginCredential> | undefined;
+  let kept: { readonly credential: PluginCredential; readonly expires: Expiry } | undefined;
 
   async function ask(): Promise<PluginCredential> {
     try {
       const { status } = answerShape.parse(JSON.parse(await run(identity, plugin, clock)));
-      expires = status.expirationTimestamp;
-      return { token: status.token, cert: status.clientCertificateData, key: status.clientKeyData };
+      const credential = { token: status.token, cert: status.clientCertificateData, key: status.clientKeyData };
+      kept = { credential, expires: status.expirationTimestamp };
+      return credential;
     } catch (thrown) {
-      current = undefined;
       const told = thrown instanceof z.ZodError || thrown instanceof SyntaxError;
       const reason = told ? "it printed no ExecCredential" : reasonOf(thrown);
       throw new ProviderError("AKP_KUBE_PLUGIN_FAILED", { command: plugin.command, path: identity.path, reason });
     }
   }
 
-  /** Both are in UTC, down to the second, so texts compare as times do. */
-  function hasExpired(): boolean {
-    return !!expires && formatTime(clock.now() + limits.kubeTokenMarginMs).slice(0, 19) >= expires.slice(0, 19);
-  }
-
   return {
-    credential() {
-      if (hasExpired()) current = undefined;
-      current ??= ask();
-      return current;
+    async credential() {
+      if (kept && !isPast(kept.expires, clock.now() + limits.kubeTokenMarginMs)) return kept.credential;
+      // Whoever comes meanwhile waits for the same answer: a second command would ask a person to log in twice.
+      asking ??= ask().finally(() => {
+        asking = undefined;
+      });
+      return asking;
     },
     forget() {
-      current = undefined;
+      kept = undefined;
     },
   };
+}
+
+/** Without one it stays good until the server refuses it. */
+type Expiry = z.infer<typeof answerShape>["status"]["expirationTimestamp"];
+
+/** The present is written in the zone of the expiry, down to the second; then texts compare as times do. */
+function isPast(expires: Expiry, nowMs: number): boolean {
+  if (!expires) return false;
+  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(expires) ?? [];
+  const aheadMs = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000 * (sign === "-" ? -1 : 1);
+  return formatTime(nowMs + aheadMs).slice(0, 19) >= expires.slice(0, 19);
 }
 
 /** What the command prints. */

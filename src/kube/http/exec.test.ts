@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
@@ -6,7 +7,7 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import { startHttpFace } from "../../../test/http-face.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { simulateBox } from "../../../test/simulated-kube.ts";
-import { realClock } from "../../runtime/clock.ts";
+import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { realRandom } from "../../runtime/random.ts";
@@ -15,11 +16,11 @@ import { createHttpKube } from "./http-kube.ts";
 
 const at = { namespace: "lease", name: "box" };
 
-async function stage(owner: Owner) {
+async function stage(owner: Owner, clock: Clock = realClock) {
   const cluster = await simulateBox(owner);
   const api = await startHttpFace(owner, cluster);
   const kubeconfig = api.writeKubeconfig(temporaryFolder(owner));
-  const deps = { clock: realClock, random: realRandom, log: silentLog };
+  const deps = { clock, random: realRandom, log: silentLog };
   const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
   owner.after(() => kube.close());
   return { cluster, api, kube };
@@ -69,4 +70,48 @@ test("a command that the server does not allow is refused in its words", async (
     refused,
     (thrown) => ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN") && /exec in pods box/.test(thrown.message),
   );
+});
+
+test("a command whose signal is aborted before it begins does not begin", async (t) => {
+  const { api, kube } = await stage(t);
+  const reason = new Error("the tenant has gone");
+  const refused = kube.exec(at, { command: ["cat"], stdin: true, signal: AbortSignal.abort(reason) });
+  await assert.rejects(refused, reason);
+  const stop = new AbortController();
+  const late = kube.exec(at, { command: ["cat"], stdin: true, signal: stop.signal });
+  stop.abort(reason);
+  await assert.rejects(late, reason);
+  assert.equal(api.execs, 0);
+});
+
+test("input for a command that has ended is refused to the writer, and harms nobody else", async (t) => {
+  const { kube } = await stage(t);
+  const session = await kube.exec(at, { command: ["sh", "-c", "exit 0"], stdin: true });
+  assert.equal(await session.exit, 0);
+  session.stdout.resume();
+  await once(session.stdout, "close");
+  const told = await new Promise((resolve) => session.stdin.write("too late", resolve));
+  assert.match(String(told), /the command has ended/);
+});
+
+test("closing ends commands, logs that are followed and their timers, and refuses what comes later", async (t) => {
+  const clock = createVirtualClock();
+  const { api, kube } = await stage(t, clock);
+  const session = await kube.exec(at, { command: ["cat"], stdin: true });
+  const lines = kube.logs(at, { follow: true })[Symbol.asyncIterator]();
+  assert.equal((await lines.next()).value?.text, "first");
+  assert.equal((await lines.next()).value?.text, "second");
+  const third = lines.next();
+  await kube.close();
+  assert.equal((await third).done, true);
+  await assert.rejects(session.exit, (thrown) => ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE"));
+  await eventually("the end", () => api.execs === 0 && clock.pendingTimers === 0);
+  const { length } = api.requests;
+  const isClosed = (thrown: unknown) =>
+    ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE") && /closed/.test(thrown.message);
+  await assert.rejects(kube.version(), isClosed);
+  await assert.rejects(kube.logs(at)[Symbol.asyncIterator]().next(), isClosed);
+  await assert.rejects(kube.exec(at, { command: ["cat"] }), isClosed);
+  assert.equal(api.requests.length, length);
+  assert.equal(kube.counts.retries, 0);
 });

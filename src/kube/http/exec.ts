@@ -10,6 +10,7 @@ import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exitCodeOf } from "./exec-status.ts";
+import { closedError, type OpenEnds } from "./open-ends.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
@@ -19,11 +20,16 @@ const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 export interface ExecDeps {
   readonly credentials: Credentials;
   readonly clock: Clock;
+  readonly open: OpenEnds;
 }
 
-export async function exec(at: ObjectAt, options: ExecOptions, { credentials, clock }: ExecDeps): Promise<ExecSession> {
-  const access = await credentials.current();
+export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
+  const { credentials, clock, open } = deps;
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
+  options.signal?.throwIfAborted();
+  const access = await credentials.current();
+  options.signal?.throwIfAborted();
+  if (open.closed) throw connectionError(closedError(), asked, access);
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
     ...access.tls,
@@ -33,6 +39,7 @@ export async function exec(at: ObjectAt, options: ExecOptions, { credentials, cl
     perMessageDeflate: false,
   });
   const session = createSession(socket, options, asked, access);
+  socket.on("close", open.add(session.close));
   await opened(socket, asked, access, credentials);
   keepAlive(socket, clock);
   return session;
@@ -95,8 +102,9 @@ function deliver(stream: Readable, bytes: Buffer, socket: WebSocket): void {
 }
 
 function input(socket: WebSocket): Writable {
-  return new Writable({
+  const stdin = new Writable({
     write(chunk: Buffer, _encoding, done) {
+      if (socket.readyState !== WebSocket.OPEN) return done(new Error("the command has ended and takes no more input"));
       const pieces = Math.max(1, Math.ceil(chunk.length / limits.kubeExecPieceBytes));
       for (let piece = 0; piece < pieces; piece += 1) {
         const from = piece * limits.kubeExecPieceBytes;
@@ -104,6 +112,7 @@ function input(socket: WebSocket): Writable {
         const isLast = piece === pieces - 1;
         socket.send(bytes, (error) => isLast && done(error ?? null));
       }
+      return undefined;
     },
     final(done) {
       const canEnd = socket.protocol === protocols[0] && socket.readyState === WebSocket.OPEN;
@@ -111,6 +120,10 @@ function input(socket: WebSocket): Writable {
       return socket.send(Buffer.of(channels.close, channels.stdin), (error) => done(error ?? null));
     },
   });
+  // A command may end before it has read everything, as `head` does. Its exit tells what matters; nobody else need
+  // listen, and without a listener the error would end the program.
+  stdin.on("error", () => undefined);
+  return stdin;
 }
 
 function frame(channel: number, bytes: Buffer): Buffer {

@@ -2,12 +2,14 @@
 import * as http from "node:http";
 import * as https from "node:https";
 import type { Clock } from "../../runtime/clock.ts";
+import { systemCodeOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
 import { createAgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
+import { closedError, createOpenEnds, type OpenEnds } from "./open-ends.ts";
 
 export interface HttpTransportDeps {
   readonly credentials: Credentials;
@@ -18,20 +20,25 @@ const userAgent = "akash-provider";
 
 export function createHttpTransport({ credentials, clock }: HttpTransportDeps): Transport {
   const agents = createAgentPool();
+  const open = createOpenEnds();
   return {
     async send(request) {
       const access = await credentials.current();
+      if (open.closed) throw connectionError(closedError(), request, access);
       const { calls, watches } = agents.at(access);
       const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
       const headers = { "user-agent": userAgent, ...request.headers, ...authorization };
       const agent = request.streams ? watches : calls;
-      const body = await start({ request: { ...request, headers }, access, agent, clock });
+      const body = await start({ request: { ...request, headers }, access, agent, clock, open });
       return { status: body.statusCode ?? 0, headers: body.headers, body, peer: access };
     },
-    exec: (at, options) => exec(at, options, { credentials, clock }),
+    exec: (at, options) => exec(at, options, { credentials, clock, open }),
     peer: () => credentials.current(),
     refused: () => credentials.refused(),
-    close: () => agents.close(),
+    close() {
+      open.close();
+      agents.close();
+    },
   };
 }
 
@@ -40,10 +47,12 @@ interface Exchange {
   readonly access: Access;
   readonly agent: http.Agent;
   readonly clock: Clock;
+  readonly open: OpenEnds;
 }
 
 /** Resolves with the head of the answer. The signal ends the body too. */
-function start({ request, access, agent, clock }: Exchange, again = false): Promise<http.IncomingMessage> {
+function start(exchange: Exchange, again = false): Promise<http.IncomingMessage> {
+  const { request, access, agent, clock, open } = exchange;
   const { method, headers, body, signal, answerMs = limits.kubeCallMs } = request;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -55,24 +64,39 @@ function start({ request, access, agent, clock }: Exchange, again = false): Prom
     const timer = clock.timer(answerMs, () => outgoing.destroy(new Error(`no answer within ${answerMs} ms`)));
     signal?.addEventListener("abort", onAbort, { once: true });
     outgoing.on("socket", (socket) => socket.setKeepAlive(true, limits.kubeKeepAliveMs));
+    const forget = open.add(() => outgoing.destroy(closedError()));
+    let answered = false;
     outgoing.on("response", (response) => {
+      answered = true;
       timer.cancel();
       resolve(response);
     });
     outgoing.on("close", () => {
       timer.cancel();
+      forget();
       signal?.removeEventListener("abort", onAbort);
     });
     outgoing.on("error", (thrown) => {
       if (signal?.aborted) return reject(signal.reason);
-      // The server let go of a kept connection just when we took it: it never saw the request.
-      if (outgoing.reusedSocket && !again && method !== "POST") {
-        return resolve(start({ request, access, agent, clock }, true));
+      if (!again && !answered && outgoing.reusedSocket && wasLetGo(thrown) && mayRepeat(request)) {
+        return resolve(start(exchange, true));
       }
       return reject(connectionError(thrown, request, access));
     });
     return outgoing.end(body);
   });
+}
+
+/**
+ * Of a kept connection: the server let go of it just when we took it, and most likely never saw the request. What we
+ * end ourselves, for want of time or because we are closed, has no code of the system.
+ */
+function wasLetGo(thrown: unknown): boolean {
+  return ["ECONNRESET", "EPIPE"].includes(systemCodeOf(thrown) ?? "");
+}
+
+function mayRepeat({ method, neverTwice = false }: SentRequest): boolean {
+  return method !== "POST" && !neverTwice;
 }
 
 /** A server may be reached below a path, as behind a management plane. */

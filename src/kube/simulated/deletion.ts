@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../runtime/clock.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
-import { resourceOf } from "../kinds.ts";
+import { kinds, resourceOf } from "../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../kube.ts";
 import { stampOf } from "./cluster/shapes/time.ts";
 import { conflict, notFound, otherUid } from "./objects/refusals.ts";
@@ -29,6 +29,9 @@ interface FullMeta extends ObjectMeta {
   readonly deletionGracePeriodSeconds?: number;
 }
 
+/** On a definition that is to go, until what it defined has gone. */
+export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
 const propagationFinalizers = { Foreground: "foregroundDeletion", Orphan: "orphan", Background: undefined } as const;
 
 export function createDeletion({ store, clock }: { readonly store: Store; readonly clock: Clock }): Deletion {
@@ -36,9 +39,12 @@ export function createDeletion({ store, clock }: { readonly store: Store; readon
     return store.remove(served, object.metadata) ?? object;
   }
 
-  /** With the finalizer that the wished way of deletion needs. */
-  function finalizersOf({ metadata }: KubeObject, { propagation }: DeleteOptions): readonly string[] {
-    const { finalizers = [] } = metadata;
+  /** With the finalizer that the wished way of deletion needs, or a definition does. */
+  function finalizersOf({ kind }: Served, { metadata }: KubeObject, { propagation }: DeleteOptions): readonly string[] {
+    const { finalizers = [], deletionTimestamp } = metadata;
+    if (kind === kinds.customResourceDefinition) {
+      return deletionTimestamp ? finalizers : [...new Set([...finalizers, cleanupFinalizer])];
+    }
     const more = propagation && propagationFinalizers[propagation];
     const others = finalizers.filter((name) => propagation === undefined || !isPropagation(name));
     return more === undefined ? others : [...others, more];
@@ -72,7 +78,7 @@ export function createDeletion({ store, clock }: { readonly store: Store; readon
       const live = store.get(served, at);
       if (!live) throw notFound(served.kind, at.name);
       checkPreconditions(served, live, options);
-      const finalizers = finalizersOf(live, options);
+      const finalizers = finalizersOf(served, live, options);
       const graceSeconds = graceOf(served, live, options);
       if (finalizers.length === 0 && graceSeconds === 0 && !holdsContent(served, live)) {
         return { gone: true, object: finish(served, live) };

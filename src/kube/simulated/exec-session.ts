@@ -18,8 +18,10 @@ export interface ExecDeps extends PodDeps {
 
 export async function execIn(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
-  const { session, streams, end } = createSession(options, asked);
+  options.signal?.throwIfAborted();
   await deps.clock.yield();
+  options.signal?.throwIfAborted();
+  const { session, streams, end } = createSession(options, asked);
   const running = run(at, options, streams, deps);
   // What cannot even begin is told at once; all else when it ends.
   const refused = await Promise.race([running.then(() => undefined, asRefused), deps.clock.yield()]);

@@ -25,7 +25,10 @@ export interface ServedKinds {
   /** Serves a kind that no definition describes, as an API server beside ours does (metrics). */
   add(kind: Kind): void;
   define(definition: KubeObject): void;
-  undefine(definition: KubeObject): Served[];
+  /** By the name of its definition: "providerhosts.akash.network". */
+  undefine(resource: string): void;
+  /** One of its versions, which have the same objects. */
+  named(resource: string): Served | undefined;
 }
 
 /** These come with definitions of their own, or not at all. */
@@ -71,11 +74,10 @@ export function createServedKinds(): ServedKinds {
     define(definition) {
       for (const each of definedKinds(definition)) put(each);
     },
-    undefine(definition) {
-      const gone = definedKinds(definition);
-      for (const { kind } of gone) served.delete(keyOf(kind));
-      return gone;
+    undefine(resource) {
+      for (const [key, { kind }] of served) if (resourceOf(kind) === resource) served.delete(key);
     },
+    named: (resource) => [...served.values()].find(({ kind }) => resourceOf(kind) === resource),
   };
 }
 

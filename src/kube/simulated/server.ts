@@ -4,7 +4,7 @@ import { invariant } from "../../runtime/invariant.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../kube.ts";
-import { stampOf } from "./cluster/shapes/time.ts";
+import { createDefinitions } from "./definitions.ts";
 import { createDeletion, type Deleted } from "./deletion.ts";
 import { readFieldSelector } from "./objects/field-selector.ts";
 import { readLabelSelector, type Test } from "./objects/label-selector.ts";
@@ -24,32 +24,22 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   const store = createStore();
   const served = createServedKinds();
   const deletion = createDeletion({ store, clock: deps.clock });
+  const definitions = builtInOf(served, kinds.customResourceDefinition);
   const builtIn = { services: builtInOf(served, kinds.service), namespaces: builtInOf(served, kinds.namespace) };
-  const writes = createWrites({ ...deps, ...builtIn, store, deletion });
-
-  /** A definition takes effect at once, and says so as it would after a moment. */
-  function establish(of: Served, object: KubeObject): KubeObject {
-    if (!isDefinition(of)) return object;
-    served.define(object);
-    const status = definitionStatus(object, stampOf(deps.clock.now()));
-    return writes.patch(of, object.metadata, { status }, { manager: "kube-apiserver", subresource: "status" });
-  }
+  const writes = createWrites({ ...deps, ...builtIn, definitions, store, deletion });
+  const { follow } = createDefinitions({ store, served, definitions, deletion, writes, clock: deps.clock });
 
   return {
     store,
     served,
-    create: (of, object, options) => establish(of, writes.create(of, object, options)),
-    update: (of, object, options) => establish(of, writes.update(of, object, options)),
-    patch: (of, at, patch, options) => establish(of, writes.patch(of, at, patch, options)),
-    apply: (of, desired, wishes) => establish(of, writes.apply(of, desired, wishes)),
+    create: (of, object, options) => follow(of, writes.create(of, object, options)),
+    update: (of, object, options) => follow(of, writes.update(of, object, options)),
+    patch: (of, at, patch, options) => follow(of, writes.patch(of, at, patch, options)),
+    apply: (of, desired, wishes) => follow(of, writes.apply(of, desired, wishes)),
     delete(of, at, options) {
-      const live = store.get(of, at);
-      if (isDefinition(of) && live) {
-        for (const gone of served.undefine(live)) {
-          for (const { metadata } of store.list(gone)) store.remove(gone, metadata);
-        }
-      }
-      return deletion.delete(of, at, options);
+      const deleted = deletion.delete(of, at, options);
+      follow(of, deleted.object);
+      return deleted;
     },
   };
 }
@@ -75,27 +65,4 @@ function builtInOf(served: ServedKinds, kind: Kind): Served {
   const found = served.of(kind);
   invariant(found, "a built-in kind is served", { kind: resourceOf(kind) });
   return found;
-}
-
-function isDefinition({ kind }: Served): boolean {
-  return kind === kinds.customResourceDefinition;
-}
-
-function definitionStatus(definition: KubeObject, now: string): unknown {
-  const { names, versions } = definition["spec"] as { names: unknown; versions: { name: string; storage?: boolean }[] };
-  const condition = (type: string, reason: string, message: string) => ({
-    type,
-    status: "True",
-    lastTransitionTime: now,
-    reason,
-    message,
-  });
-  return {
-    acceptedNames: names,
-    storedVersions: versions.filter(({ storage }) => storage).map(({ name }) => name),
-    conditions: [
-      condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-      condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ],
-  };
 }

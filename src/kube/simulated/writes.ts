@@ -6,7 +6,7 @@ import type { Deletion } from "./deletion.ts";
 import { equal } from "./fields/equal.ts";
 import { type FieldSet, noFields, singleField } from "./fields/field-set.ts";
 import { applied, ownersAfterUpdate, type Writer } from "./fields/managers.ts";
-import { type AdmissionDeps, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
+import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
 import { mergePatch } from "./objects/merge-patch.ts";
@@ -80,6 +80,7 @@ export function createWrites(deps: WriteDeps): Writes {
   function add(served: Served, object: KubeObject, managedFields: readonly ManagedFields[]): KubeObject {
     const next = { ...object, metadata: { ...newMetadata(served, object, deps), ...owners(managedFields) } };
     admitInto(deps, served, next);
+    admitByDefinition(deps, served, next.metadata.name);
     completeNew(deps, served, next);
     validateNew(served, next);
     const there = store.get(served, next.metadata);

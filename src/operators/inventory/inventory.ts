@@ -97,6 +97,8 @@ export interface NodeInventory {
   readonly memoryBytes: Amounts;
   readonly ephemeralBytes: Amounts;
   readonly gpus: Amounts;
+  /** The vendors whose device plugin has cards here, unhealthy ones included: "nvidia", "amd". */
+  readonly pluginVendors: readonly string[];
   /** Volumes attached to the node, and how many it takes where its drivers tell. */
   readonly volumes: Amounts;
   readonly storageClasses: readonly string[];

@@ -27,6 +27,7 @@ import { createUsageReadings } from "./nodes/usage-readings.ts";
 import { nameCard } from "./registry/name-card.ts";
 import type { RegistryLocation } from "./registry/read-registry.ts";
 import { createRegistrySource, type RegistrySourceCounts } from "./registry/registry-source.ts";
+import { staleness } from "./staleness.ts";
 import { createStorage, type StorageCounts } from "./storage/storage.ts";
 
 export interface InventoryOperatorOptions {
@@ -199,11 +200,8 @@ export function createInventoryOperator(
     });
   }
 
-  /** The picture stays as it was while the cluster cannot be heard, and says so. */
   function stale(): Condition[] {
-    return Object.entries({ nodes, pods }).flatMap(([what, { trouble }]) =>
-      trouble ? [{ type: "Stale", message: `${what} may be out of date: ${trouble.message}` }] : [],
-    );
+    return staleness({ nodes, pods, "limits of volumes": csiNodes });
   }
 
   /** A watch that is interrupted brings no event that would tell of it. */
@@ -211,9 +209,7 @@ export function createInventoryOperator(
     let told = "";
     for (;;) {
       await sleep(clock, limits.inventoryStaleLookMs, signal);
-      const now = stale()
-        .map(({ message }) => message)
-        .join();
+      const now = [...stale(), ...storage.stale].map(({ message }) => message).join();
       if (now !== told) assembly.touchRest();
       told = now;
     }
@@ -237,7 +233,13 @@ export function createInventoryOperator(
         registry.relocate(registryLocation());
         for (const { name } of nodes.list()) discovery?.add(name);
       });
-      storage.onChange(() => assembly.touchAll());
+      let classNames = storage.classNames;
+      storage.onChange(() => {
+        // Of all that storage tells, nodes show only which classes there are; volumes come and go far more often.
+        if (storage.classNames === classNames) assembly.touchRest();
+        else assembly.touchAll();
+        classNames = storage.classNames;
+      });
       scope.onStop(() => assembly.close());
       scope.onStop(() => config.close());
       scope.onStop(async () => {

@@ -12,6 +12,7 @@ export interface AdmissionDeps {
   /** Of a built-in kind. */
   readonly services: Served;
   readonly namespaces: Served;
+  readonly definitions: Served;
 }
 
 /** New objects need a namespace, and one that stays. */
@@ -26,6 +27,17 @@ export function admitInto({ store, namespaces }: AdmissionDeps, { kind }: Served
   throw forbidden(kind, name, reason, {
     causes: [{ reason: "NamespaceTerminating", message, field: "metadata.namespace" }],
   });
+}
+
+/** A definition that is to go would wait for ever if there were always more of what it defines. */
+export function admitByDefinition(
+  { store, definitions }: AdmissionDeps,
+  { kind, isCustom }: Served,
+  name: string,
+): void {
+  const definition = isCustom ? store.get(definitions, { name: resourceOf(kind) }) : undefined;
+  if (definition?.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(kind, name, "create not allowed while custom resource definition is terminating");
 }
 
 /** In place, on an object that was just made. */

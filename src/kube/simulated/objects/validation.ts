@@ -1,6 +1,6 @@
 /** What an object must be like to be stored, and what of it can never change: what our own objects could get wrong. */
 import { fieldsOf, listOf } from "../../json-fields.ts";
-import { resourceOf } from "../../kinds.ts";
+import { type Kind, kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
 import type { Plain } from "../schema/shape.ts";
@@ -28,9 +28,18 @@ function refuse({ kind }: Served, { metadata }: KubeObject, faults: readonly Fau
   if (faults.length > 0) throw invalid(kind, metadata.name, faults);
 }
 
-function nameFaults({ kind }: Served, { metadata }: KubeObject): Fault[] {
-  const fault = nameFault(kind, metadata.name);
+function nameFaults({ kind }: Served, object: KubeObject): Fault[] {
+  const { metadata } = object;
+  const fault = nameFault(kind, metadata.name) ?? definitionNameFault(kind, object);
   return fault === undefined ? [] : [wrong("metadata.name", `Invalid value: "${metadata.name}": ${fault}`)];
+}
+
+/** A definition is found by what it defines. */
+function definitionNameFault(kind: Kind, object: KubeObject): string | undefined {
+  if (kind !== kinds.customResourceDefinition) return undefined;
+  const { group, names } = fieldsOf(object["spec"]);
+  const isRight = object.metadata.name === `${fieldsOf(names)["plural"]}.${group}`;
+  return isRight ? undefined : 'must be spec.names.plural+"."+spec.group';
 }
 
 function labelFaults({ metadata }: KubeObject): Fault[] {

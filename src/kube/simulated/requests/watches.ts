@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type { Clock, Timer } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { apiVersionOf, resourceOf } from "../../kinds.ts";
+import { apiVersionOf, kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import type { FaultState, WatchFaults } from "../faults.ts";
 import type { Test } from "../objects/label-selector.ts";
@@ -50,6 +50,10 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     const resource = resourceOf(change.served.kind);
     for (const watch of open) if (watch.resource === resource) watch.tell(change);
     written = undefined;
+    // Who watches a kind that is gone is to ask again, and then be told that there is none.
+    if (change.served.kind === kinds.customResourceDefinition && change.type === "deleted") {
+      for (const watch of open) if (watch.resource === change.object.metadata.name) end(watch);
+    }
   });
 
   function textOf(object: KubeObject): string {

@@ -17,6 +17,8 @@ import { createTally } from "./tally.ts";
 const nodeNames = ["a", "b", "c"] as const;
 const podNames = ["one/web-0", "two/web-0", "one/job"] as const;
 const phases = ["Pending", "Running", "Succeeded", "Failed"] as const;
+/** Of memory and of ephemeral storage: two or three pods fill it. */
+const nodeBytes = 1_000;
 const storageKey = "akash.network/capabilities.storage.class.beta3";
 
 interface ModelPod {
@@ -26,13 +28,24 @@ interface ModelPod {
   readonly phase: string;
   readonly cpuMilli: number;
   readonly memoryBytes: number;
+  readonly ephemeralBytes: number;
   /** Of an init container: the pod never counts less. */
   readonly initMilli: number;
+  readonly sidecar: Sidecar;
+  readonly overhead: { readonly cpuMilli: number; readonly memoryBytes: number };
   /** Set by an earlier size of the container; the greater of both counts. */
   readonly heldMilli: number;
   readonly gpus: number;
   readonly selects: boolean;
   readonly deleting: boolean;
+}
+
+/** An init container that goes on running beside all that start after it. */
+interface Sidecar {
+  readonly cpuMilli: number;
+  readonly ephemeralBytes: number;
+  /** Whether it starts before the other init container, which then runs beside it. */
+  readonly first: boolean;
 }
 
 interface ModelNode {
@@ -45,14 +58,17 @@ interface ModelNode {
 function podObject(pod: ModelPod): KubeObject {
   const [namespace = "", name = ""] = pod.name.split("/");
   const gpu = pod.gpus > 0 ? { "nvidia.com/gpu": String(pod.gpus) } : {};
-  const requests = { cpu: `${pod.cpuMilli}m`, memory: String(pod.memoryBytes), ...gpu };
+  const disk = { "ephemeral-storage": String(pod.ephemeralBytes) };
+  const requests = { cpu: `${pod.cpuMilli}m`, memory: String(pod.memoryBytes), ...disk, ...gpu };
+  const init = { name: "i", resources: { requests: { cpu: `${pod.initMilli}m` } } };
   const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: storageKey, operator: "Gt", values: ["0"] }] }] };
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
   return {
     metadata: { name, namespace, uid: pod.uid, ...(pod.deleting && { deletionTimestamp: "2026-01-01T00:00:00Z" }) },
     spec: {
       containers: [{ name: "c", resources: { requests } }],
-      initContainers: [{ name: "i", resources: { requests: { cpu: `${pod.initMilli}m` } } }],
+      initContainers: pod.sidecar.first ? [sidecarObject(pod.sidecar), init] : [init, sidecarObject(pod.sidecar)],
+      overhead: { cpu: `${pod.overhead.cpuMilli}m`, memory: String(pod.overhead.memoryBytes) },
       ...(pod.node !== undefined && { nodeName: pod.node }),
       ...(pod.selects && { affinity }),
     },
@@ -63,8 +79,14 @@ function podObject(pod: ModelPod): KubeObject {
   };
 }
 
+function sidecarObject({ cpuMilli, ephemeralBytes }: Sidecar): object {
+  const requests = { cpu: `${cpuMilli}m`, "ephemeral-storage": String(ephemeralBytes) };
+  return { name: "s", restartPolicy: "Always", resources: { requests } };
+}
+
 function nodeObject(name: string, node: ModelNode): KubeObject {
-  const list = { cpu: `${node.cpuMilli}m`, memory: "1000", "nvidia.com/gpu": String(node.gpus) };
+  const bytes = { memory: String(nodeBytes), "ephemeral-storage": String(nodeBytes) };
+  const list = { cpu: `${node.cpuMilli}m`, ...bytes, "nvidia.com/gpu": String(node.gpus) };
   const conditions = [{ type: "Ready", status: node.ready ? "True" : "Unknown" }];
   return {
     metadata: { name, uid: name },
@@ -74,12 +96,16 @@ function nodeObject(name: string, node: ModelNode): KubeObject {
 }
 
 const small = fc.integer({ min: 0, max: 4_000 });
+const fewBytes = fc.integer({ min: 0, max: 600 });
 const podShape = fc.record({
   node: fc.option(fc.constantFrom(...nodeNames), { nil: undefined }),
   phase: fc.constantFrom(...phases),
   cpuMilli: small,
-  memoryBytes: fc.integer({ min: 0, max: 600 }),
+  memoryBytes: fewBytes,
+  ephemeralBytes: fewBytes,
   initMilli: small,
+  sidecar: fc.record({ cpuMilli: small, ephemeralBytes: fewBytes, first: fc.boolean() }),
+  overhead: fc.record({ cpuMilli: small, memoryBytes: fewBytes }),
   heldMilli: small,
   gpus: fc.integer({ min: 0, max: 3 }),
   selects: fc.boolean(),
@@ -114,7 +140,7 @@ const event = fc.oneof(
 
 test("after any history the sums, the offers and the evidence are those of a count from scratch", () => {
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 60 }), (history) => {
+    fc.property(fc.array(event, { maxLength: 60, size: "max" }), (history) => {
       const tally = createTally();
       const pods = new Map<string, ModelPod>();
       const nodes = new Map<string, ModelNode>();
@@ -178,6 +204,12 @@ function isLive({ phase }: ModelPod): boolean {
   return phase === "Pending" || phase === "Running";
 }
 
+function cpuMilliOf({ cpuMilli, heldMilli, initMilli, sidecar, overhead }: ModelPod): number {
+  const running = Math.max(cpuMilli, heldMilli) + sidecar.cpuMilli;
+  const starting = initMilli + (sidecar.first ? sidecar.cpuMilli : 0);
+  return Math.max(running, starting) + overhead.cpuMilli;
+}
+
 function compare(
   pods: ReadonlyMap<string, ModelPod>,
   nodes: ReadonlyMap<string, ModelNode>,
@@ -187,17 +219,19 @@ function compare(
   for (const [name, node] of nodes) {
     const here = [...pods.values()].filter((pod) => pod.node === name && isLive(pod));
     const sum = (of: (pod: ModelPod) => number) => here.reduce((total, pod) => total + of(pod), 0);
-    const cpu = sum((pod) => Math.max(pod.cpuMilli, pod.heldMilli, pod.initMilli));
-    const memory = sum((pod) => pod.memoryBytes);
+    const cpu = sum(cpuMilliOf);
+    const memory = sum((pod) => pod.memoryBytes + pod.overhead.memoryBytes);
+    const ephemeral = sum((pod) => pod.ephemeralBytes + pod.sidecar.ephemeralBytes);
     const gpus = sum((pod) => pod.gpus);
     const inventory = shown.get(name);
     assert.ok(inventory);
+    const { cpuMilli, memoryBytes, ephemeralBytes } = inventory;
     assert.deepEqual(
-      [inventory.cpuMilli.allocated, inventory.memoryBytes.allocated, inventory.gpus.allocated],
-      [BigInt(cpu), BigInt(memory), BigInt(gpus)],
+      [cpuMilli, memoryBytes, ephemeralBytes, inventory.gpus].map(({ allocated }) => allocated),
+      [cpu, memory, ephemeral, gpus].map(BigInt),
     );
     assert.equal(inventory.offered, node.ready && !node.cordoned);
-    const over = cpu > node.cpuMilli || memory > 1_000 || gpus > node.gpus;
+    const over = cpu > node.cpuMilli || memory > nodeBytes || ephemeral > nodeBytes || gpus > node.gpus;
     assert.equal(
       inventory.conditions.some(({ type }) => type === "Overbooked"),
       over,

@@ -28,9 +28,17 @@ test("a node has what its kubelet says, with the gpus of all device plugins", ()
     capacity: { ...amounts, ...gpus },
     allocatable: { ...amounts, cpu: "7800m", "nvidia.com/gpu": "7" },
   };
-  const { capacity, allocatable, problem } = projectNode(node(status));
+  const { capacity, allocatable, pluginVendors, problem } = projectNode(node(status));
+  assert.deepEqual(pluginVendors, ["nvidia", "amd"]);
   assert.deepEqual(capacity, { cpuMilli: 8_000n, memoryBytes: 2n ** 34n, ephemeralBytes: 100n * 2n ** 30n, gpus: 10n });
   assert.deepEqual([allocatable.cpuMilli, allocatable.gpus, problem], [7_800n, 7n, undefined]);
+});
+
+test("a device plugin counts for its vendor as long as it has a card, be it a sick one", () => {
+  const vendors = (capacity: unknown) =>
+    projectNode(node({ capacity, allocatable: { "amd.com/gpu": "0" } })).pluginVendors;
+  assert.deepEqual(vendors({ "nvidia.com/gpu": "0", "amd.com/gpu": "1" }), ["amd"]);
+  assert.deepEqual(vendors(amounts), []);
 });
 
 test("a healthy node is offered", () => {

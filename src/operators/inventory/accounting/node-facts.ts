@@ -1,8 +1,9 @@
 /** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
 import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import type { NodeInventory } from "../inventory.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
-import { type Resources, readAmounts, wholeResources } from "./resources.ts";
+import { type Resources, readAmounts, vendorsIn, wholeResources } from "./resources.ts";
 import { attachedVolumes, type VolumesByDriver } from "./volumes.ts";
 
 export interface NodeFacts {
@@ -10,6 +11,7 @@ export interface NodeFacts {
   readonly uid: string | undefined;
   readonly capacity: Resources;
   readonly allocatable: Resources;
+  readonly pluginVendors: NodeInventory["pluginVendors"];
   readonly hasStatus: boolean;
   /** What the node itself shows against being sold: "not ready", "cordoned". */
   readonly hindrances: readonly string[];
@@ -25,14 +27,15 @@ export function projectNode(node: KubeObject): NodeFacts {
   const { name, uid, labels = {} } = node.metadata;
   const status = fieldsOf(node["status"]);
   const problems: string[] = [];
-  const read = (what: string) =>
-    wholeResources(readAmounts(status[what], what, (problem) => void problems.push(problem)));
+  const read = (what: string) => readAmounts(status[what], what, (problem) => void problems.push(problem));
+  const capacity = read("capacity");
   const hasStatus = Object.keys(fieldsOf(status["allocatable"])).length > 0;
   return {
     name,
     uid,
-    capacity: read("capacity"),
-    allocatable: read("allocatable"),
+    capacity: wholeResources(capacity),
+    allocatable: wholeResources(read("allocatable")),
+    pluginVendors: vendorsIn(capacity),
     hasStatus,
     hindrances: hindrances(node, hasStatus),
     attached: attachedVolumes(status["volumesAttached"]),

@@ -89,6 +89,19 @@ test("cards without a name are shown once per kind, with the line that would nam
   assert.match(message, /nvidia card 10de:ffff; .*: "ffff": \{\}$/);
 });
 
+test("graphics of AMD without a name are a condition only where AMD's device plugin counts cards", () => {
+  const { name: _, ...bare } = card;
+  const integrated = { ...bare, vendorId: "1002", deviceId: "164e", vendor: "amd" };
+  assert.deepEqual(fold({ namedGpus: [integrated] }).conditions, []);
+  const plugged = {
+    ...status,
+    capacity: { ...resources, "amd.com/gpu": "1" },
+    allocatable: { ...resources, "amd.com/gpu": "1" },
+  };
+  const node = fold({ node: projectNode({ metadata: { name: "a" }, status: plugged }), namedGpus: [integrated] });
+  assert.equal(only(node.conditions).type, "UnknownGpu");
+});
+
 test("a node without a status is shown with nothing, and it is said", () => {
   const node = fold({ node: projectNode({ metadata: { name: "a" } }) });
   assert.equal(node.offered, false);

@@ -49,6 +49,7 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     offered: reasons.length === 0,
     notOffered: reasons,
     ...amounts,
+    pluginVendors: node.pluginVendors,
     storageClasses: reasons.length === 0 ? inputs.storageClasses : [],
     ...(hardware && { hardware }),
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
@@ -59,7 +60,7 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
       ...unreadable(node, use),
       ...overbooked(amounts, use.pods),
       ...unhealthyGpus(amounts.gpus, inputs.namedGpus),
-      ...unknownGpus(inputs.namedGpus),
+      ...unknownGpus(node, inputs.namedGpus),
       ...(inputs.conditions ?? []),
     ],
   };
@@ -85,7 +86,7 @@ function unreadable(node: NodeFacts, use: NodeUse): Condition[] {
 
 /**
  * How many gpus there are is what the device plugins say: one that they hold for unhealthy is no longer allocatable.
- * What discovery sees of a card's health is shown, but takes nothing away a second time.
+ * What discovery sees of a card's health takes away its name in the market, and nothing from that count a second time.
  */
 function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly NamedGpu[]): Condition[] {
   const evidence = cards
@@ -97,8 +98,14 @@ function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly Named
   return evidence.length === 0 ? [] : [{ type: "UnhealthyGpu", message: evidence.join("; ") }];
 }
 
-function unknownGpus(cards: readonly NamedGpu[]): Condition[] {
-  const unknown = cards.filter(({ name }) => name === undefined);
+/**
+ * A processor of AMD may have graphics of its own, which nobody sells and no registry will name. Without a device plugin
+ * that counts cards of AMD, one without a name is taken for that; NVIDIA makes nothing of the kind.
+ */
+function unknownGpus({ pluginVendors }: NodeFacts, cards: readonly NamedGpu[]): Condition[] {
+  const unknown = cards.filter(
+    ({ name, vendor }) => name === undefined && (vendor !== "amd" || pluginVendors.includes(vendor)),
+  );
   const kinds = new Map(unknown.map((card) => [`${card.vendorId}:${card.deviceId}`, card]));
   return [...kinds].map(([ids, { vendor, registryLine }]) => ({
     type: "UnknownGpu",

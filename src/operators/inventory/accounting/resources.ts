@@ -17,6 +17,9 @@ export const nothing: Resources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralByte
 
 const names = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "amd.com/gpu"] as const;
 
+/** What each vendor's device plugin calls its cards. */
+const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
+
 const noAmounts: ExactAmounts = new Map();
 
 /** Hears of a quantity that cannot be read. It counts as nothing, and whoever is told makes that visible. */
@@ -53,6 +56,12 @@ export function wholeResources(amounts: ExactAmounts): Resources {
     cpuMilli: whole("cpu"),
     memoryBytes: whole("memory"),
     ephemeralBytes: whole("ephemeral-storage"),
-    gpus: whole("nvidia.com/gpu") + whole("amd.com/gpu"),
+    gpus: whole(pluginResources.nvidia) + whole(pluginResources.amd),
   };
+}
+
+/** The vendors whose device plugin counts at least one card. */
+export function vendorsIn(amounts: ExactAmounts): string[] {
+  const counted = Object.entries(pluginResources).filter(([, name]) => (amounts.get(name) ?? 0n) > 0n);
+  return counted.map(([vendor]) => vendor);
 }

@@ -79,6 +79,16 @@ test("bad content is refused and the last good one kept, with a condition until 
   assert.deepEqual(config.conditions, []);
 });
 
+test("a file that is found empty, as between truncation and writing, leaves the last good one in force", async (t) => {
+  const { mount, start, look } = open(t);
+  mount.write("exclude: {nodes: [^cp]}");
+  const config = start();
+  mount.write("");
+  await look();
+  assert.equal(config.current.excludedNodes[0]?.source, "^cp");
+  assert.match(config.conditions[0]?.message ?? "", /it is empty.*stays in force/);
+});
+
 test("a file that is removed leaves the last good one in force", async (t) => {
   const { mount, start, look } = open(t);
   mount.write("cluster_storage: [beta1]");
@@ -90,12 +100,12 @@ test("a file that is removed leaves the last good one in force", async (t) => {
   assert.equal(config.settled, true);
 });
 
-test("a file that is not there yet means the default, and is read when it appears", async (t) => {
+test("a file that is not there yet is waited for, and read when it appears", async (t) => {
   const { mount, start, look } = open(t);
   const config = start();
   assert.equal(config.current, defaultInventoryConfig);
   assert.equal(config.settled, false);
-  assert.match(config.conditions[0]?.message ?? "", /it is not there; the default is in force/);
+  assert.match(config.conditions[0]?.message ?? "", /it is not there; nothing is offered until it can be used/);
   mount.write("exclude: {nodes: [^cp]}");
   await look();
   assert.equal(config.settled, true);
@@ -103,13 +113,15 @@ test("a file that is not there yet means the default, and is read when it appear
   assert.deepEqual(config.conditions, []);
 });
 
-test("a file that is bad from the start is not settled", (t) => {
-  const { mount, start } = open(t);
-  mount.write("cluster_storage: {");
-  const config = start();
-  assert.equal(config.settled, false);
-  assert.equal(config.current, defaultInventoryConfig);
-});
+for (const [what, text] of Object.entries({ bad: "cluster_storage: {", empty: "" })) {
+  test(`a file that is ${what} from the start is not settled`, (t) => {
+    const { mount, start } = open(t);
+    mount.write(text);
+    const config = start();
+    assert.equal(config.settled, false);
+    assert.equal(config.current, defaultInventoryConfig);
+  });
+}
 
 test("what is no file, or far too long, is not read", async (t) => {
   const { mount, start, look } = open(t);

@@ -108,7 +108,9 @@ function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource 
     },
     get conditions() {
       if (!trouble) return [];
-      const inForce = good ? `the one of ${formatTime(good.sinceMs)} stays in force` : "the default is in force";
+      const inForce = good
+        ? `the one of ${formatTime(good.sinceMs)} stays in force`
+        : "nothing is offered until it can be used";
       return [{ type: "ConfigurationUnusable", message: `${trouble.message}; ${inForce}` }];
     },
     onChange(listener) {

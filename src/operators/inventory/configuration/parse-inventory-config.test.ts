@@ -41,7 +41,7 @@ test("the network's format is read, and classes come out sorted", () => {
 test("what the network's chart writes, and next to nothing, is read too", () => {
   const chart = "version: v1\ncluster_storage: [default, beta3, ram]\nexclude:\n  nodes: []\n  node_storage: []\n";
   assert.deepEqual(parseInventoryConfig(chart).clusterStorage, ["beta3", "default", "ram"]);
-  for (const text of ["", "# nothing\n", "version: v1\n", "version: 1.0.0\nexclude:\n", "exclude:\n  nodes:\n"]) {
+  for (const text of ["{}", "version: v1\n", "version: 1.0.0\nexclude:\n", "exclude:\n  nodes:\n"]) {
     assert.deepEqual(parseInventoryConfig(text), defaultInventoryConfig, text);
   }
 });
@@ -76,6 +76,12 @@ test("what is wrong is told with its line and its key", () => {
   ];
   for (const [text, message] of cases) assert.match(refusal(text), message, text.slice(0, 100));
   assert.match(refusal("a: 1\nb: 2\n"), /line 1: there is no a; line 2: there is no b/);
+});
+
+test("a document with nothing in it is refused, with what would ask for the defaults", () => {
+  for (const text of ["", " \n", "# nothing\n", "---\n", "null\n", "~"]) {
+    assert.match(refusal(text), /config\.yaml is refused: it is empty; for the defaults write `version: v1`/, text);
+  }
 });
 
 test("aliases that multiply without end are refused", () => {

@@ -19,7 +19,10 @@ export function parseInventoryConfig(text: string, source = "inline"): Inventory
   const at = (offset: number) => `line ${Math.max(1, lines.linePos(offset).line)}`;
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) refuse(faults.map(({ pos, message }) => `${at(pos[0])}: this is not valid YAML: ${message}`));
-  const read = configShape.safeParse(plain(document, refuse));
+  const content = plain(document, refuse);
+  // A file that is just being written, or a template that came out as nothing, must not offer what was excluded.
+  if (content === undefined) refuse(["it is empty; for the defaults write `version: v1`"]);
+  const read = configShape.safeParse(content);
   if (read.success) return read.data;
   return refuse(read.error.issues.flatMap((issue) => told(issue, document, at)));
 }
@@ -71,9 +74,7 @@ const configShape = z
     gpu_registry: z.string().min(1).optional(),
   })
   .partial({ version: true })
-  .optional()
-  .transform((config, context): InventoryConfig => {
-    const { cluster_storage: sold = [], exclude = { nodes: [], node_storage: [] }, gpu_registry } = config ?? {};
+  .transform(({ cluster_storage: sold, exclude, gpu_registry }, context): InventoryConfig => {
     for (const [index, { classes }] of exclude.node_storage.entries()) {
       for (const [place, name] of classes.entries()) {
         if (sold.includes(name)) continue;

@@ -36,7 +36,6 @@ vectorTest("the recorded machine with an H200 is seen as its own tools see it", 
         cudaVersion: "13.0",
         computeCapability: "9.0",
         uuid: "GPU-00000000-0000-0000-0000-000000000001",
-        health: { healthy: true },
       },
     ],
     disks: [
@@ -118,7 +117,7 @@ test("cards of both vendors in one machine each have their own driver's facts", 
       health,
     })),
     [
-      { driverVersion: "550.90.07", cudaVersion: "12.4", memoryBytes: undefined, health: { healthy: true } },
+      { driverVersion: "550.90.07", cudaVersion: "12.4", memoryBytes: undefined, health: undefined },
       // Nothing was said about errors, so nothing is said about health.
       { driverVersion: undefined, cudaVersion: undefined, memoryBytes: 34_342_961_152, health: undefined },
     ],
@@ -154,7 +153,7 @@ test("what only looks like a card is none", async () => {
   assert.deepEqual(gpus, []);
 });
 
-test("a card that has failed is told with its reason", async () => {
+test("a card that has failed is told with its reason, and of one that is only not excluded nothing is said", async () => {
   const gone = { config: Buffer.alloc(256, 0xff) };
   const wounded = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 2\nSDES 0\nTOTAL_ERR_FATAL 2\n" };
   const sound = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 0\nTOTAL_ERR_FATAL 0\n" };
@@ -177,12 +176,12 @@ test("a card that has failed is told with its reason", async () => {
     ...pciFiles("0000:05:00.0", { ...card, more: { revision: "0xff\n" } }),
   });
   assert.deepEqual(
-    gpus.map(({ health, uuid }) => health?.reason ?? health?.healthy ?? uuid),
+    gpus.map(({ health, uuid }) => health?.reason ?? health ?? uuid),
     [
       "it no longer answers on the PCI bus",
       "its PCI link had 2 fatal errors since the node was started",
       "the driver excludes it",
-      true,
+      undefined,
       "it no longer answers on the PCI bus",
     ],
   );

@@ -16,12 +16,9 @@ export async function readNvidiaFacts(tree: Tree, address: string): Promise<Driv
     ...(driverModel && driverModel !== "Unknown" ? { driverModel } : {}),
     // Question marks stand in for it until somebody has used the card.
     ...(uuid && /^GPU-[0-9a-f-]{36}$/i.test(uuid) ? { uuid } : {}),
-    ...(excluded === undefined ? {} : { health: healthOf(excluded) }),
+    // A card that is not excluded may be sick all the same: then nothing is said of its health.
+    ...(excluded === "Yes" ? { health: { healthy: false, reason: "the driver excludes it" } } : {}),
   };
-}
-
-function healthOf(excluded: string): NonNullable<DriverFacts["health"]> {
-  return excluded === "No" ? { healthy: true } : { healthy: false, reason: "the driver excludes it" };
 }
 
 /** "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build …" */

@@ -51,6 +51,13 @@ export function isGpuLabel(key: string): boolean {
   return key === labelKeys.nvidiaPresent || key.startsWith(gpuPrefix);
 }
 
+/** Whether a label about gpus may be about this vendor's: that of a model alone does not say whose it is. */
+export function mayBeOfVendor(key: string, vendor: string): boolean {
+  if (key === labelKeys.nvidiaPresent) return vendor === "nvidia";
+  const vendorKey = labelKeys.gpuVendor(vendor);
+  return key === vendorKey || key.startsWith(`${vendorKey}.`) || key.startsWith(`${gpuPrefix}model.`);
+}
+
 /** What Kubernetes allows of a key behind its prefix. */
 const longestName = 63;
 const validName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;

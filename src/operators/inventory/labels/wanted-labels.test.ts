@@ -24,6 +24,7 @@ function node(more: Partial<NodeInventory> = {}): NodeInventory {
     memoryBytes: none,
     ephemeralBytes: none,
     gpus: none,
+    pluginVendors: [],
     volumes: none,
     storageClasses: [],
     hardware,
@@ -86,12 +87,29 @@ test("a card of AMD has its vendor's labels and not NVIDIA's", () => {
   });
 });
 
-test("a card that no registry names has a vendor and no model", () => {
+test("a card that no registry names has a vendor and no model, once its device plugin counts it", () => {
   const { name: _, ...unknown } = h100;
-  assert.deepEqual(labels({ namedGpus: [unknown] }), {
+  const present = { "akash.network": "true", "nvidia.com/gpu.present": "true" };
+  assert.deepEqual(labels({ namedGpus: [unknown] }), present);
+  assert.deepEqual(labels({ namedGpus: [unknown], pluginVendors: ["nvidia"] }), {
+    ...present,
+    [`${gpu}.vendor.nvidia`]: "true",
+  });
+});
+
+const sick: NamedGpu = { ...h100, health: { healthy: false, reason: "off the bus" } };
+
+test("an unhealthy card is not counted", () => {
+  const found = labels({ namedGpus: [h100, sick, { ...h100, health: { healthy: true } }] });
+  assert.equal(found[`${gpu}.vendor.nvidia.model.h100`], "2");
+  assert.equal(found[`${gpu}.vendor.nvidia.model.h100.ram.80Gi`], "2");
+});
+
+test("where all cards are unhealthy nothing can select them, and their device plugin stays", () => {
+  const live = { [`${gpu}.vendor.nvidia`]: "true", [`${gpu}.model.h100`]: "true", "nvidia.com/gpu.present": "true" };
+  assert.deepEqual(labels({ namedGpus: [sick], pluginVendors: ["nvidia"] }, { live }), {
     "akash.network": "true",
     "nvidia.com/gpu.present": "true",
-    [`${gpu}.vendor.nvidia`]: "true",
   });
 });
 
@@ -124,7 +142,22 @@ test("until discovery has answered, labels about gpus stay as they are, and only
 });
 
 test("discovery that sees no card where the device plugin has some proves nothing", () => {
-  assert.deepEqual(labels({ gpus: { capacity: 8n, allocatable: 8n, allocated: 0n } }, { live }), kept);
+  assert.deepEqual(labels({ pluginVendors: ["nvidia"] }, { live }), kept);
+});
+
+const { name: _name, memorySize: _size, interface: _kind, ...bareCard } = h100;
+const integrated: NamedGpu = { ...bareCard, vendorId: "1002", deviceId: "164e", vendor: "amd" };
+
+test("a processor's own graphics are no card for sale", () => {
+  assert.deepEqual(labels({ namedGpus: [integrated] }), { "akash.network": "true" });
+});
+
+test("cards of one vendor prove nothing about those of another that were not seen", () => {
+  const counted = { [`${gpu}.vendor.nvidia`]: "true", [`${gpu}.vendor.nvidia.model.h100`]: "8" };
+  const stale = { [`${gpu}.vendor.amd`]: "true", [`${gpu}.vendor.amd.model.mi60`]: "2" };
+  const context = { live: { ...live, ...counted, ...stale } };
+  const found = labels({ namedGpus: [integrated], pluginVendors: ["nvidia"] }, context);
+  assert.deepEqual(found, { ...kept, ...counted });
 });
 
 test("labels about gpus go when discovery sees none and there are none", () => {

@@ -5,7 +5,7 @@
 import { isExcluded } from "../accounting/not-offered.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";
 import { interfaceKind } from "../registry/registry.ts";
-import { type GpuSelection, isGpuLabel, labelKeys, storageClassReadings } from "./label-keys.ts";
+import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
 
 export interface LabelContext {
   /** The labels that the node carries now. */
@@ -17,7 +17,7 @@ export interface LabelContext {
 export type Labels = Readonly<Record<string, string>>;
 
 export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): Labels {
-  const gpus = gpusAreKnown(node) ? gpuLabels(node.namedGpus) : liveGpuLabels(live);
+  const gpus = { ...unprovenGpuLabels(node, live), ...gpuLabels(node) };
   if (!node.offered) return isExcluded(node) ? {} : presenceOnly(gpus);
   const [plain, number] = storageClassReadings;
   const classes = node.storageClasses
@@ -27,15 +27,13 @@ export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelCon
 }
 
 /**
- * Until discovery has answered, and where it saw no card while the device plugin has some, we know nothing; then the
- * labels stay as they are. A restart or a failed read must not take a node's gpus off the market.
+ * Until discovery has answered, and where it saw no card of a vendor whose device plugin has some, we know nothing of
+ * those; then the labels stay as they are. A restart or a failed read must not take a node's gpus off the market.
  */
-function gpusAreKnown({ hardware, namedGpus, gpus }: NodeInventory): boolean {
-  return hardware !== undefined && (namedGpus.length > 0 || gpus.capacity === 0n);
-}
-
-function liveGpuLabels(live: Labels): Labels {
-  return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key)));
+function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory, live: Labels): Labels {
+  const unseen = pluginVendors.filter((vendor) => !namedGpus.some((card) => card.vendor === vendor));
+  const isUnproven = (key: string) => !hardware || unseen.some((vendor) => mayBeOfVendor(key, vendor));
+  return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
 }
 
 /**
@@ -52,11 +50,15 @@ function presenceOnly(gpus: Labels): Labels {
  * The counts are of the cards that discovery knows by name, as the network counts them. Affinity only asks whether there
  * are any; how many are free is for the scheduler, which has it from the device plugin.
  */
-function gpuLabels(cards: readonly NamedGpu[]): Labels {
+function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): Labels {
   const labels: Record<string, string> = {};
   const counts = new Map<string, number>();
-  for (const card of cards) {
+  for (const card of namedGpus) {
+    // Also for a card that is not for sale: without this label its device plugin would never come to count it.
     if (card.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
+    if (card.health?.healthy === false) continue;
+    // A processor's own graphics have no name either, and no device plugin counts them.
+    if (card.name === undefined && !pluginVendors.includes(card.vendor)) continue;
     labels[labelKeys.gpuVendor(card.vendor)] = "true";
     if (card.name === undefined) continue;
     labels[labelKeys.gpuModel(card.name)] = "true";

@@ -61,7 +61,8 @@ function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readon
   const mount = (name: string) => ({ name, mountPath: `${hostRoot}/${name}`, readOnly: true });
   const volume = (name: string) => ({ name, hostPath: { path: `/${name}`, type: "Directory" } });
   return {
-    // Not the scheduler's business: it belongs on this node, full or not.
+    // Not the scheduler's business: it belongs on this node, full or not. It has no priority class either: the kubelet
+    // makes room for a critical pod by ending others, and those are the tenants'.
     nodeName,
     tolerations: [{ operator: "Exists" }],
     // It never speaks to the API server; the operator asks it.
@@ -74,11 +75,14 @@ function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readon
         image,
         args: ["operator", "inventory", "discover", `--api-port=${port}`, `--root=${hostRoot}`],
         ports: [{ name: "api", containerPort: port }],
-        // Some of /sys can be read by root only; nothing of the node can be written through these mounts.
-        securityContext: { privileged: true, readOnlyRootFilesystem: true },
+        // Some of /sys can be read by root only. Whoever is privileged could change the node all the same: a mount that
+        // is read-only is so without those below it, and /proc/1/root is the whole machine. Read-only keeps mistakes
+        // away, not intruders.
+        securityContext: { privileged: true, runAsUser: 0, readOnlyRootFilesystem: true },
         volumeMounts: ["proc", "sys"].map(mount),
-        // What a small Node.js process takes.
-        resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+        // The kubelet turns away what a full node has no room for, and without a request the limit would be one. The
+        // limit is a few times what a small Node.js process takes.
+        resources: { requests: { cpu: "0", memory: "0" }, limits: { memory: "256Mi" } },
         readinessProbe: { ...probe, periodSeconds: 2 },
         livenessProbe: { ...probe, periodSeconds: 30, failureThreshold: 3 },
       },
@@ -96,14 +100,15 @@ export interface LivePod {
   readonly ready: boolean;
   readonly finished: boolean;
   readonly deleting: boolean;
-  /** Why it is not ready, as the kubelet says it. */
+  /** Why it is not ready or has ended, as the kubelet says it. */
   readonly reason: string;
 }
 
 export function livePod(object: KubeObject): LivePod {
   const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
   const { nodeName = "" } = (object["spec"] ?? {}) as { nodeName?: string };
-  const { phase = "Pending", conditions, containerStatuses = [] } = (object["status"] ?? {}) as PodStatus;
+  const status = (object["status"] ?? {}) as PodStatus;
+  const { phase = "Pending", conditions, containerStatuses = [] } = status;
   const waiting = containerStatuses.map(({ state }) => state?.waiting).find(Boolean);
   return {
     name,
@@ -113,7 +118,7 @@ export function livePod(object: KubeObject): LivePod {
     ready: conditionHolds(conditions, "Ready"),
     finished: phase === "Succeeded" || phase === "Failed",
     deleting: deletionTimestamp !== undefined,
-    reason: [phase, waiting?.reason, waiting?.message].filter(Boolean).join(": "),
+    reason: [status.reason ?? phase, status.message, waiting?.reason, waiting?.message].filter(Boolean).join(": "),
   };
 }
 
@@ -127,6 +132,8 @@ function recipeOf(spec: unknown): string {
 
 interface PodStatus {
   readonly phase?: string;
+  readonly reason?: string;
+  readonly message?: string;
   readonly conditions?: unknown;
   readonly containerStatuses?: readonly {
     readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };

@@ -1,6 +1,7 @@
 /**
  * Keeps one discovery pod on every node that wants one, asks it what the node has, and remembers the last good answer.
- * A pod that dies is replaced, one of another version too; an answer that does not come takes nothing away.
+ * A pod that has ended or is of another version is replaced, ever more slowly where it does not last; an answer that
+ * does not come takes nothing away.
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
@@ -24,6 +25,7 @@ import {
   livePod,
 } from "./discovery-pod.ts";
 import { readHardwareAnswer } from "./hardware-answer.ts";
+import { createMakingPace } from "./making-pace.ts";
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type Wish = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
@@ -59,22 +61,30 @@ export interface DiscoveryPods {
   readonly queue: Queue;
 }
 
+interface Known extends Discovered {
+  /** Why the pod before this one has ended; until there is an answer, that is the best hint. */
+  readonly ended?: string;
+}
+
 const nothing: Discovered = {};
 
 export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
   const { kube, clock, log, onChange } = deps;
-  const known = new Map<string, Discovered>();
+  const known = new Map<string, Known>();
+  const pace = createMakingPace(deps);
   let pods: WatchCache<LivePod> | undefined;
   const queue = createQueue({ name: "discovery", work, ...deps });
 
-  function note(node: string, change: Discovered): void {
-    known.set(node, { ...known.get(node), ...change });
+  function tell(node: string, message: string, change: Known = {}): void {
+    const before = known.get(node);
+    if (before?.condition?.message === message) return;
+    known.set(node, { ...before, ...change, condition: { type: "DiscoveryMissing", message } });
     onChange(node);
   }
 
-  function missing(node: string, message: string): void {
-    if (known.get(node)?.condition?.message !== message)
-      note(node, { condition: { type: "DiscoveryMissing", message } });
+  function missing(node: string, why: string): void {
+    const { ended } = known.get(node) ?? {};
+    tell(node, ended === undefined ? why : `${why}; the one before it ended: ${ended}`);
   }
 
   async function remove({ name, uid }: LivePod): Promise<void> {
@@ -82,6 +92,11 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   }
 
   async function make(pod: KubeObject, node: string): Promise<Outcome> {
+    const waitMs = pace.waitMs(node);
+    if (waitMs > 0) {
+      missing(node, "its discovery pod is gone, and the next one waits for a while");
+      return recheck(waitMs);
+    }
     try {
       await kube.create(kinds.pod, pod);
     } catch (thrown) {
@@ -94,6 +109,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       missing(node, `a pod ${pod.metadata.name} is there, but not seen as its discovery pod`);
       return waiting("pod", "it is there, but not seen yet");
     }
+    pace.made(node);
     log.info("a discovery pod is made", { node });
     missing(node, "its discovery pod was just made");
     return waiting("pod", "it was just made");
@@ -105,6 +121,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     if (wish === "kept") return done();
     if (wish === "unwanted") {
       known.delete(node);
+      pace.forget(node);
       if (live && !live.deleting) await remove(live);
       return done();
     }
@@ -116,16 +133,26 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     const recipe = { ...options, image };
     if (!live) return make(discoveryPod(wish.wanted, recipe), node);
     if (live.deleting) return waiting("pod", "the one before it is going");
-    if (live.finished || !isMadeAs(live, node, recipe)) {
-      log.info("a discovery pod is replaced", { node, reason: live.finished ? live.reason : "it is made otherwise" });
-      await remove(live);
-      return waiting("pod", "it is being replaced");
-    }
+    if (live.finished) return replaceFinished(node, live);
+    if (!isMadeAs(live, node, recipe)) return replace(node, live, "it is made otherwise");
     if (!live.ready) {
       missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
       return waiting("pod", live.reason);
     }
     return ask(node, live, signal);
+  }
+
+  /** It stays until its successor may be made, so that a person can look at it meanwhile. */
+  async function replaceFinished(node: string, live: LivePod): Promise<Outcome> {
+    tell(node, `its discovery pod ${live.name} has ended: ${live.reason}`, { ended: live.reason });
+    const waitMs = pace.waitMs(node);
+    return waitMs > 0 ? recheck(waitMs) : replace(node, live, live.reason);
+  }
+
+  async function replace(node: string, live: LivePod, reason: string): Promise<Outcome> {
+    log.info("a discovery pod is replaced", { node, reason });
+    await remove(live);
+    return waiting("pod", "it is being replaced");
   }
 
   async function ask(node: string, { name }: LivePod, signal: AbortSignal): Promise<Outcome> {

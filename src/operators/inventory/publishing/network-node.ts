@@ -50,9 +50,13 @@ export function networkNode(node: NodeInventory): NetworkNode {
   };
 }
 
-/** A card without a name in the market cannot be asked for, so the network does not hear of it. */
+/**
+ * A card without a name in the market cannot be asked for, and one that is unhealthy cannot be given, so the network
+ * hears of neither.
+ */
 function networkGpus(cards: readonly NamedGpu[]): NetworkGpu[] {
-  const named = cards.flatMap(({ vendor, vendorId, name, deviceId, interface: kind = "", memorySize = "" }) =>
+  const sound = cards.filter(({ health }) => health?.healthy !== false);
+  const named = sound.flatMap(({ vendor, vendorId, name, deviceId, interface: kind = "", memorySize = "" }) =>
     name === undefined ? [] : [{ vendor, vendorId, name, modelId: deviceId, interface: kind, memorySize }],
   );
   return named.sort(

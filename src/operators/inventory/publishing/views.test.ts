@@ -120,6 +120,23 @@ test("a card without a name is shown to people and not to the network", () => {
   assert.partialDeepStrictEqual(unknown, [{ vendor_id: "10de", modelid: "ffff", registry_line: '{"10de":{}}' }]);
 });
 
+test("an unhealthy card is shown to people and not to the network", () => {
+  const sick = { ...rtx4090("0000:02:00.0"), health: { healthy: false, reason: "off the bus" } };
+  const sound = { ...rtx4090("0000:03:00.0"), health: { healthy: true } };
+  const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), sick, sound] });
+  assert.equal(networkNode(node).gpus.length, 2);
+  const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
+  assert.deepEqual(
+    info.map(({ address, health }) => [address, health]),
+    [
+      ["0000:01:00.0", undefined],
+      ["0000:02:00.0", { healthy: false, reason: "off the bus" }],
+      ["0000:03:00.0", { healthy: true }],
+    ],
+  );
+  assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).gpus, []);
+});
+
 test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {
   const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
   const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];

@@ -1,11 +1,13 @@
 /** A kind of storage that tells us more than Kubernetes itself knows. */
 import type { WatchCache } from "../../../kube/kube.ts";
-import type { StorageInventory } from "../inventory.ts";
+import type { Condition, StorageInventory } from "../inventory.ts";
 import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
 export interface Backend {
   inventory(storageClass: StorageClass, volumes: VolumeSums): StorageInventory;
+  /** Why what it tells may be out of date. */
+  readonly stale: readonly Condition[];
   close(): Promise<void>;
 }
 

@@ -3,8 +3,9 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
+import { staleness } from "../staleness.ts";
 import { type Backend, waitingFor } from "./backend.ts";
-import { cephInventory, clusterOf, readCephCluster, readCephPool } from "./ceph.ts";
+import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { type CephUsageCounts, createCephUsage } from "./ceph-usage.ts";
 import { wordOf } from "./fields.ts";
 import { storageKinds } from "./kinds.ts";
@@ -37,6 +38,11 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
     },
   });
   const pools = kube.watch({ kind: storageKinds.cephBlockPool, project: readCephPool, handle: changed });
+  const filesystems = kube.watch({
+    kind: storageKinds.cephFilesystem,
+    project: readCephFilesystem,
+    handle: changed,
+  });
   const toolboxes = kube.watch({
     kind: kinds.pod,
     labelSelector: toolboxSelector,
@@ -60,23 +66,35 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
     throw new Error(waitingFor({ "toolbox pods": toolboxes }) ?? "no toolbox pod is ready there");
   }
 
+  const stale = () =>
+    staleness({
+      "the clusters of Rook": clusters,
+      "the block pools of Rook": pools,
+      "the filesystems of Rook": filesystems,
+      "toolbox pods": toolboxes,
+    });
+
   const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
   return {
     inventory(storageClass, volumes) {
       const waiting = waitingFor({ "the clusters of Rook": clusters });
       const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
       if (waiting !== undefined) return unreadable(storageClass, "ceph", allocated, waiting);
-      return cephInventory(storageClass, {
+      const seen = cephInventory(storageClass, {
         clusters: [...clusters.list()],
-        pools: [...pools.list()],
+        pools: [...pools.list(), ...[...filesystems.list()].flat()],
         reading: usage.of,
         volumes,
       });
+      return { ...seen, conditions: [...seen.conditions, ...stale()] };
+    },
+    get stale() {
+      return stale();
     },
     wake: usage.wake,
     counts: usage.counts,
     async close() {
-      await Promise.all([clusters.close(), pools.close(), toolboxes.close(), usage.close()]);
+      await Promise.all([clusters, pools, filesystems, toolboxes, usage].map((each) => each.close()));
     },
   };
 }

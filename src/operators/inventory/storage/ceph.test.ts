@@ -5,6 +5,8 @@ import { runs } from "../../../../test/runs.ts";
 import {
   cephCluster,
   cephDf,
+  cephFilesystem,
+  cephfsClass,
   cephPool,
   gib,
   rbdClass,
@@ -13,7 +15,7 @@ import {
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { cephInventory, readCephCluster, readCephPool } from "./ceph.ts";
+import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { parseCephDf } from "./ceph-df.ts";
 import type { CephReading } from "./ceph-usage.ts";
 import { readStorageClass } from "./storage-class.ts";
@@ -24,6 +26,7 @@ interface Scene {
   readonly volumes?: readonly KubeObject[];
   readonly clusters?: readonly KubeObject[];
   readonly pools?: readonly KubeObject[];
+  readonly filesystems?: readonly KubeObject[];
   readonly df?: string;
   readonly reading?: CephReading;
 }
@@ -34,7 +37,7 @@ function look(scene: Scene) {
   const reading = scene.reading ?? (scene.df === undefined ? undefined : { df: parseCephDf(scene.df), atMs: 0 });
   const view = {
     clusters: (scene.clusters ?? [cephCluster()]).map(readCephCluster),
-    pools: (scene.pools ?? []).map(readCephPool),
+    pools: [...(scene.pools ?? []).map(readCephPool), ...(scene.filesystems ?? []).flatMap(readCephFilesystem)],
     reading: (namespace: string) => (namespace === "rook-ceph" ? reading : undefined),
     volumes: sumVolumes((scene.volumes ?? []).map(readVolume), byName),
   };
@@ -104,6 +107,32 @@ test("with erasure coding the data's pool counts, and there are no replicas", ()
   assert.deepEqual(inGib(seen!), { capacity: 60n, allocatable: 60n, allocated: 10n });
   assert.equal(seen?.replicas, undefined);
   assert.equal(seen?.performance, "hdd");
+});
+
+test("a class of files has the replicas and disks of its filesystem's pool, by the name that Rook gives it", () => {
+  const replicated = { replicated: { size: 3 }, deviceClass: "nvme" };
+  const coded = { erasureCoded: { dataChunks: 2, codingChunks: 1 }, deviceClass: "hdd" };
+  const namesIn = (filesystem: KubeObject) => readCephFilesystem(filesystem).map(({ name }) => name);
+  const mixed = cephFilesystem("myfs", [replicated, { ...coded, name: "slow" }, coded]);
+  assert.deepEqual(namesIn(mixed), ["myfs-data0", "myfs-slow", "myfs-data2"]);
+  const preserved = cephFilesystem("myfs", [{ ...coded, name: "mine" }, coded], { preservePoolNames: true });
+  assert.deepEqual(namesIn(preserved), ["mine", "myfs-data1"]);
+
+  const filesystems = [cephFilesystem("myfs", [{ ...replicated, name: "replicated" }, coded])];
+  const df = cephDf({ "myfs-replicated": [0n, 30n * gib], "myfs-data1": [0n, 60n * gib] });
+  const classes = [cephfsClass("beta3"), cephfsClass("beta1", { pool: "myfs-data1" })];
+  const seen = look({ classes, filesystems, df });
+  assert.deepEqual(
+    seen.map(({ replicas, performance }) => [replicas, performance]),
+    [
+      [3, "nvme"],
+      [undefined, "hdd"],
+    ],
+  );
+  assert.deepEqual(
+    seen.map(inGib).map(({ capacity }) => capacity),
+    [30n, 60n],
+  );
 });
 
 test("a cluster is found by its namespace first and then by its name", () => {

@@ -6,7 +6,7 @@
  * What is stored beyond all promises is somebody else's (snapshots, images of no volume) and makes no room: the room is
  * never more than Ceph itself says.
  */
-import { fieldsOf } from "../../../kube/json-fields.ts";
+import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
@@ -37,11 +37,28 @@ export interface CephPool {
 export function readCephPool(object: KubeObject): CephPool {
   const { name, namespace = "" } = object.metadata;
   const spec = fieldsOf(object["spec"]);
+  // Rook gives pools another name where Kubernetes would not take theirs, as of ".mgr".
+  return poolFrom(spec, namespace, wordOf(spec["name"]) ?? name);
+}
+
+/** The pools that its files lie in, named as Rook names them. The one of names and folders is no class's. */
+export function readCephFilesystem(object: KubeObject): CephPool[] {
+  const { name: filesystem, namespace = "" } = object.metadata;
+  const { dataPools, preservePoolNames } = fieldsOf(object["spec"]);
+  return listOf(dataPools)
+    .map(fieldsOf)
+    .map((spec, index) => {
+      const name = wordOf(spec["name"]);
+      const asWritten = preservePoolNames === true ? name : undefined;
+      return poolFrom(spec, namespace, asWritten ?? `${filesystem}-${name ?? `data${index}`}`);
+    });
+}
+
+function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, name: string): CephPool {
   const size = wholeOf(fieldsOf(spec["replicated"])["size"]) ?? 0n;
   return {
     namespace,
-    // Rook gives pools another name where Kubernetes would not take theirs, as of ".mgr".
-    name: wordOf(spec["name"]) ?? name,
+    name,
     replicas: size > 0n ? Number(size) : undefined,
     deviceClass: wordOf(spec["deviceClass"]),
   };

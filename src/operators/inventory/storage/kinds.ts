@@ -7,6 +7,7 @@ const longhorn = { group: "longhorn.io", version: "v1beta2", namespaced: true } 
 export const storageKinds = {
   cephCluster: { ...rook, kind: "CephCluster", plural: "cephclusters" },
   cephBlockPool: { ...rook, kind: "CephBlockPool", plural: "cephblockpools" },
+  cephFilesystem: { ...rook, kind: "CephFilesystem", plural: "cephfilesystems" },
   longhornNode: { ...longhorn, kind: "Node", plural: "nodes" },
   longhornVolume: { ...longhorn, kind: "Volume", plural: "volumes" },
   longhornSetting: { ...longhorn, kind: "Setting", plural: "settings" },

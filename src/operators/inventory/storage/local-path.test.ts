@@ -8,9 +8,9 @@ import { readVolume, sumVolumes } from "./volumes.ts";
 
 const beta1 = readStorageClass(storageClass("beta1", "rancher.io/local-path"));
 
-function node(name: string, allocated = 0n, offered = true): NodeDisk {
+function node(name: string, allocated = 0n, more: Partial<NodeDisk> = {}): NodeDisk {
   const ephemeralBytes = { capacity: 110n * gib, allocatable: 100n * gib, allocated: allocated * gib };
-  return { name, offered, ephemeralBytes };
+  return { name, offered: true, storageClasses: ["beta1"], ephemeralBytes, ...more };
 }
 
 function look(nodes: readonly NodeDisk[], volumes: readonly KubeObject[] = []) {
@@ -35,8 +35,17 @@ test("volumes of another class on the same disk take room too", () => {
 });
 
 test("a node that is not offered gives no room, and its volumes take none from the others", () => {
-  const { free, allocated } = look([node("a", 0n, false), node("b")], [localVolume("v", "beta1", "90Gi", "a")]);
-  assert.deepEqual({ free, allocated }, { free: 100n, allocated: 90n });
+  const cordoned = node("a", 0n, { offered: false, storageClasses: [] });
+  const { capacity, free, allocated } = look([cordoned, node("b")], [localVolume("v", "beta1", "90Gi", "a")]);
+  assert.deepEqual({ capacity, free, allocated }, { capacity: 220n, free: 100n, allocated: 90n });
+});
+
+test("a node that the class is kept from is no part of it, with its disk or its debts", () => {
+  const excluded = node("a", 0n, { storageClasses: ["beta2"] });
+  const overbooked = node("b", 200n, { storageClasses: [] });
+  const { capacity, free, seen } = look([excluded, overbooked, node("c", 40n)]);
+  assert.deepEqual({ capacity, free }, { capacity: 110n, free: 60n });
+  assert.deepEqual(seen.conditions, []);
 });
 
 test("a disk that was promised twice is shown, and takes nothing from the others", () => {

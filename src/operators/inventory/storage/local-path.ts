@@ -11,7 +11,7 @@ import { inventoryOf } from "./room.ts";
 import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-export type NodeDisk = Pick<NodeInventory, "name" | "offered" | "ephemeralBytes">;
+export type NodeDisk = Pick<NodeInventory, "name" | "offered" | "storageClasses" | "ephemeralBytes">;
 
 export function localPathInventory(
   storageClass: StorageClass,
@@ -22,7 +22,9 @@ export function localPathInventory(
   const conditions: Condition[] = [];
   let capacity = 0n;
   let free = 0n;
-  for (const { name, offered, ephemeralBytes } of nodes) {
+  for (const { name, offered, storageClasses, ephemeralBytes } of nodes) {
+    // The configuration keeps the class from it. A node that is not offered has no class at all, which says nothing.
+    if (offered && !storageClasses.includes(storageClass.name)) continue;
     capacity += ephemeralBytes.capacity;
     // What lies on a node that is not offered neither gives room nor takes it from the others.
     if (!offered) continue;

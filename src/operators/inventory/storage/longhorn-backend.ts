@@ -1,5 +1,6 @@
 /** Longhorn's objects, kept up to date. */
 import type { Kube } from "../../../kube/kube.ts";
+import { staleness } from "../staleness.ts";
 import { type Backend, waitingFor } from "./backend.ts";
 import { storageKinds } from "./kinds.ts";
 import { longhornInventory } from "./longhorn.ts";
@@ -34,18 +35,28 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
       if (sick.get(name)?.robustness !== before) changed();
     },
   });
+  const stale = () =>
+    staleness({
+      "the nodes of Longhorn": nodes,
+      "the settings of Longhorn": settings,
+      "the volumes of Longhorn": longhornVolumes,
+    });
   return {
     inventory(storageClass, volumes) {
       const waiting = waitingFor({ "the nodes of Longhorn": nodes, "the settings of Longhorn": settings });
       const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
       if (waiting !== undefined) return unreadable(storageClass, "longhorn", allocated, waiting);
-      return longhornInventory(storageClass, {
+      const seen = longhornInventory(storageClass, {
         nodes: [...nodes.list()],
         settings: [...settings.list()],
         sick: [...sick.values()],
         volumes,
         classOf,
       });
+      return { ...seen, conditions: [...seen.conditions, ...stale()] };
+    },
+    get stale() {
+      return stale();
     },
     async close() {
       await Promise.all([nodes.close(), settings.close(), longhornVolumes.close()]);

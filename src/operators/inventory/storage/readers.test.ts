@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import {
   cephCluster,
+  cephFilesystem,
   cephPool,
   gib,
   localVolume,
@@ -14,7 +15,7 @@ import {
   toolboxPod,
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { cephInventory, readCephCluster, readCephPool } from "./ceph.ts";
+import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { longhornInventory } from "./longhorn.ts";
 import { isSick, readLonghornNode, readLonghornSetting, readLonghornVolume } from "./longhorn-objects.ts";
 import { readStorageClass } from "./storage-class.ts";
@@ -39,6 +40,7 @@ const samples = [
   localVolume("b", "beta1", "1Gi", "worker"),
   cephCluster(),
   cephPool("replicapool", { replicated: { size: 3 }, deviceClass: "ssd" }),
+  cephFilesystem("myfs", [{ name: "replicated", replicated: { size: 3 }, deviceClass: "ssd" }]),
   toolboxPod(),
   longhornNode("worker", { data: { reserved: gib, tags: ["ssd"] } }),
   longhornSetting("default-replica-count", '{"v1":"3"}'),
@@ -51,7 +53,8 @@ function readAll(object: KubeObject): void {
   const volumes = sumVolumes([readVolume(object)], new Map([[storageClass.name, storageClass]]));
   readToolbox(object);
   const clusters = [readCephCluster(object)];
-  cephInventory(storageClass, { clusters, pools: [readCephPool(object)], reading: () => ({}), volumes });
+  const pools = [readCephPool(object), ...readCephFilesystem(object)];
+  cephInventory(storageClass, { clusters, pools, reading: () => ({}), volumes });
   longhornInventory(storageClass, {
     nodes: [readLonghornNode(object)],
     settings: [readLonghornSetting(object)],

@@ -4,11 +4,12 @@
  * fold over these caches, so nothing can be counted twice or forgotten.
  */
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube, WatchCache } from "../../../kube/kube.ts";
+import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
+import { staleness } from "../staleness.ts";
 import { type Backend, waitingFor } from "./backend.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
 import { localPathInventory, type NodeDisk } from "./local-path.ts";
@@ -33,10 +34,12 @@ export interface StorageReading {
 
 export interface Storage {
   read(nodes: readonly NodeDisk[], config: Pick<InventoryConfig, "clusterStorage">): StorageReading;
-  /** The classes that are there, sold or not. Empty, and without meaning, until it is ready. */
+  /** The classes that are there, sold or not; another set whenever they change. Without meaning until it is ready. */
   readonly classNames: ReadonlySet<string>;
   /** Classes and volumes were seen at least once. */
   readonly ready: boolean;
+  /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
+  readonly stale: readonly Condition[];
   synced(signal?: AbortSignal): Promise<void>;
   /** Told after something changed that a reading may show. Returns how to stop being told. */
   onChange(listener: () => void): () => void;
@@ -54,18 +57,21 @@ export interface StorageCounts {
 export function createStorage({ kube, clock, log }: StorageDeps): Storage {
   const listeners = new Set<() => void>();
   let folded: Folded | undefined;
+  let names: ReadonlySet<string> = new Set();
   let ceph: CephBackend | undefined;
   let longhorn: Backend | undefined;
 
   const classes = kube.watch({
     kind: kinds.storageClass,
     project: readStorageClass,
-    handle({ value }) {
+    handle({ type, value }) {
+      if (type !== "modified") names = new Set(Array.from(classes.list(), ({ name }) => name));
       openBackendOf(value);
       refold();
     },
   });
   const volumes = kube.watch({ kind: kinds.persistentVolume, project: readVolume, handle: refold });
+  const ownCaches = { "storage classes": classes, volumes };
 
   function changed(): void {
     for (const listener of listeners) listener();
@@ -89,7 +95,7 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
 
   function fold(): Folded {
     const byName = new Map(Array.from(classes.list(), (storageClass) => [storageClass.name, storageClass]));
-    return { classes: byName, names: new Set(byName.keys()), sums: sumVolumes(volumes.list(), byName) };
+    return { classes: byName, sums: sumVolumes(volumes.list(), byName) };
   }
 
   function inventoryOf({ storageClass, driver }: SoldClass, nodes: readonly NodeDisk[], sums: VolumeSums) {
@@ -103,7 +109,7 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
 
   return {
     read(nodes, config) {
-      const waiting = waitingFor({ "storage classes": classes, volumes });
+      const waiting = waitingFor(ownCaches);
       // Without the volumes everything would look free.
       if (waiting !== undefined) return { storage: [], conditions: [storageUnreadable(waiting)] };
       folded ??= fold();
@@ -111,15 +117,17 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
       const { sold, conditions } = soldClasses(folded.classes, config, sums);
       return {
         storage: sold.map((each) => inventoryOf(each, nodes, sums)),
-        conditions: [...conditions, ...oddVolumes(sums), ...staleness({ "storage classes": classes, volumes })],
+        conditions: [...conditions, ...oddVolumes(sums), ...staleness(ownCaches)],
       };
     },
     get classNames() {
-      folded ??= fold();
-      return folded.names;
+      return names;
     },
     get ready() {
       return classes.ready && volumes.ready;
+    },
+    get stale() {
+      return [...staleness(ownCaches), ...(ceph?.stale ?? []), ...(longhorn?.stale ?? [])];
     },
     async synced(signal) {
       await classes.synced(signal);
@@ -144,7 +152,6 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
 /** What only a change of classes or volumes changes. */
 interface Folded {
   readonly classes: ReadonlyMap<string, StorageClass>;
-  readonly names: ReadonlySet<string>;
   readonly sums: VolumeSums;
 }
 
@@ -153,10 +160,4 @@ function oddVolumes({ sizeless }: VolumeSums): Condition[] {
   if (sizeless.length === 0) return [];
   const message = `${sizeless.length} volumes have no size one can read and are not counted, for instance ${sizeless[0]}`;
   return [{ type: "VolumeUnreadable", message }];
-}
-
-function staleness(caches: Readonly<Record<string, WatchCache<unknown>>>): Condition[] {
-  return Object.entries(caches).flatMap(([what, { trouble }]) =>
-    trouble ? [storageUnreadable(`${what} may be out of date: ${trouble.message}`)] : [],
-  );
 }

@@ -7,12 +7,14 @@ import { containerPath } from "../event-recorder.ts";
 import type { Machine, Machines } from "../machines.ts";
 import { type Ground, managers, type Part, type Wake } from "../part.ts";
 import { atOf, isDeleting, keyOf } from "../shapes/metadata.ts";
-import { isFinished, type Pod } from "../shapes/pod.ts";
+import type { Node } from "../shapes/node.ts";
+import { isFinished, type Pod, type PodStatus } from "../shapes/pod.ts";
 import { stampOf } from "../shapes/time.ts";
 import { type Behaviours, behaviourOf } from "./behaviour.ts";
 import type { ContainerHome, Life } from "./container-run.ts";
 import { createPodRun, type PodRun } from "./pod-run.ts";
-import { podStatus } from "./pod-status.ts";
+import { podStatus, rejectedStatus } from "./pod-status.ts";
+import { createNodeRooms, type Rejection } from "./room.ts";
 
 export interface Kubelets extends Part {
   runOf(podUid: string): PodRun | undefined;
@@ -32,6 +34,7 @@ export function createKubelets(
   const runs = new Map<string, PodRun>();
   /** Who has which address; a pod on the network of its host has none of its own. */
   const addresses = new Map<string, { readonly machine: Machine; readonly ip: string }>();
+  const rooms = createNodeRooms();
   const endings = new Map<Life, Set<() => void>>();
   let writing = false;
 
@@ -55,15 +58,21 @@ export function createKubelets(
     if (isDeleting(pod)) askToEnd(pod, run);
     const nextMs = run.advance(nowMs);
     write(pod, run, machine);
-    if (run.over) releaseAddress(run.uid);
+    if (run.over) release(run.uid);
     if (run.over && isDeleting(pod)) remove(pod);
     return Number.isFinite(nextMs) ? Math.max(0, nextMs - nowMs) : undefined;
   }
 
-  /** A pod that was finished before we saw it is not run again. */
+  /** A pod that was finished before we saw it, or is turned away, is not run. */
   function begin(pod: Pod, machine: Machine): PodRun | undefined {
     if (isFinished(pod)) {
       if (isDeleting(pod)) remove(pod);
+      return undefined;
+    }
+    const node = view.get<Node>(kinds.node, { name: machine.name });
+    const rejection = node && !isDeleting(pod) ? rooms.take(pod, node) : undefined;
+    if (rejection) {
+      reject(pod, machine, rejection);
       return undefined;
     }
     const { uid } = pod.metadata;
@@ -73,6 +82,13 @@ export function createKubelets(
     const run = createPodRun(pod, place, home(pod, machine));
     runs.set(uid, run);
     return run;
+  }
+
+  function reject(pod: Pod, machine: Machine, rejection: Rejection): void {
+    const { reason, message: note } = rejection;
+    const by = "kubelet";
+    events.record({ kind: kinds.pod, object: pod, type: "Warning", reason, note, by, node: machine.name });
+    writeStatus(pod, rejectedStatus(pod, rejection, stampOf(clock.now())));
   }
 
   function home(pod: Pod, machine: Machine): ContainerHome {
@@ -111,7 +127,10 @@ export function createKubelets(
     const nowMs = clock.monotonicMs();
     const moment = { nowMs, now: stampOf(clock.now()), hostIp: machine.hostIp, startTime };
     const status = podStatus(pod, run, moment);
-    if (isDeepStrictEqual(status, pod.status)) return;
+    if (!isDeepStrictEqual(status, pod.status)) writeStatus(pod, status);
+  }
+
+  function writeStatus(pod: Pod, status: PodStatus): void {
     writing = true;
     try {
       server.updateStatus(kinds.pod, { ...pod, status }, managers.kubelet);
@@ -120,7 +139,8 @@ export function createKubelets(
     }
   }
 
-  function releaseAddress(uid: string): void {
+  function release(uid: string): void {
+    rooms.giveBack(uid);
     const address = addresses.get(uid);
     addresses.delete(uid);
     address?.machine.giveBackIp(address.ip);
@@ -134,7 +154,7 @@ export function createKubelets(
     const run = runs.get(uid);
     if (!run) return;
     runs.delete(uid);
-    releaseAddress(uid);
+    release(uid);
     for (const { life } of run.containers) if (life) tellEnd(life);
   }
 

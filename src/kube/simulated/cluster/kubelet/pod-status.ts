@@ -4,6 +4,7 @@ import { type Condition, withCondition } from "../shapes/metadata.ts";
 import type { ContainerStatus, Pod, PodStatus } from "../shapes/pod.ts";
 import type { ContainerRun } from "./container-run.ts";
 import type { PodRun } from "./pod-run.ts";
+import type { Rejection } from "./room.ts";
 
 export interface Moment {
   readonly nowMs: number;
@@ -29,6 +30,20 @@ export function podStatus(pod: Pod, run: PodRun, moment: Moment): PodStatus {
     startTime: moment.startTime,
     ...(init.length === 0 ? {} : { initContainerStatuses: init }),
     containerStatuses: main,
+  };
+}
+
+/** Nothing of it ever ran, so there are neither containers nor conditions to tell of. */
+export function rejectedStatus(pod: Pod, { reason, message }: Rejection, startTime: string): PodStatus {
+  const { qosClass } = pod.status ?? {};
+  const { generation } = pod.metadata;
+  return {
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    phase: "Failed",
+    reason,
+    message: `Pod was rejected: ${message}`,
+    startTime,
+    ...(qosClass === undefined ? {} : { qosClass }),
   };
 }
 

@@ -13,6 +13,7 @@ import { type Candidate, type Obstacle, obstacle } from "./filters.ts";
 import { podRequests } from "./requests.ts";
 import { createRooms, type Room } from "./rooms.ts";
 import { bestRoom } from "./score.ts";
+import { unknownWish } from "./unknown-wishes.ts";
 import { unschedulableText } from "./unschedulable.ts";
 import { volumeNeeds } from "./volumes.ts";
 
@@ -58,9 +59,10 @@ export function createScheduler(ground: Ground, isAttended: (node: string) => bo
   function place(pod: Pod): void {
     const volumes = volumeNeeds(view, pod);
     const candidate: Candidate = { pod, requests: podRequests(pod), volumes };
+    const blocked = unknownWish(pod) ?? volumes.blocked;
     const obstacles: Obstacle[] = [];
     const fitting: Room[] = [];
-    if (volumes.blocked === undefined) {
+    if (blocked === undefined) {
       const enough = enoughRooms(rooms.size);
       for (const room of rooms.inTurn()) {
         const found = obstacle(candidate, room);
@@ -69,7 +71,7 @@ export function createScheduler(ground: Ground, isAttended: (node: string) => bo
       }
     }
     const room = bestRoom(candidate, fitting);
-    if (!room) wait(pod, unschedulableText({ nodes: rooms.size, blocked: volumes.blocked, obstacles }));
+    if (!room) wait(pod, unschedulableText({ nodes: rooms.size, blocked, obstacles }));
     else if (volumes.unbound.length > 0) askForVolumes(candidate, room);
     else bind(pod, room.node.metadata.name);
   }

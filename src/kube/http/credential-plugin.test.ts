@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import type { Owner } from "../../../test/owner.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { createCredentialPlugin } from "./credential-plugin.ts";
+
+const apiVersion = "client.authentication.k8s.io/v1";
+
+/** A command that tells a token and the expiry in the file; it is noon of a day in UTC. */
+function stage(owner: Owner) {
+  const folder = temporaryFolder(owner);
+  const [command, calls, expiry] = [join(folder, "plugin"), join(folder, "calls"), join(folder, "expiry")];
+  const answer = '{"kind":"ExecCredential","status":{"token":"t","expirationTimestamp":"%s"}}';
+  writeFileSync(command, `#!/bin/sh\necho called >> ${calls}\nprintf '${answer}' "$(cat ${expiry})"\n`);
+  chmodSync(command, 0o755);
+  const clock = createVirtualClock(Date.UTC(2026, 5, 1, 12));
+  const identity = {
+    path: "kubeconfig",
+    server: new URL("http://127.0.0.1"),
+    namespace: "default",
+    serverName: undefined,
+    skipVerify: false,
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+    token: undefined,
+    basic: undefined,
+    plugin: undefined,
+  };
+  const plugin = createCredentialPlugin(identity, { apiVersion, command, provideClusterInfo: false }, clock);
+  return {
+    clock,
+    plugin,
+    expireAt: (time: string) => writeFileSync(expiry, time),
+    calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n").length : 0),
+  };
+}
+
+for (const expiry of ["2026-06-01T13:00:00Z", "2026-06-01T15:00:00+02:00", "2026-06-01T08:30:00.5-04:30"]) {
+  test(`a credential is kept until it expires, whatever the zone: ${expiry}`, async (t) => {
+    const { clock, plugin, expireAt, calls } = stage(t);
+    expireAt(expiry);
+    await plugin.credential();
+    await clock.advance(59 * 60_000);
+    await plugin.credential();
+    assert.equal(calls(), 1, "a minute before");
+    await clock.advance(60_000);
+    await plugin.credential();
+    assert.equal(calls(), 2, "at its end");
+  });
+}
+
+test("all who come while it is asked again, or while it was refused, wait for one command", async (t) => {
+  const { clock, plugin, expireAt, calls } = stage(t);
+  expireAt("2026-06-01T13:00:00Z");
+  await plugin.credential();
+  await clock.advance(2 * 3_600_000);
+  expireAt("2026-06-01T23:00:00Z");
+  await Promise.all([plugin.credential(), plugin.credential(), plugin.credential()]);
+  assert.equal(calls(), 2);
+  const refused = [1, 2, 3].map(() => {
+    plugin.forget();
+    return plugin.credential();
+  });
+  await Promise.all(refused);
+  assert.equal(calls(), 3);
+});
+
+test("a failure is not kept, and an expiry that is no time is one", async (t) => {
+  const { plugin, expireAt } = stage(t);
+  expireAt("tomorrow");
+  await assert.rejects(plugin.credential(), (thrown) => ProviderError.is(thrown, "AKP_KUBE_PLUGIN_FAILED"));
+  expireAt("2026-06-01T23:00:00Z");
+  assert.equal((await plugin.credential()).token, "t");
+});

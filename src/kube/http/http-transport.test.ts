@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import type { Owner } from "../../../test/owner.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { createKubeClient } from "../client/kube-client.ts";
+import type { SentRequest } from "../client/transport.ts";
+import { createHttpTransport } from "./http-transport.ts";
+
+async function stage(owner: Owner, serve: RequestListener) {
+  const clock = createVirtualClock();
+  const seen: string[] = [];
+  let connections = 0;
+  const server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    serve(request, response);
+  });
+  server.on("connection", (socket) => {
+    connections += 1;
+    socket.on("close", () => {
+      connections -= 1;
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const access = {
+    path: "kubeconfig",
+    server: new URL(`http://127.0.0.1:${port}`),
+    authorization: undefined,
+    tls: { rejectUnauthorized: true },
+    tlsMark: "",
+  };
+  const credentials = { current: () => Promise.resolve(access), refused: () => undefined };
+  const transport = createHttpTransport({ credentials, clock });
+  owner.after(() => {
+    transport.close();
+    server.close();
+    server.closeAllConnections();
+  });
+
+  async function send(path: string, parts: Partial<SentRequest> = {}): Promise<string> {
+    const asked = { verb: "get", resource: path, method: "GET", headers: {}, body: undefined };
+    return text((await transport.send({ ...asked, path, ...parts })).body);
+  }
+  return { clock, seen, send, transport, connections: () => connections };
+}
+
+/** The second request on a connection finds it gone. */
+async function stageThatLetsGo(owner: Owner) {
+  const used = new WeakSet<object>();
+  const staged = await stage(owner, ({ socket }, response) => {
+    if (used.has(socket)) return socket.destroy();
+    used.add(socket);
+    return response.end("hello");
+  });
+  assert.equal(await staged.send("/first"), "hello");
+  return staged;
+}
+
+const isUnreachable = (reason: RegExp) => (thrown: unknown) =>
+  ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE") && reason.test(thrown.message);
+
+test("a kept connection that the server let go of is made anew without a word", async (t) => {
+  const { seen, send } = await stageThatLetsGo(t);
+  assert.equal(await send("/second"), "hello");
+  assert.deepEqual(seen, ["GET /first", "GET /second", "GET /second"]);
+});
+
+test("what creates something is not sent again on a new connection", async (t) => {
+  const { seen, send } = await stageThatLetsGo(t);
+  await assert.rejects(send("/second", { method: "POST" }), isUnreachable(/hang up|ECONNRESET/));
+  assert.deepEqual(seen, ["GET /first", "POST /second"]);
+});
+
+test("a request to a pod is never sent twice, whatever its method", async (t) => {
+  const { clock, seen, transport } = await stageThatLetsGo(t);
+  const kube = createKubeClient(transport, "test", { clock, random: createSeededRandom(1), log: silentLog });
+  const asked = kube.proxy({ kind: "pod", namespace: "lease", name: "box", port: 80 });
+  await assert.rejects(asked, isUnreachable(/hang up|ECONNRESET/));
+  assert.equal(seen.length, 2);
+});
+
+test("a request on a kept connection that is not answered in time is not sent again", async (t) => {
+  const { clock, seen, send } = await stage(t, ({ url }, response) => void (url === "/first" && response.end("hello")));
+  assert.equal(await send("/first"), "hello");
+  const late = assert.rejects(send("/second", { answerMs: 5_000 }), isUnreachable(/no answer within 5000 ms/));
+  await eventually("the request", () => seen.length === 2);
+  await clock.advance(5_000);
+  await late;
+  assert.deepEqual(seen, ["GET /first", "GET /second"]);
+});
+
+test("closing ends what is under way and what waits for a connection, and keeps none", async (t) => {
+  const { clock, seen, send, transport, connections } = await stage(t, ({ url }, response) => {
+    if (url === "/streams") response.write("half");
+  });
+  const streaming = assert.rejects(send("/streams", { streams: true }));
+  const waiting = Array.from({ length: 20 }, (_, n) => assert.rejects(send(`/${n}`), isUnreachable(/is closed/)));
+  await eventually("the requests", () => seen.length === 17);
+  transport.close();
+  await Promise.all([streaming, ...waiting]);
+  await assert.rejects(send("/late"), isUnreachable(/is closed/));
+  await eventually("the end", () => connections() === 0);
+  assert.equal(seen.length, 17);
+  assert.equal(clock.pendingTimers, 0);
+});

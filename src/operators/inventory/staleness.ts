@@ -1,0 +1,13 @@
+/** What is shown stays as it was while the cluster cannot be heard, and says so. */
+import type { WatchCache } from "../../kube/kube.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { Condition } from "./inventory.ts";
+
+/** Why these caches may be out of date. A kind that is not installed has no objects that one could miss. */
+export function staleness(caches: Readonly<Record<string, WatchCache<unknown>>>): Condition[] {
+  return Object.entries(caches).flatMap(([what, { ready, trouble, size }]) => {
+    if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
+    const state = ready ? "may be out of date" : "were not seen yet";
+    return [{ type: "Stale", message: `${what} ${state}: ${trouble.message}` }];
+  });
+}
