@@ -2,7 +2,6 @@
  * Which fields of a live object are ours, and with what values. The server keeps book of it (`managedFields`): a field
  * that somebody else changed is no longer ours. So what we own equals what we want exactly when nobody touched it.
  */
-
 import { createHash } from "node:crypto";
 import { formatQuantity, parseQuantity } from "../market/quantity.ts";
 import { ProviderError } from "../runtime/errors.ts";

@@ -1,5 +1,4 @@
 /** A block as we follow it: its height, its time, and what happened on the market in it, in order. */
-
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";

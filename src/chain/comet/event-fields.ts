@@ -1,5 +1,4 @@
 /** The fields of a typed event: attributes whose values are JSON, with 64-bit numbers as text and bytes in base64. */
-
 import { parseAddress } from "../../market/address.ts";
 import { type DecCoin, decCoinOf } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";

@@ -1,5 +1,4 @@
 /** Where a node says it is. */
-
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";

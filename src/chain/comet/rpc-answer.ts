@@ -1,5 +1,4 @@
 /** What a node answered, taken apart: a result, a refusal, or something that is no answer of a node at all. */
-
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 

@@ -1,5 +1,4 @@
 /** The chain as the outbox needs it, over the RPC of CometBFT nodes. */
-
 import { SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";

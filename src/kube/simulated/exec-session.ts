@@ -1,5 +1,4 @@
 /** A command in a container of the simulated cluster. */
-
 import { PassThrough } from "node:stream";
 import type { Clock } from "../../runtime/clock.ts";
 import { isRecord } from "../../runtime/is-record.ts";

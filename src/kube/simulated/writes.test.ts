@@ -1,5 +1,4 @@
 /** Laws of server-side apply that hold whoever applies what, and in which order. */
-
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,5 +1,4 @@
 /** A gRPC query by its path and protobuf bytes, asked over RPC. */
-
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";

@@ -1,5 +1,4 @@
 /** Answers requests as the API server does over HTTP, without any wire. */
-
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";

@@ -2,7 +2,6 @@
  * Writes a value as the API server gives it back: what it does not know is dropped, amounts and times are in its own
  * notation, zero values are left out or put in as Go does it. A value of another type is refused.
  */
-
 import { formatQuantity, parseQuantity } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";

@@ -15,10 +15,10 @@ export interface Resources {
 
 export const nothing: Resources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
-const names = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "amd.com/gpu"] as const;
-
 /** What each vendor's device plugin calls its cards. */
 const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
+
+const names = ["cpu", "memory", "ephemeral-storage", ...Object.values(pluginResources)] as const;
 
 const noAmounts: ExactAmounts = new Map();
 

@@ -2,7 +2,6 @@
  * Reads a registry in the network's form: vendor id → name and devices, device id → name, interface and memory size.
  * It is kept by hand, so one bad entry costs only itself.
  */
-
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";

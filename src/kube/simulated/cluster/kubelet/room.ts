@@ -2,8 +2,8 @@
  * What the pods that a kubelet has let in take of its node. The scheduler does not send more than there is room for,
  * but a pod that names its node never met the scheduler.
  */
-import { add } from "../../../exact-amounts.ts";
-import { type Amounts, amountsOf, podRequests, subtract } from "../scheduler/requests.ts";
+import { type ChargedRoom, createCharges } from "../scheduler/charges.ts";
+import { type Amounts, amountsOf, podRequests } from "../scheduler/requests.ts";
 import type { Node } from "../shapes/node.ts";
 import type { Pod } from "../shapes/pod.ts";
 
@@ -19,15 +19,13 @@ export interface NodeRooms {
   giveBack(podUid: string): void;
 }
 
-interface Room {
+interface Room extends ChargedRoom {
   readonly nodeUid: string;
-  readonly taken: Map<string, bigint>;
-  pods: number;
 }
 
 export function createNodeRooms(): NodeRooms {
   const rooms = new Map<string, Room>();
-  const charged = new Map<string, { readonly room: Room; readonly requests: Amounts }>();
+  const charges = createCharges<Room>();
   return {
     take(pod, { metadata, status }) {
       const room = rooms.get(metadata.uid) ?? { nodeUid: metadata.uid, taken: new Map(), pods: 0 };
@@ -35,18 +33,12 @@ export function createNodeRooms(): NodeRooms {
       const rejection = lack(requests, room, amountsOf(status?.allocatable));
       if (rejection) return rejection;
       rooms.set(room.nodeUid, room);
-      add(room.taken, requests);
-      room.pods += 1;
-      charged.set(pod.metadata.uid, { room, requests });
+      charges.charge(pod.metadata.uid, room, requests);
       return undefined;
     },
     giveBack(podUid) {
-      const charge = charged.get(podUid);
-      if (!charge) return;
-      charged.delete(podUid);
-      subtract(charge.room.taken, charge.requests);
-      charge.room.pods -= 1;
-      if (charge.room.pods === 0) rooms.delete(charge.room.nodeUid);
+      const room = charges.giveBack(podUid);
+      if (room?.pods === 0) rooms.delete(room.nodeUid);
     },
   };
 }

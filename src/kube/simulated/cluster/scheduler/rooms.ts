@@ -1,10 +1,10 @@
 /** What is taken on every node, kept up to date pod by pod. */
-import { add } from "../../../exact-amounts.ts";
 import { kinds } from "../../../kinds.ts";
 import type { ServerEvent } from "../../api-server.ts";
 import type { Node } from "../shapes/node.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
-import { type Amounts, amountsOf, podRequests, subtract } from "./requests.ts";
+import { type ChargedRoom, createCharges } from "./charges.ts";
+import { type Amounts, amountsOf, podRequests } from "./requests.ts";
 
 export interface Room {
   readonly node: Node;
@@ -20,11 +20,9 @@ export interface Rooms {
   readonly size: number;
 }
 
-interface OpenRoom {
+interface OpenRoom extends ChargedRoom {
   node: Node | undefined;
   allocatable: Amounts;
-  readonly taken: Map<string, bigint>;
-  pods: number;
 }
 
 export function createRooms(): Rooms {
@@ -33,7 +31,7 @@ export function createRooms(): Rooms {
   const known = new Map<string, Room>();
   let list: readonly Room[] | undefined;
   let turn = 0;
-  const charged = new Map<string, { readonly room: OpenRoom; readonly requests: Amounts }>();
+  const charges = createCharges<OpenRoom>();
 
   function roomOf(name: string): OpenRoom {
     const room = rooms.get(name) ?? { node: undefined, allocatable: new Map(), taken: new Map(), pods: 0 };
@@ -56,17 +54,10 @@ export function createRooms(): Rooms {
   function noticePod(type: ServerEvent["type"], pod: Pod): void {
     const { uid } = pod.metadata;
     const name = type === "deleted" || isFinished(pod) ? undefined : pod.spec.nodeName;
-    const before = charged.get(uid);
-    if (before && (!name || before.room !== rooms.get(name))) {
-      subtract(before.room.taken, before.requests);
-      before.room.pods -= 1;
-      charged.delete(uid);
-    }
-    if (!name || charged.has(uid)) return;
-    const charge = { room: roomOf(name), requests: podRequests(pod) };
-    add(charge.room.taken, charge.requests);
-    charge.room.pods += 1;
-    charged.set(uid, charge);
+    const before = charges.roomOf(uid);
+    if (before && name && before === rooms.get(name)) return;
+    charges.giveBack(uid);
+    if (name) charges.charge(uid, roomOf(name), podRequests(pod));
   }
 
   return {
