@@ -1,9 +1,11 @@
 /** The follower against an embedded node: what it hands over is the chain's own list, whatever happens in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { BlockTx } from "../src/chain/comet/block-tx.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
 
 test("blocks that were made before and while we follow are handed over in order, with all their events", async (t) => {
   const chain = await startEventChain(t, { perBlock: 3 });
@@ -73,4 +75,55 @@ test("a chain never followed begins at the height given, and that is where a sec
   following.follower.wake();
   await eventually("the next block", () => following.follower.height === 6n);
   assert.deepEqual(following.heights, [6n]);
+});
+
+test("a block carries its transactions under the hashes that the node knows them by, with what came of them", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  await chain.block();
+  await chain.block(1, 3);
+  const pool = openPool(t, [chain.node.rpcUrl]);
+  await pool.open();
+  const txs = new Map<bigint, readonly BlockTx[]>();
+  const following = await follow(t, pool, {
+    consumer: {
+      async block(block) {
+        txs.set(block.height, block.txs);
+        return undefined;
+      },
+    },
+  });
+  await eventually("the head", () => following.follower.height === 2n);
+  assert.deepEqual(txs.get(1n), []);
+  const own = txs.get(2n) ?? [];
+  // Each has the application's plain event in front of the orders that it makes.
+  assert.deepEqual(
+    own.map(({ code, gasUsed, events }) => [code, gasUsed, events.length]),
+    [
+      [0, 0n, 2],
+      [0, 0n, 4],
+    ],
+  );
+  for (const { hash } of own) {
+    const params = { hash: Buffer.from(hash, "hex").toString("base64") };
+    const { result } = await pool.call("tx", params, (found) => found as { readonly hash: string });
+    assert.equal(result.hash, hash);
+  }
+});
+
+test("a block whose transactions are not those of its results is not handed over", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
+  let wrong = true;
+  proxy.rewrite = (method, answer) =>
+    wrong && method === "block" ? answer.replace(/"txs":\[[^\]]*\]/, `"txs":["AA==","AQ=="]`) : answer;
+  await chain.block(2);
+  const pool = openPool(t, [proxy.url]);
+  await pool.open();
+  const { follower, heights } = await follow(t, pool);
+  await eventually("trouble", () => follower.trouble !== undefined);
+  assert.match(follower.trouble ?? "", /2 transactions and 1 results/);
+  assert.deepEqual(heights, []);
+  wrong = false;
+  follower.wake();
+  await eventually("the head", () => follower.height === 1n);
 });

@@ -1,6 +1,8 @@
-/** A block as we follow it: its height, its time, and what happened on the market in it, in order. */
+/** A block as we follow it: its height, its time, its transactions, and what happened on the market in it, in order. */
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
+import { eventsIn, listIn } from "./abci-events.ts";
+import { type BlockTx, blockTx, readTxResult, type TxResult } from "./block-tx.ts";
 import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
@@ -15,6 +17,8 @@ export interface SourcedEvent {
 export interface ChainBlock {
   readonly height: bigint;
   readonly timeNs: bigint;
+  /** All of them, whoever sent them and whatever came of them. */
+  readonly txs: readonly BlockTx[];
   readonly events: readonly SourcedEvent[];
   /** Events that are none of the market's: passed over. */
   readonly otherEvents: number;
@@ -26,6 +30,13 @@ export interface BlockResults {
   readonly height: bigint;
   /** In the order in which they took effect: begin of the block, transactions, end of the block. */
   readonly events: readonly { readonly source: EventSource; readonly event: AbciEvent }[];
+  readonly txs: readonly TxResult[];
+}
+
+/** When a block was made, and its transactions in base64. */
+export interface BlockContent {
+  readonly timeNs: bigint;
+  readonly txs: readonly string[];
 }
 
 /** The answer to block_results. Of a transaction that failed, nothing took effect. */
@@ -36,13 +47,13 @@ export function readBlockResults(node: string, height: bigint, result: unknown):
     const ofBlock = eventsIn(result["finalize_block_events"]);
     const isBegin = ({ attributes }: AbciEvent) =>
       attributes?.some(({ key, value }) => key === "mode" && value === "BeginBlock") ?? false;
-    const ofTxs = listIn(result["txs_results"]).flatMap((tx, index) => {
-      if (!isRecord(tx)) throw new TypeError("a result of a transaction is not an object");
-      if ((tx["code"] ?? 0) !== 0) return [];
-      return eventsIn(tx["events"]).map((event) => ({ source: index, event }));
-    });
+    const txs = listIn(result["txs_results"]).map(readTxResult);
+    const ofTxs = txs.flatMap(({ code, events }, index) =>
+      code === 0 ? events.map((event) => ({ source: index, event })) : [],
+    );
     return {
       height,
+      txs,
       events: [
         ...ofBlock.filter(isBegin).map((event) => ({ source: "begin" as const, event })),
         ...ofTxs,
@@ -52,18 +63,27 @@ export function readBlockResults(node: string, height: bigint, result: unknown):
   });
 }
 
-/** The answer to header: when the block was made. */
-export function readHeaderTime(node: string, height: bigint, chainId: string, result: unknown): bigint {
-  return reading(node, "header", () => {
-    const header = isRecord(result) ? result["header"] : undefined;
-    if (!isRecord(header)) throw new TypeError("it holds no header");
+/** The answer to block. */
+export function readBlockContent(node: string, height: bigint, chainId: string, result: unknown): BlockContent {
+  return reading(node, "block", () => {
+    const block = isRecord(result) ? result["block"] : undefined;
+    const header = isRecord(block) ? block["header"] : undefined;
+    const data = isRecord(block) ? block["data"] : undefined;
+    if (!isRecord(header) || !isRecord(data)) throw new TypeError("it holds no block");
     mustBe(height, readHeight(header["height"]));
-    if (header["chain_id"] !== chainId) throw new TypeError(`the header belongs to the chain ${header["chain_id"]}`);
-    return readTimeNs(header["time"]);
+    if (header["chain_id"] !== chainId) throw new TypeError(`the block belongs to the chain ${header["chain_id"]}`);
+    const txs = listIn(data["txs"]).map((tx) => {
+      if (typeof tx !== "string") throw new TypeError("a transaction is not a text");
+      return tx;
+    });
+    return { timeNs: readTimeNs(header["time"]), txs };
   });
 }
 
-export function readBlock({ height, events }: BlockResults, timeNs: bigint): ChainBlock {
+/** Both may come from different nodes; those that do not fit together are of no use. */
+export function readBlock(results: BlockResults, content: BlockContent): ChainBlock {
+  const { height, events } = results;
+  if (content.txs.length !== results.txs.length) throw unlike(results, content);
   const known: SourcedEvent[] = [];
   const malformed: ProviderError[] = [];
   let otherEvents = 0;
@@ -78,28 +98,17 @@ export function readBlock({ height, events }: BlockResults, timeNs: bigint): Cha
       malformed.push(new ProviderError("AKP_CHAIN_EVENT_MALFORMED", details, { cause: thrown }));
     }
   }
-  return { height, timeNs, events: known, otherEvents, malformed };
+  const txs = results.txs.map((result, index) => blockTx(content.txs[index] ?? "", result));
+  return { height, timeNs: content.timeNs, txs, events: known, otherEvents, malformed };
+}
+
+function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderError {
+  const reason = `block ${height} has ${content.txs.length} transactions and ${txs.length} results`;
+  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: "a node", method: "block_results", reason });
 }
 
 function mustBe(wanted: bigint, found: bigint): void {
   if (found !== wanted) throw new TypeError(`it is of height ${found} instead of ${wanted}`);
-}
-
-function listIn(value: unknown): unknown[] {
-  if (value === null || value === undefined) return [];
-  if (!Array.isArray(value)) throw new TypeError("a list is missing");
-  return value;
-}
-
-function eventsIn(value: unknown): AbciEvent[] {
-  return listIn(value).map((event) => {
-    if (!isRecord(event) || typeof event["type"] !== "string") throw new TypeError("an event has no type");
-    const attributes = listIn(event["attributes"]).map((attribute) => {
-      if (!isRecord(attribute)) throw new TypeError("an attribute is not an object");
-      return { key: String(attribute["key"]), value: String(attribute["value"] ?? "") };
-    });
-    return { type: event["type"], attributes };
-  });
 }
 
 function reading<T>(endpoint: string, method: string, read: () => T): T {

@@ -9,7 +9,7 @@ import { decimalFromAtto, formatDecimal } from "../../market/decimal.ts";
 import { formatBidId, formatOrderId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { typedEvent } from "../embedded/events.ts";
-import { readBlock, readBlockResults, readHeaderTime } from "./block.ts";
+import { readBlock, readBlockContent, readBlockResults } from "./block.ts";
 import { showBlock } from "./event-text.ts";
 import { type AbciEvent, readEvent } from "./events.ts";
 
@@ -17,14 +17,14 @@ const [owner, provider] = [person(1), person(11)];
 const bidId = { owner, dseq: 7n, gseq: 1, oseq: 1, provider, bseq: 0 };
 
 interface RecordedBlock {
-  readonly block: { readonly block: { readonly header: unknown } };
+  readonly block: unknown;
   readonly block_results: unknown;
 }
 
 function recorded(height: number) {
   const { block, block_results } = readJsonVector<RecordedBlock>(`chain/blocks/${height}.json`);
-  const timeNs = readHeaderTime("node", BigInt(height), "lab-1", block.block);
-  return readBlock(readBlockResults("node", BigInt(height), block_results), timeNs);
+  const content = readBlockContent("node", BigInt(height), "lab-1", block);
+  return readBlock(readBlockResults("node", BigInt(height), block_results), content);
 }
 
 vectorTest("every recorded block holds the events that the index says, and none that cannot be read", () => {
@@ -50,6 +50,21 @@ vectorTest("a recorded close of a deployment tells of group, order, bid and leas
   const [last] = events.slice(-1);
   assert.equal(last?.event.kind === "LeaseClosed" && last.event.reason, "insufficient_funds");
 });
+
+vectorTest(
+  "a recorded transaction that failed and paid is known by its hash, with its gas and the coins it cost",
+  () => {
+    const { txs, events } = recorded(321);
+    const hash = "C71F04A847D75BD051514455BC3AED7B5E8782FF9A1BED8D944D27DD0F8A6D67";
+    assert.deepEqual(
+      txs.map((tx) => [tx.hash, tx.code, tx.codespace, tx.gasWanted, tx.gasUsed]),
+      [[hash, 12, "market", 500_000n, 49_186n]],
+    );
+    assert.match(txs[0]?.log ?? "", /./);
+    assert.ok(txs[0]?.events.some(({ type }) => type === "coin_spent"));
+    assert.deepEqual(events, []);
+  },
+);
 
 vectorTest("recorded events read well in one line", () => {
   const [owner, provider] = [
@@ -119,7 +134,7 @@ test("events that cannot be read are told one by one, and the others of the bloc
     typedEvent("akash.market.v1.EventBidCreated", { id: bidId, price: { denom: "uact", amount: "NaN" } }),
   ];
   const events = [...bad, good].map((event) => ({ source: 0, event }));
-  const block = readBlock({ height: 9n, events }, 0n);
+  const block = readBlock({ height: 9n, events, txs: [] }, { timeNs: 0n, txs: [] });
   assert.equal(block.events.length, 1);
   assert.equal(block.malformed.length, bad.length);
   for (const error of block.malformed) assert.match(error.message, /block 9 cannot be read/);
@@ -167,7 +182,7 @@ test("events of a block come as they took effect: its beginning, its transaction
     ],
     finalize_block_events: [order(4, "EndBlock"), order(1, "BeginBlock")],
   };
-  const { events } = readBlock(readBlockResults("node", 5n, result), 0n);
+  const { events } = readBlock(readBlockResults("node", 5n, result), { timeNs: 0n, txs: ["", "", ""] });
   assert.deepEqual(
     events.map(({ source, event }) => [source, event.kind === "OrderCreated" && event.id.dseq]),
     [

@@ -9,7 +9,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { type ChainBlock, readBlock, readBlockResults, readHeaderTime } from "./block.ts";
+import { type ChainBlock, readBlock, readBlockContent, readBlockResults } from "./block.ts";
 import { createBlockTime } from "./block-time.ts";
 import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
 import type { CallLimits } from "./endpoint.ts";
@@ -92,13 +92,13 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     const options = { ...bounds(signal), askOthersWhenRefused: true };
     const params = { height: `${at}` };
     const results = (result: unknown, node: string) => readBlockResults(node, at, result);
-    const time = (result: unknown, node: string) => readHeaderTime(node, at, pool.chainId, result);
+    const content = (result: unknown, node: string) => readBlockContent(node, at, pool.chainId, result);
     try {
-      const [events, timeNs] = await Promise.all([
+      const [happened, made] = await Promise.all([
         pool.call("block_results", params, results, options),
-        pool.call("header", params, time, options),
+        pool.call("block", params, content, options),
       ]);
-      return readBlock(events.result, timeNs.result);
+      return readBlock(happened.result, made.result);
     } catch (thrown) {
       throw new Unfetched(thrown);
     }

@@ -8,6 +8,11 @@ export function readHeight(value: unknown): bigint {
   return height;
 }
 
+export function readGas(value: unknown): bigint {
+  if (typeof value !== "string" || !/^-?\d{1,19}$/.test(value)) throw new TypeError(`${shown(value)} is no gas`);
+  return BigInt(value);
+}
+
 const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z$/;
 
 /** "2026-11-15T08:24:11.82854255Z" in nanoseconds since the epoch. */
