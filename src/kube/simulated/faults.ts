@@ -10,8 +10,12 @@ export interface Faults {
   /** As RBAC does, until it is allowed again. */
   forbid(verb: Verb, kind: Kind): void;
   allow(verb: Verb, kind: Kind): void;
+  /** The next request, or so many of them, is done, and its answer never comes: the connection breaks. */
+  loseAnswer(request: FaultyRequest): void;
   /** Every answer begins so much later. */
   slow(delayMs: number): void;
+  /** Everything that watches tell, they tell so much later; reads and writes are as quick as ever. */
+  lagWatches(delayMs: number): void;
   /** Lists show what was so many versions ago, as far as that is remembered. */
   staleLists(versions: number): void;
   /** Pages of lists have no more objects than this, however many were asked for. */
@@ -31,14 +35,22 @@ export interface Faults {
   forgetPast(): void;
   /** No version is ever remembered: each watch is told 410. */
   rememberNothing(): void;
+  /**
+   * As when etcd is restored from a backup: all is as it was so many versions ago, as far as that is remembered, and
+   * the next change gets a version that another one had. Every watch is cut.
+   */
+  goBack(versions: number): void;
   /** All is well again. What was forgotten stays so. */
   clear(): void;
 }
 
-export interface FaultyAnswer {
+export interface FaultyAnswer extends FaultyRequest {
   readonly status: number;
-  readonly times?: number;
   readonly retryAfterSeconds?: number;
+}
+
+export interface FaultyRequest {
+  readonly times?: number;
   readonly verb?: Verb;
   readonly kind?: Kind;
   /** Only of addresses that hold this: "/log". */
@@ -55,6 +67,7 @@ export interface Asked {
 /** The side of the server: what it must do now. */
 export interface FaultState {
   readonly delayMs: number;
+  readonly watchLagMs: number;
   readonly staleVersions: number;
   readonly mostPageObjects: number;
   readonly cutAfterEvents: number | undefined;
@@ -63,6 +76,8 @@ export interface FaultState {
   readonly logs: Set<Readable>;
   /** Throws the refusal that this request gets, if it gets one. */
   check(asked: Asked): void;
+  /** Whether the answer to this request is to get lost. */
+  loses(asked: Asked): boolean;
 }
 
 export interface WatchFaults {
@@ -75,14 +90,22 @@ export interface WatchFaults {
 
 const allIsWell = {
   delayMs: 0,
+  watchLagMs: 0,
   staleVersions: 0,
   mostPageObjects: Number.POSITIVE_INFINITY,
   cutAfterEvents: undefined as number | undefined,
   remembersNothing: false,
 };
 
-export function createFaults(watches: () => WatchFaults, forget: () => void): { faults: Faults; state: FaultState } {
-  let refusals: (FaultyAnswer & { left: number })[] = [];
+/** What tests do to the server itself. */
+export interface ServerFaults {
+  forget(): void;
+  goBack(versions: number): void;
+}
+
+export function createFaults(watches: () => WatchFaults, server: ServerFaults): { faults: Faults; state: FaultState } {
+  const refusals = createTickets<FaultyAnswer>();
+  const losses = createTickets<FaultyRequest>();
   const forbidden = new Set<string>();
   const state = {
     ...allIsWell,
@@ -95,19 +118,21 @@ export function createFaults(watches: () => WatchFaults, forget: () => void): { 
           `${resource} is forbidden: User "test" cannot ${verb} resource "${resource}"`,
         );
       }
-      const refusal = refusals.find((each) => fits(each, { verb, resource, path }));
-      if (!refusal) return;
-      refusal.left -= 1;
-      refusals = refusals.filter(({ left }) => left > 0);
-      throw refused(refusal);
+      const refusal = refusals.take({ verb, resource, path });
+      if (refusal) throw refused(refusal);
     },
+    loses: (asked: Asked) => losses.take(asked) !== undefined,
   };
   const faults: Faults = {
-    refuse: (refusal) => void refusals.push({ ...refusal, left: refusal.times ?? 1 }),
+    refuse: (refusal) => refusals.add(refusal),
+    loseAnswer: (request) => losses.add(request),
     forbid: (verb, kind) => void forbidden.add(`${verb} ${resourceOf(kind)}`),
     allow: (verb, kind) => void forbidden.delete(`${verb} ${resourceOf(kind)}`),
     slow(delayMs) {
       state.delayMs = delayMs;
+    },
+    lagWatches(delayMs) {
+      state.watchLagMs = delayMs;
     },
     staleLists(versions) {
       state.staleVersions = versions;
@@ -131,12 +156,17 @@ export function createFaults(watches: () => WatchFaults, forget: () => void): { 
     cutLogs() {
       for (const log of state.logs) log.destroy(new Error("the connection was cut"));
     },
-    forgetPast: forget,
+    forgetPast: () => server.forget(),
     rememberNothing() {
       state.remembersNothing = true;
     },
+    goBack(versions) {
+      watches().cut();
+      server.goBack(versions);
+    },
     clear() {
-      refusals = [];
+      refusals.clear();
+      losses.clear();
       forbidden.clear();
       Object.assign(state, allIsWell);
       watches().cutAfter(Number.POSITIVE_INFINITY);
@@ -145,7 +175,24 @@ export function createFaults(watches: () => WatchFaults, forget: () => void): { 
   return { faults, state };
 }
 
-function fits({ verb, kind, path = "" }: FaultyAnswer, asked: Asked): boolean {
+/** Each is good for so many requests that fit it. */
+function createTickets<T extends FaultyRequest>() {
+  let tickets: { readonly fault: T; left: number }[] = [];
+  return {
+    add: (fault: T) => void tickets.push({ fault, left: fault.times ?? 1 }),
+    take(asked: Asked): T | undefined {
+      const found = tickets.find(({ fault }) => fits(fault, asked));
+      if (found) found.left -= 1;
+      tickets = tickets.filter(({ left }) => left > 0);
+      return found?.fault;
+    },
+    clear() {
+      tickets = [];
+    },
+  };
+}
+
+function fits({ verb, kind, path = "" }: FaultyRequest, asked: Asked): boolean {
   if (verb !== undefined && verb !== asked.verb) return false;
   if (kind !== undefined && resourceOf(kind) !== asked.resource) return false;
   return asked.path.includes(path);

@@ -18,6 +18,8 @@ export interface Server extends Writes {
   readonly store: Store;
   readonly served: ServedKinds;
   delete(served: Served, at: ObjectAt, options: DeleteOptions): Deleted;
+  /** As it was so many versions ago, with the kinds that were defined then. */
+  goBack(versions: number): void;
 }
 
 export function createServer(deps: { readonly clock: Clock; readonly random: Random }): Server {
@@ -40,6 +42,12 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
       const deleted = deletion.delete(of, at, options);
       follow(of, deleted.object);
       return deleted;
+    },
+    goBack(versions) {
+      const later = store.list(definitions);
+      store.goBack(versions);
+      for (const { metadata } of later) served.undefine(metadata.name);
+      for (const definition of store.list(definitions)) served.define(definition);
     },
   };
 }

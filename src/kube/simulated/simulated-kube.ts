@@ -54,10 +54,10 @@ export function createSimulatedCluster(
   const core = createServer({ clock, random });
   for (const kind of options.alsoServed ?? []) core.served.add(kind);
   const server = createPartsServer(core);
-  const { faults, state } = createFaults(
-    () => watches,
-    () => core.store.forget(),
-  );
+  const { faults, state } = createFaults(() => watches, {
+    forget: () => core.store.forget(),
+    goBack: (versions) => core.goBack(versions),
+  });
   const watches: Watches = createWatches({ store: core.store, clock, faults: state });
   const nodes = startCluster(server, options, { clock, random, log: log.with({ module: "simulated cluster" }) });
   const serve = createServe({ server: core, runtime: nodes.runtime, watches, faults: state, clock });

@@ -27,6 +27,8 @@ export interface Store {
   remove(served: Served, at: ObjectAt): KubeObject | undefined;
   /** Forgets all changes so far. */
   forget(): void;
+  /** As it was so many versions ago, or as long ago as is remembered. Listeners are told of what that changes. */
+  goBack(versions: number): void;
   /** Told of every change when it is made, in order. */
   subscribe(listener: (change: StoredChange) => void): () => void;
 }
@@ -120,6 +122,27 @@ export function createStore(): Store {
     forget() {
       history = [];
       forgotten = version;
+    },
+    goBack(versions) {
+      version = Math.max(version - versions, forgotten);
+      const at = history.findIndex((change) => change.version > version);
+      const undone = at < 0 ? [] : history.splice(at);
+      for (const { served, object, before } of undone.toReversed()) {
+        const { objects } = tableOf(served);
+        if (before) objects.set(keyOf(object.metadata), before);
+        else objects.delete(keyOf(object.metadata));
+        tableOf(served).keys = undefined;
+      }
+      const told = new Set<string>();
+      for (const { served, object } of undone) {
+        const key = `${resourceOf(served.kind)} ${keyOf(object.metadata)}`;
+        if (told.has(key)) continue;
+        told.add(key);
+        const now = tableOf(served).objects.get(keyOf(object.metadata));
+        // Whoever listens looks at how things are; that it is not what he saw is all that he needs to know.
+        const change = { served, version, before: object, object: now ?? object };
+        for (const listener of listeners) listener({ ...change, type: now ? "modified" : "deleted" });
+      }
     },
     subscribe(listener) {
       listeners.add(listener);

@@ -6,7 +6,7 @@ import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
 import type { ApiAnswer } from "./requests/api-request.ts";
-import type { Serve } from "./requests/serve.ts";
+import { AnswerLost, type Serve } from "./requests/serve.ts";
 import { peer } from "./requests/status.ts";
 
 export interface SimulatedTransportDeps extends ExecDeps {
@@ -27,7 +27,11 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
     await clock.yield();
     signal?.throwIfAborted();
     if (closed) throw connectionError(new Error("the connection is closed"), request, peer);
-    return withDeadline(clock, answerMs, serve(request), late);
+    try {
+      return await withDeadline(clock, answerMs, serve(request), late);
+    } catch (thrown) {
+      throw thrown instanceof AnswerLost ? connectionError(thrown, request, peer) : thrown;
+    }
   }
 
   /** What is still being read ends with its signal, and with us. */

@@ -95,11 +95,10 @@ test("a watch tells what happened since its version, what is there when it has n
 });
 
 test("a quiet watch is told the version every minute, and once more before it ends", async (t) => {
-  const { ask, clock } = await stage(t);
-  const { body } = await ask(
-    "GET",
-    `${collection}?watch=1&resourceVersion=1000000&allowWatchBookmarks=true&timeoutSeconds=100`,
-  );
+  const { ask, clock, put } = await stage(t);
+  const { resourceVersion } = put("a", "1").metadata;
+  const wishes = `watch=1&resourceVersion=${resourceVersion}&allowWatchBookmarks=true&timeoutSeconds=100`;
+  const { body } = await ask("GET", `${collection}?${wishes}`);
   await clock.advance(99_000);
   assert.equal(body.readableEnded, false);
   await clock.advance(2_000);
@@ -149,7 +148,8 @@ test("faults are of the requests that they name, and as many as were wished", as
 
 test("who reads too slowly is cut off and can come back", async (t) => {
   const { ask, put } = await stage(t);
-  const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=1000000`);
+  const { resourceVersion } = put("map", "1").metadata;
+  const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=${resourceVersion}`);
   const long = "x".repeat(limits.simulatedWatchBytes / 16);
   for (let n = 0; n < 20; n += 1) put(`map-${n}`, `${long}${n}`);
   const told = body.resume();

@@ -29,6 +29,15 @@ export interface ServeDeps {
 
 export type Serve = (request: ApiRequest) => Promise<ApiAnswer>;
 
+/** The request was done or refused, and nobody will hear of it. */
+export class AnswerLost extends Error {
+  override readonly name = "AnswerLost";
+
+  constructor() {
+    super("socket hang up");
+  }
+}
+
 export function createServe(deps: ServeDeps): Serve {
   const { faults, clock } = deps;
   return async (request) => {
@@ -57,9 +66,14 @@ async function answer(request: ApiRequest, deps: ServeDeps): Promise<ApiAnswer> 
     return { status: 404, headers: plainText, body: "404 page not found\n" };
   }
   const call: Call = { ...request, route, query, verb: verbOf(request.method, route, query) };
-  deps.faults.check({ verb: call.verb, resource: resourceOf({ ...route, kind: "", namespaced: true }), path });
+  const asked = { verb: call.verb, resource: resourceOf({ ...route, kind: "", namespaced: true }), path };
+  deps.faults.check(asked);
   const served = deps.server.served.of(route);
-  if (served) return answerFor(served, call, deps);
+  if (served) {
+    const given = await answerFor(served, call, deps);
+    if (deps.faults.loses(asked)) throw new AnswerLost();
+    return given;
+  }
   // A group that has nothing at all is not even known to be one.
   if (deps.server.served.knowsGroup(route.group, route.version)) throw noSuchResource();
   return { status: 404, headers: plainText, body: "404 page not found\n" };

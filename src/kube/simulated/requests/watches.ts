@@ -33,6 +33,10 @@ interface OpenWatch {
   silent: boolean;
   /** Events until it is cut. */
   left: number;
+  /** The version that whoever watches has seen; what is not above it he is not told, even where versions went back. */
+  readonly seen: number;
+  /** Until when what was to be told is still on its way. */
+  busyUntilMs: number;
 }
 
 export interface WatchesDeps {
@@ -61,7 +65,15 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     return written.text;
   }
 
+  /** In order, also where it comes late. */
   function send(watch: OpenWatch, type: string, text: string): void {
+    const now = clock.monotonicMs();
+    watch.busyUntilMs = Math.max(watch.busyUntilMs, now + faults.watchLagMs);
+    if (watch.busyUntilMs <= now) deliver(watch, type, text);
+    else clock.timer(watch.busyUntilMs - now, () => deliver(watch, type, text));
+  }
+
+  function deliver(watch: OpenWatch, type: string, text: string): void {
     if (watch.silent || !open.has(watch)) return;
     watch.body.push(`{"type":"${type}","object":${text}}\n`);
     if (type === "BOOKMARK") return;
@@ -82,7 +94,8 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   }
 
   /** To one who selects, what no longer fits is gone, and what fits now is new. */
-  function tell(watch: OpenWatch, { wanted }: WatchWish, { type, object, before }: StoredChange): void {
+  function tell(watch: OpenWatch, { wanted }: WatchWish, { type, object, before, version }: StoredChange): void {
+    if (version <= watch.seen) return;
     const was = before !== undefined && wanted(before);
     const is = type !== "deleted" && wanted(object);
     if (is) send(watch, was ? "MODIFIED" : "ADDED", textOf(object));
@@ -91,11 +104,11 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
 
   function catchUp(watch: OpenWatch, wish: WatchWish): void {
     const { from, served, wanted } = wish;
-    if (from === undefined || from === "" || from === "0") {
+    if (!isVersion(from)) {
       for (const object of store.list(served)) if (wanted(object)) send(watch, "ADDED", textOf(object));
       return;
     }
-    const since = faults.remembersNothing ? undefined : store.changesAfter(readVersion(from));
+    const since = faults.remembersNothing ? undefined : store.changesAfter(watch.seen);
     if (!since) {
       const message = `too old resource version: ${from} (${store.version})`;
       send(watch, "ERROR", JSON.stringify(statusOf(new Refused(410, "Expired", message))));
@@ -114,7 +127,8 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
       if (last <= 0) return;
       bookmark = clock.timer(Math.min(limits.simulatedBookmarkMs, last), () => {
         const metadata = { resourceVersion: String(store.version), creationTimestamp: null };
-        send(watch, "BOOKMARK", JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }));
+        if (store.version >= watch.seen)
+          send(watch, "BOOKMARK", JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }));
         next();
       });
     }
@@ -138,6 +152,8 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
         tell: (change) => tell(watch, wish, change),
         silent: false,
         left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
+        seen: isVersion(wish.from) ? readVersion(wish.from) : 0,
+        busyUntilMs: 0,
       };
       open.add(watch);
       schedule(watch, wish);
@@ -162,6 +178,10 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
 function goneAs(before: KubeObject, now: KubeObject): KubeObject {
   const { resourceVersion } = now.metadata;
   return { ...before, metadata: { ...before.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) } };
+}
+
+function isVersion(from: string | undefined): from is string {
+  return from !== undefined && from !== "" && from !== "0";
 }
 
 function readVersion(text: string): number {
