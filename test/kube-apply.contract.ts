@@ -65,7 +65,7 @@ export function checkApply(open: OpenKube): void {
     const desired = configMap(namespace, "edited", { ours: "1" });
     await kube.apply(kinds.configMap, desired);
     await other.apply(kinds.configMap, configMap(namespace, "edited", { ours: "by hand" }), { force: true });
-    const error = await refusal(kube.apply(kinds.configMap, desired), "AKP_KUBE_CONFLICT");
+    const error = await refusal(kube.apply(kinds.configMap, desired), "AKP_KUBE_OWNED");
     assert.match(error.message, /configmaps edited.*conflict with "somebody": \.data\.ours/);
     assert.equal((await kube.apply(kinds.configMap, desired, { force: true })).written, true);
     assert.deepEqual(await dataOf(kube, namespace, "edited"), { ours: "1" });
@@ -76,7 +76,7 @@ export function checkApply(open: OpenKube): void {
     const { kube, connect, namespace } = await open(t);
     await connect("creator").create(kinds.configMap, configMap(namespace, "made", { a: "1", b: "1", c: "1" }));
     const desired = configMap(namespace, "made", { a: "2", b: "2", c: "1", d: "1" });
-    const error = await refusal(kube.apply(kinds.configMap, desired), "AKP_KUBE_CONFLICT");
+    const error = await refusal(kube.apply(kinds.configMap, desired), "AKP_KUBE_OWNED");
     assert.match(error.message, /2 conflicts: conflicts with "creator" using v1:\n- \.data\.a\n- \.data\.b$/);
     await kube.apply(kinds.configMap, desired, { force: true });
     // What the creator gave and nobody applies any more is still his.
@@ -107,7 +107,7 @@ export function checkApply(open: OpenKube): void {
     const other = connect("somebody");
     await kube.apply(kinds.deployment, deployment(namespace, "web", "one", 0));
     const theirs = containerOnly(namespace, "web", { args: ["one", "last", "more"] });
-    const error = await refusal(other.apply(kinds.deployment, theirs), "AKP_KUBE_CONFLICT");
+    const error = await refusal(other.apply(kinds.deployment, theirs), "AKP_KUBE_OWNED");
     assert.match(
       error.message,
       /conflict with "akash-provider": \.spec\.template\.spec\.containers\[name="web"\]\.args/,
@@ -117,7 +117,7 @@ export function checkApply(open: OpenKube): void {
       spec: { template: { spec: { tolerations: [{ key, operator: "Exists" }] } } },
     });
     await other.apply(kinds.deployment, template("a"));
-    await refusal(connect("a third").apply(kinds.deployment, template("b")), "AKP_KUBE_CONFLICT");
+    await refusal(connect("a third").apply(kinds.deployment, template("b")), "AKP_KUBE_OWNED");
   });
 
   test("an apply to a version that is no longer the live one is a conflict", async (t) => {
@@ -136,7 +136,7 @@ export function checkApply(open: OpenKube): void {
     assert.ok(object);
     await kube.delete(kinds.configMap, object.metadata);
     const again: KubeObject = { metadata: { namespace, name: "one", ...pickUid(object) }, data: { n: "2" } };
-    await refusal(kube.apply(kinds.configMap, again), "AKP_KUBE_CONFLICT");
+    await refusal(kube.apply(kinds.configMap, again), "AKP_KUBE_OTHER_UID");
     assert.equal(await kube.get(kinds.configMap, object.metadata), undefined);
   });
 

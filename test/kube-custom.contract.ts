@@ -62,7 +62,7 @@ export function checkCustomResources(open: OpenKube): void {
     const other = connect("somebody");
     await other.apply(kind, { metadata: at, spec: { keyed: [{ name: "b", n: 2 }] } });
     const conflict = other.apply(kind, { metadata: at, spec: { plain: [{ name: "b" }] } });
-    await refusal(conflict, "AKP_KUBE_CONFLICT");
+    await refusal(conflict, "AKP_KUBE_OWNED");
     const keyed = [...spec.keyed, { name: "b", n: 2 }];
     const object = await kube.get(kind, at);
     assert.deepEqual(object?.["spec"], { size: 3, plain: [{ name: "a" }], keyed });
@@ -90,7 +90,7 @@ export function checkCustomResources(open: OpenKube): void {
     const at = { namespace, name: "one" };
     await applyWhenServed(kube, kind, { metadata: at, spec: {} });
     const other = kube.delete(kinds.customResourceDefinition, { name: resourceOf(kind) }, { uid: randomUUID() });
-    await refusal(other, "AKP_KUBE_CONFLICT");
+    await refusal(other, "AKP_KUBE_OTHER_UID");
     assert.ok(await kube.get(kind, at));
     const definition = await definitionNow(kube, kind);
     assert.equal(definition?.metadata.deletionTimestamp, undefined);

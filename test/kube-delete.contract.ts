@@ -14,7 +14,7 @@ export function checkDeletion(open: OpenKube): void {
     const first = await kube.create(kinds.configMap, configMap(namespace, "one", {}));
     await kube.delete(kinds.configMap, at, { ...pickUid(first) });
     const second = await kube.create(kinds.configMap, configMap(namespace, "one", {}));
-    await refusal(kube.delete(kinds.configMap, at, pickUid(first)), "AKP_KUBE_CONFLICT");
+    await refusal(kube.delete(kinds.configMap, at, pickUid(first)), "AKP_KUBE_OTHER_UID");
     await refusal(kube.delete(kinds.configMap, at, { resourceVersion: "1" }), "AKP_KUBE_CONFLICT");
     assert.equal(await kube.delete(kinds.configMap, at, pickUid(second)), true);
     assert.equal(await kube.delete(kinds.configMap, at), false);
@@ -69,7 +69,7 @@ export function checkDeletion(open: OpenKube): void {
     await kube.create(kinds.secret, { metadata: { namespace, name: "free" } });
     assert.equal(await kube.delete(kinds.namespace, { name: namespace }), true);
     const refused = kube.create(kinds.configMap, configMap(namespace, "late", {}));
-    assert.match((await refusal(refused, "AKP_KUBE_FORBIDDEN")).message, /being terminated/);
+    assert.match((await refusal(refused, "AKP_KUBE_TERMINATING")).message, /being terminated/);
     const secret = () => kube.get(kinds.secret, { namespace, name: "free" });
     await eventually("the end of what is free", async () => (await secret()) === undefined, clusterMs);
     const object = await kube.get(kinds.namespace, { name: namespace });

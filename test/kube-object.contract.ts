@@ -119,10 +119,10 @@ export function checkObjects(open: OpenKube): void {
     await refusal(kube.create(kinds.configMap, labelled), "AKP_KUBE_REFUSED");
   });
 
-  test("what is created twice is a conflict", async (t) => {
+  test("what is there cannot be created", async (t) => {
     const { kube, namespace } = await open(t);
     await kube.create(kinds.configMap, configMap(namespace, "one", {}));
-    await refusal(kube.create(kinds.configMap, configMap(namespace, "one", {})), "AKP_KUBE_CONFLICT");
+    await refusal(kube.create(kinds.configMap, configMap(namespace, "one", {})), "AKP_KUBE_EXISTS");
   });
 
   test("in a namespace that is not there nothing can be made", async (t) => {

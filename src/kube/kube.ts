@@ -15,7 +15,7 @@ export interface Kube {
   get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined>;
   /** Every object, page by page, all of one moment. */
   list(kind: Kind, selection?: Selection): Promise<KubeObject[]>;
-  /** For what must not be there yet; AKP_KUBE_CONFLICT when it is. */
+  /** For what must not be there yet; AKP_KUBE_EXISTS when it is. */
   create(kind: Kind, object: KubeObject): Promise<KubeObject>;
   apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
   /** False when it was not there. */
@@ -141,7 +141,7 @@ export interface Applied {
 }
 
 export interface DeleteOptions {
-  /** The very object that was looked at, not one that took its name; AKP_KUBE_CONFLICT when it is another. */
+  /** The very object that was looked at, not one that took its name; AKP_KUBE_OTHER_UID when it is another. */
   readonly uid?: string;
   readonly resourceVersion?: string;
   /** Foreground: what it owns goes first. Orphan: what it owns stays. */

@@ -16,7 +16,18 @@ export interface Peer {
 interface Status {
   readonly message?: string;
   readonly reason?: string;
-  readonly details?: { readonly name?: string; readonly retryAfterSeconds?: number };
+  readonly details?: {
+    readonly name?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly Cause[];
+  };
+}
+
+/** One thing that was wrong, for programs: "FieldManagerConflict" of ".spec.replicas". */
+interface Cause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
 }
 
 export interface Refusal {
@@ -28,19 +39,35 @@ export interface Refusal {
 export function refusalError({ status, headers = {}, body }: Refusal, asked: Asked, peer: Peer): ProviderError {
   const said = readStatus(body);
   const reason = said.message || body.trim().slice(0, 300) || `status ${status}`;
-  const details = { ...wordsOf(asked), status, reason };
+  const causes = said.details?.causes ?? [];
+  // The server's own word for it, and what exactly was wrong, for whoever must tell more refusals apart than we do.
+  const details = { ...wordsOf(asked), status, reason, statusReason: said.reason, causes };
   if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(asked), ...about(peer) });
-  if (status === 403) return new ProviderError("AKP_KUBE_FORBIDDEN", details);
+  if (status === 403) return new ProviderError(forbiddenBy(causes, reason), details);
   // For an object the status names it; a path that the server does not serve is another thing.
   if (status === 404)
     return new ProviderError(said.details?.name ? "AKP_KUBE_NOT_FOUND" : "AKP_KUBE_KIND_MISSING", details);
-  if (status === 409) return new ProviderError("AKP_KUBE_CONFLICT", details);
+  if (status === 409) return new ProviderError(conflictOf(said.reason, causes, reason), details);
   if (status === 410) return new ProviderError("AKP_KUBE_GONE", details);
   const retryAfterMs = readRetryAfter(headers["retry-after"], said.details?.retryAfterSeconds);
   if (status === 429) return new ProviderError("AKP_KUBE_BUSY", { ...details, retryAfterMs });
   if (status >= 500 && !notOfItsKind.test(reason))
     return new ProviderError("AKP_KUBE_FAILED", { ...details, retryAfterMs });
   return new ProviderError("AKP_KUBE_REFUSED", details);
+}
+
+/** Who says no: the rules about rights, a namespace on its way out, or a quota, which gives no cause but its words. */
+function forbiddenBy(causes: readonly Cause[], message: string) {
+  if (causes.some(({ reason }) => reason === "NamespaceTerminating")) return "AKP_KUBE_TERMINATING";
+  return message.includes("exceeded quota: ") ? "AKP_KUBE_QUOTA" : "AKP_KUBE_FORBIDDEN";
+}
+
+function conflictOf(word: string | undefined, causes: readonly Cause[], message: string) {
+  if (word === "AlreadyExists") return "AKP_KUBE_EXISTS";
+  if (causes.some(({ reason }) => reason === "FieldManagerConflict")) return "AKP_KUBE_OWNED";
+  // The first of an object that has another uid; the second of one that is to be applied and is not there at all.
+  if (/UID in precondition|uid mismatch/.test(message)) return "AKP_KUBE_OTHER_UID";
+  return "AKP_KUBE_CONFLICT";
 }
 
 /** The server calls it a failure of its own when an applied object has a field that its kind does not have. */

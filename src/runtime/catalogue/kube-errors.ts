@@ -70,9 +70,45 @@ export const kubeErrors = {
   },
   AKP_KUBE_CONFLICT: {
     message: "cannot {verb} {resource}: {reason}",
-    advice: "Somebody else changed or owns it. Read it again and decide anew.",
+    advice: "Somebody else changed it meanwhile. Read it again and decide anew.",
     http: 409,
     grpc: "ABORTED",
+    exit: failure,
+  },
+  AKP_KUBE_EXISTS: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "Something of that name is there already, perhaps on its way out. Look whose it is before it is used.",
+    http: 409,
+    grpc: "ALREADY_EXISTS",
+    exit: failure,
+  },
+  AKP_KUBE_OWNED: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "Another program owns the fields that the message names. Stop it from writing them, or remove the object.",
+    http: 409,
+    grpc: "ABORTED",
+    exit: failure,
+  },
+  AKP_KUBE_OTHER_UID: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "The object that was meant is gone, and perhaps another has its name. Look at the cluster again.",
+    http: 409,
+    grpc: "ABORTED",
+    exit: failure,
+  },
+  AKP_KUBE_TERMINATING: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice:
+      "Its namespace is being deleted. If that lasts, `kubectl get namespace <name> -o yaml` says what it waits for.",
+    http: 409,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_KUBE_QUOTA: {
+    message: "cannot {verb} {resource}: {reason}",
+    advice: "Raise or remove the ResourceQuota that the message names, or free what uses it up.",
+    http: 503,
+    grpc: "RESOURCE_EXHAUSTED",
     exit: failure,
   },
   AKP_KUBE_GONE: {

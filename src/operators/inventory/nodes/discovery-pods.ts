@@ -100,7 +100,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     try {
       await kube.create(kinds.pod, pod);
     } catch (thrown) {
-      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT")) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) {
         const error = ProviderError.from(thrown);
         missing(node, `its discovery pod cannot be made: ${error.message}`);
         throw error;
