@@ -1,8 +1,11 @@
 /** The life of the real node's lab, told once more: it must end in the very bytes that the real node answered. */
 import assert from "node:assert/strict";
 import { QueryAccountsResponse, QueryPaymentsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { MsgCreateDeployment } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { Bid_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
+import { msgCreateBid } from "../src/chain/codec/reclamation.ts";
 import type { AbciEvent } from "../src/chain/embedded/abci.ts";
 import { readBidId } from "../src/chain/embedded/market-ids.ts";
 import { defaultMarketParams } from "../src/chain/embedded/modules/market/params.ts";
@@ -44,21 +47,29 @@ interface RecordedMessage {
   readonly gasUsed: number;
 }
 
-/** The first message of a recorded block, and what came of it. */
+/** The first message of each transaction of a recorded block, and what came of it. */
+function recordedMessages(path: string): RecordedMessage[] {
+  const recorded = readJsonVector<RecordedBlock>(`chain/${path}.json`);
+  return recorded.block.block.data.txs.map((text, index) => {
+    const tx = Buffer.from(text, "base64");
+    const result = recorded.block_results.txs_results[index];
+    const [message] = TxBody.decode(TxRaw.decode(tx).bodyBytes).messages;
+    assert.ok(result && message);
+    const own = result.events.filter(({ attributes }) => attributes.at(-1)?.key === "msg_index").slice(1);
+    return {
+      message,
+      outcome: result.code === 0 ? "ok" : `${result.codespace}:${result.code}`,
+      events: own.map(({ type, attributes }) => ({ type, attributes: attributes.slice(0, -1) })),
+      txBytes: tx.length,
+      gasUsed: Number(result.gas_used),
+    };
+  });
+}
+
 function recordedMessage(height: number): RecordedMessage {
-  const recorded = readJsonVector<RecordedBlock>(`chain/blocks/${height}.json`);
-  const tx = Buffer.from(recorded.block.block.data.txs[0] ?? "", "base64");
-  const [result] = recorded.block_results.txs_results;
-  const [message] = TxBody.decode(TxRaw.decode(tx).bodyBytes).messages;
-  assert.ok(result && message);
-  const own = result.events.filter(({ attributes }) => attributes.at(-1)?.key === "msg_index").slice(1);
-  return {
-    message,
-    outcome: result.code === 0 ? "ok" : `${result.codespace}:${result.code}`,
-    events: own.map(({ type, attributes }) => ({ type, attributes: attributes.slice(0, -1) })),
-    txBytes: tx.length,
-    gasUsed: Number(result.gas_used),
-  };
+  const [message] = recordedMessages(`blocks/${height}`);
+  assert.ok(message);
+  return message;
 }
 
 interface Step {
@@ -181,6 +192,34 @@ vectorTest("every recorded transaction of tenant and provider has the recorded o
   }
   assert.deepEqual(seen, [...recordedAt.keys()]);
   assert.equal(refusedAt.size, 0);
+});
+
+vectorTest("four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand", () => {
+  const blocks = [372, 373, 376, 389, 391, 393].map((height) => recordedMessages(`losing-bids/${height}`));
+  const [[creation] = [], bids = []] = blocks;
+  assert.ok(creation);
+  const bidders = bids.map(({ message }) => msgCreateBid.decode(message.value).id?.provider ?? "");
+  const { id } = MsgCreateDeployment.decode(creation.message.value);
+  const stage = marketStage({ height: 371n, people: [id?.owner ?? "", ...bidders], registered: bidders });
+  for (const block of blocks) {
+    stage.passBlocks();
+    for (const { message, outcome, events } of block) {
+      let happened: AbciEvent[] = [];
+      assert.equal(
+        outcomeOf(() => {
+          happened = stage.run(message);
+        }),
+        outcome,
+      );
+      assert.deepEqual(happened, events);
+    }
+  }
+  const list = queryBidsResponse.decode(stage.query("/akash.market.v1beta5.Query/Bids")).bids;
+  assert.deepEqual(
+    list.map(({ bid }) => bid?.state),
+    [Bid_State.active, Bid_State.lost, Bid_State.closed, Bid_State.closed],
+    "in the order of the list",
+  );
 });
 
 vectorTest("what a message costs is close to what the real node charged for it", () => {

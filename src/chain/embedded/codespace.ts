@@ -18,7 +18,12 @@ export function uncoded(text: string): ChainRefusal {
   return new ChainRefusal("undefined", 1, text);
 }
 
-/** Where the chain's own program runs into a wall: the transaction fails, the node goes on. */
-export function panic(text: string): ChainRefusal {
-  return new ChainRefusal("undefined", 111222, `recovered: ${text}: panic`);
+/**
+ * Where the chain's own program runs into a wall: the transaction fails, the node goes on. The chain does not know which
+ * message it was, but prints the stack; ours is the same on every machine, for results are part of the app's hash.
+ */
+export class Panic extends ChainRefusal {
+  constructor(text: string) {
+    super("undefined", 111222, `recovered: ${text}\nstack:\ngoroutine 1 [running]:\n: panic`);
+  }
 }

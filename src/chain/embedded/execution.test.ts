@@ -7,10 +7,11 @@ import {
   TxMsgData,
   TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { unsignedTransaction } from "../../../test/chain-signing.ts";
+import { type Unsigned, unsignedTransaction } from "../../../test/chain-signing.ts";
 import { alice, bob, carol, chainId, createTestApp, sendMessage, type TestApp } from "../../../test/embedded-app.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { TxResult } from "./abci.ts";
+import { Panic } from "./codespace.ts";
 import type { Module } from "./module.ts";
 
 const keys = [alice, bob];
@@ -117,9 +118,14 @@ test("an address that is none is refused where it stands", () => {
   assertRefused(lost, 7, /message index: 0: invalid to address: .*: invalid address$/);
 });
 
-function simulate(chain: TestApp, messages = [sendMessage(alice.address, bob.address, 1)], sequence = 0n) {
+function simulate(
+  chain: TestApp,
+  messages = [sendMessage(alice.address, bob.address, 1)],
+  sequence = 0n,
+  fee?: Unsigned["fee"],
+) {
   const signers = [{ key: alice, accountNumber: 0, sequence, anonymous: true }];
-  const txBytes = unsignedTransaction({ messages, signers, chainId, gas: 0 });
+  const txBytes = unsignedTransaction({ messages, signers, chainId, gas: 0, ...(fee && { fee }) });
   const request = SimulateRequest.encode(SimulateRequest.fromPartial({ txBytes })).finish();
   return chain.app.query("/cosmos.tx.v1beta1.Service/Simulate", request);
 }
@@ -156,6 +162,48 @@ test("a simulation counts on what waits in the pool", () => {
   chain.app.checkTx(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   assert.match(simulate(chain).log, /expected 1, got 0/);
   assert.equal(simulate(chain, undefined, 1n).code, 0);
+});
+
+test("a fee of nothing is no fee, however it is written: in a simulation, and in a block that another node made", () => {
+  const chain = createTestApp(keys);
+  for (const fee of [[], [{ denom: "uakt", amount: "0" }]]) {
+    const { code, log } = simulate(chain, undefined, chain.account(alice.address).sequence, fee);
+    assert.equal(code, 0, log);
+    const tx = chain.sign(alice, [sendMessage(alice.address, bob.address, 1)], { fee });
+    assertRefused(chain.app.checkTx(tx), 13, /insufficient fees; got: .* required: 500uakt/);
+    assert.equal(chain.deliver(tx).code, 0);
+  }
+});
+
+test("a fee that the account has not fails in a simulation too", () => {
+  const chain = createTestApp(keys);
+  const tooMuch = [{ denom: "uakt", amount: `${chain.balance(alice.address) + 1n}` }];
+  assert.match(simulate(chain, undefined, 0n, tooMuch).log, /is smaller than .*: insufficient funds with gas used/);
+});
+
+test("where the chain's program stumbles, nobody is told which message it was", () => {
+  const stumbling: Module = {
+    name: "stumbling",
+    messages: {
+      "/test.MsgStumble": {
+        signers: () => [alice.address],
+        handle: () => {
+          throw new Panic("couldn't find payment");
+        },
+      },
+    },
+    queries: {},
+  };
+  const chain = createTestApp(keys, {}, [stumbling]);
+  const messages = [
+    sendMessage(alice.address, bob.address, 1),
+    { typeUrl: "/test.MsgStumble", value: new Uint8Array() },
+  ];
+  const words = /^recovered: couldn't find payment\nstack:\n[^]*: panic/;
+  assertRefused(chain.deliver(chain.sign(alice, messages)), 111222, words, "undefined");
+  const simulated = simulate(chain, messages, 1n);
+  assert.match(simulated.log, /^rpc error: code = Unknown desc = recovered: couldn't find payment\nstack:\n/);
+  assert.doesNotMatch(simulated.log, /message index/);
 });
 
 test("the same blocks give the same hashes, and one transaction more gives others", () => {

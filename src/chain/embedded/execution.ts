@@ -3,7 +3,7 @@ import { TxMsgData } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1"
 import { ProviderError } from "../../runtime/errors.ts";
 import type { AbciEvent, TxResult } from "./abci.ts";
 import { anteChecks, type Mode } from "./ante.ts";
-import { panic } from "./codespace.ts";
+import { Panic } from "./codespace.ts";
 import { type BlockPoint, createContext } from "./context.ts";
 import { plainEvent, withAttribute } from "./events.ts";
 import type { GasPrices } from "./fees.ts";
@@ -93,7 +93,7 @@ function runMessage({ entry, value }: Message, index: number, context: Context):
   try {
     return entry.handle(context, value);
   } catch (error) {
-    if (!(error instanceof ChainRefusal) || error instanceof OutOfGas) throw error;
+    if (!(error instanceof ChainRefusal) || error instanceof OutOfGas || error instanceof Panic) throw error;
     const log = `failed to execute message; message index: ${index}: ${error.message}`;
     throw new ChainRefusal(error.codespace, error.code, log);
   }
@@ -107,6 +107,6 @@ function messageEvent({ typeUrl, signers }: Message): AbciEvent {
 /** A value that our own parsers refuse is the sender's fault; anything else is ours and must be seen. */
 function refusalOf(error: unknown): ChainRefusal {
   if (error instanceof ChainRefusal) return error;
-  if (error instanceof ProviderError) return panic(error.message);
+  if (error instanceof ProviderError) return new Panic(error.message);
   throw error;
 }

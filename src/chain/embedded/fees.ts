@@ -31,7 +31,8 @@ export function deductFee(context: Context, { coins, granter }: Fee, payer: stri
   if (granter && granter !== payer) useAllowance(context, granter, payer, coins);
   const from = granter || payer;
   if (!findAccount(context, from)) throw sdkRefusal("unknownAddress", `fee payer address: ${from} does not exist`);
-  if (coins.length > 0) collect(context, from, coins);
+  // "0uakt" is no valid amount, but it is no fee either: clients estimate gas with it.
+  if (coins.some(({ amount }) => amount !== 0n)) collect(context, from, coins);
   context.emit(plainEvent("tx", { fee: formatCoins(coins), fee_payer: from }));
 }
 

@@ -25,8 +25,6 @@ export interface MarketplaceSettings {
    * next transaction that settles its account.
    */
   readonly closeDryLeasesInEndBlock?: boolean;
-  /** One version of the chain refunds only the first of the losing bids; the others stay open until the order ends. */
-  readonly keepsLaterLosersOpen?: boolean;
 }
 
 export function createMarketplace(settings: MarketplaceSettings = {}): Module[] {
@@ -37,10 +35,10 @@ export function createMarketplace(settings: MarketplaceSettings = {}): Module[] 
   });
   const market = createMarket(escrow);
   const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = marketParams;
-  const { keepsLaterLosersOpen = false, closeDryLeasesInEndBlock = false } = settings;
+  const { closeDryLeasesInEndBlock = false } = settings;
   return [
     deploymentModule({ orders: market, escrow, params: deploymentParams, reclamationWindowNs: { least, most } }),
-    marketModule({ market, escrow, keepsLaterLosersOpen }, marketParams),
+    marketModule({ market, escrow }, marketParams),
     escrowModule(escrow, { closeDryLeasesInEndBlock }),
   ];
 }

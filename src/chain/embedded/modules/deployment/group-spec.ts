@@ -8,7 +8,7 @@ import type {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { type DecCoin, formatDecCoin } from "../../../../market/coin.ts";
 import { addDecimals, decimalOf, mulDecimals, zero } from "../../../../market/decimal.ts";
-import { panic, uncoded } from "../../codespace.ts";
+import { Panic, uncoded } from "../../codespace.ts";
 import { isValidPrice, readPrice } from "../../prices.ts";
 import { deploymentRefusal } from "./refusals.ts";
 
@@ -149,6 +149,6 @@ function validatePrices({ name, resources }: GroupSpec): void {
 /** Amounts travel as digits; one that is missing or does not fit stops the chain's program in its tracks. */
 export function readValue(value: ResourceValue | undefined): bigint {
   const digits = Buffer.from(value?.val ?? []).toString();
-  if (!/^\d{1,20}$/.test(digits) || BigInt(digits) > mostUint64) throw panic(`"${digits}" is not an amount`);
+  if (!/^\d{1,20}$/.test(digits) || BigInt(digits) > mostUint64) throw new Panic(`"${digits}" is not an amount`);
   return BigInt(digits);
 }

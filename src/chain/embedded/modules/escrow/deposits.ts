@@ -1,7 +1,7 @@
 /** Money that goes into an escrow account: who must give how much, and what a deposit looks like on the wire. */
 import type { Deposit as WireDeposit } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Coin } from "../../../../market/coin.ts";
-import { panic, uncoded } from "../../codespace.ts";
+import { Panic, uncoded } from "../../codespace.ts";
 import type { Context } from "../../module.ts";
 import { isDenom } from "../../prices.ts";
 import { balanceOf, sendToModule } from "../bank/balances.ts";
@@ -49,7 +49,7 @@ export function validateSources(sources: readonly number[]): void {
  */
 export function authorizeDeposit(context: Context, giver: string, wanted: WantedDeposit): Deposit[] {
   const { denom, amount, sources } = wanted;
-  if (amount < 0n || amount > mostDeposit) throw panic(`${amount} is not a deposit`);
+  if (amount < 0n || amount > mostDeposit) throw new Panic(`${amount} is not a deposit`);
   const given = sources.includes(depositSources.balance) ? least(balanceOf(context, giver, denom), amount) : 0n;
   if (given < amount) throw uncoded("deposit invalid: insufficient balance");
   if (given === 0n) return [];

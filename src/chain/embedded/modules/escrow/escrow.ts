@@ -1,6 +1,6 @@
 /** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
 import type { DecCoin } from "../../../../market/coin.ts";
-import { panic } from "../../codespace.ts";
+import { Panic } from "../../codespace.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
 import { sendFromModule } from "../bank/balances.ts";
 import { takeDeposits } from "./deposits.ts";
@@ -105,7 +105,7 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
       const { account: after, payments: settled, overdrawn } = settleAccount(context, account);
       if (overdrawn) return save(context, after, settled);
       // An account that was settled in this block already has nothing to settle, and the chain's program stumbles.
-      if (!settled.some((payment) => payment.key === key)) throw panic(`couldn't find payment ${key}`);
+      if (!settled.some((payment) => payment.key === key)) throw new Panic(`couldn't find payment ${key}`);
       save(
         context,
         after,

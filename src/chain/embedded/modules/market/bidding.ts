@@ -4,7 +4,7 @@ import { type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
 import type { BidId } from "../../../../market/ids.ts";
 import type { MsgCreateBid } from "../../../codec/reclamation.ts";
-import { panic, uncoded } from "../../codespace.ts";
+import { Panic, uncoded } from "../../codespace.ts";
 import { readBidId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import { isValidPrice, readPrice } from "../../prices.ts";
@@ -83,7 +83,7 @@ function biddableOrder(context: Context, id: BidId): Order {
 function checkPrice(price: DecCoin, order: Order): void {
   if (!isValidPrice(price)) throw marketRefusal("invalidPrice");
   const most = priceOf(order.spec);
-  if (price.denom !== most.denom) throw panic(`invalid coin denominations; ${most.denom}, ${price.denom}`);
+  if (price.denom !== most.denom) throw new Panic(`invalid coin denominations; ${most.denom}, ${price.denom}`);
   if (compareDecimals(price.amount, most.amount) > 0) throw marketRefusal("invalidPrice");
 }
 

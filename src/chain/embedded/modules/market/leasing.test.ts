@@ -74,33 +74,41 @@ test("a tenant leases from an open bid on an open order of an open group, and fr
   );
 });
 
-test("every bid that lost is marked so and refunded", () => {
+test("of the losing bids the first by the provider's address is lost and refunded, the others stay open until closed", () => {
   const stage = marketStage();
+  const bidders = [provider, otherProvider, thirdProvider];
   stage.run(createDeployment());
-  for (const bidder of [provider, otherProvider, thirdProvider]) stage.run(createBid({ ...bidId, provider: bidder }));
-  stage.run(createLease());
-  for (const loser of [otherProvider, thirdProvider]) {
-    assert.equal(findBid(stage.context, { ...bidId, provider: loser })?.state, "lost");
-    assert.equal(stage.balance(loser, "uakt"), startMoney);
-    assert.equal(
-      outcomeOf(() => stage.run(closeBid({ ...bidId, provider: loser }))),
-      "market:8",
-    );
-  }
-});
-
-test("on a chain that keeps later losers open, they get their deposit back when they close the bid", () => {
-  const stage = marketStage({ keepsLaterLosersOpen: true });
-  stage.run(createDeployment());
-  for (const bidder of [provider, otherProvider, thirdProvider]) stage.run(createBid({ ...bidId, provider: bidder }));
-  stage.run(createLease());
-  const later = { ...bidId, provider: thirdProvider };
-  assert.equal(findBid(stage.context, { ...bidId, provider: otherProvider })?.state, "lost");
-  assert.equal(findBid(stage.context, later)?.state, "open");
-  assert.equal(stage.balance(thirdProvider, "uakt"), startMoney - 500_000n);
+  // Not in their order, so that the order of the bids does not count.
+  for (const bidder of bidders.toReversed()) stage.run(createBid({ ...bidId, provider: bidder }));
+  stage.run(createLease({ ...bidId, provider: otherProvider }));
+  const [first, later] = [bidId, { ...bidId, provider: thirdProvider }];
+  const states = () => bidders.map((bidder) => findBid(stage.context, { ...bidId, provider: bidder })?.state);
+  assert.deepEqual(states(), ["lost", "active", "open"]);
+  assert.equal(stage.balance(provider, "uakt"), startMoney);
+  assert.equal(
+    outcomeOf(() => stage.run(closeBid(first))),
+    "market:8",
+  );
+  assert.equal(stage.balance(thirdProvider, "uakt"), startMoney - 500_000n, "its deposit is locked");
   assert.deepEqual(namesOf(stage.run(closeBid(later))), ["EventBidClosed"]);
   assert.equal(stage.balance(thirdProvider, "uakt"), startMoney);
-  assert.deepEqual(statesOf(stage), ["active", "active", "active"]);
+  assert.deepEqual(states(), ["lost", "active", "closed"]);
+  assert.equal(findOrder(stage.context, bidId)?.state, "active");
+});
+
+test("losing bids that stayed open are closed and refunded with the deployment, but not with the lease alone", () => {
+  const bids = [provider, otherProvider, thirdProvider].map((bidder) => ({ ...bidId, provider: bidder }));
+  const endedBy = (message: Parameters<MarketStage["run"]>[0]) => {
+    const stage = marketStage();
+    stage.run(createDeployment());
+    for (const id of bids) stage.run(createBid(id));
+    stage.run(createLease());
+    stage.passBlocks();
+    stage.run(message);
+    return [...bids.map((id) => findBid(stage.context, id)?.state), stage.balance(thirdProvider, "uakt")];
+  };
+  assert.deepEqual(endedBy(closeDeployment()), ["closed", "lost", "closed", startMoney]);
+  assert.deepEqual(endedBy(closeLease()), ["closed", "lost", "open", startMoney - 500_000n]);
 });
 
 test("a provider closes an open bid and has its deposit back", () => {

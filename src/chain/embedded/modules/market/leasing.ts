@@ -14,14 +14,16 @@ import { marketRefusal } from "./refusals.ts";
 export interface Leasing {
   readonly market: Market;
   readonly escrow: Escrow;
-  /** One version of the chain refunds only the first of the losing bids; the others stay open until the order ends. */
-  readonly keepsLaterLosersOpen: boolean;
 }
 
 const nsPerSecond = 1_000_000_000n;
 
-/** The tenant takes a bid. The others have lost and get their deposits back. */
-export function createLease(context: Context, id: BidId, { market, escrow, keepsLaterLosersOpen }: Leasing): void {
+/**
+ * The tenant takes a bid. The others have lost, but the chain goes no further than the first of them, by the text of the
+ * provider's address: what it runs when an account is closed fails for that of a bid, after the refund, and ends the
+ * loop. The later losers stay open, their deposits locked, until they are closed or the group ends.
+ */
+export function createLease(context: Context, id: BidId, { market, escrow }: Leasing): void {
   const bid = must(findBid(context, id), "bidNotFound");
   if (bid.state !== "open") throw marketRefusal("bidNotOpen");
   const order = must(findOrder(context, id), "orderNotFound");
@@ -30,8 +32,8 @@ export function createLease(context: Context, id: BidId, { market, escrow, keeps
   if (group.state !== "open") throw marketRefusal("groupNotOpen");
   escrow.createPayment(context, leasePayment(id), id.provider, bid.price);
   market.createLease(context, order, bid);
-  const losers = bidsOf(context, id, "open");
-  for (const loser of keepsLaterLosersOpen ? losers.slice(0, 1) : losers) market.loseBid(context, loser);
+  const [firstLoser] = bidsOf(context, id, "open");
+  if (firstLoser) market.loseBid(context, firstLoser);
 }
 
 /** The provider ends a bid. When it has become a lease, the lease ends too and the group waits for its tenant. */

@@ -2,7 +2,7 @@
 import type { Attribute, AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import { panic } from "../../codespace.ts";
+import { Panic } from "../../codespace.ts";
 import { readValue } from "../deployment/group-spec.ts";
 
 type Attributes = readonly Attribute[];
@@ -37,7 +37,7 @@ export function offerMatches({ resources }: GroupSpec, offers: readonly Resource
     const id = offer?.id ?? 0;
     const asked = resources.find(({ resource }) => resource?.id === id);
     if (!asked) return false;
-    if (offered.has(id)) throw panic(`resource ${id} is offered twice`);
+    if (offered.has(id)) throw new Panic(`resource ${id} is offered twice`);
     offered.add(id);
     return asked.count === count;
   });
