@@ -194,33 +194,36 @@ vectorTest("every recorded transaction of tenant and provider has the recorded o
   assert.equal(refusedAt.size, 0);
 });
 
-vectorTest("four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand", () => {
-  const blocks = [372, 373, 376, 389, 391, 393].map((height) => recordedMessages(`losing-bids/${height}`));
-  const [[creation] = [], bids = []] = blocks;
-  assert.ok(creation);
-  const bidders = bids.map(({ message }) => msgCreateBid.decode(message.value).id?.provider ?? "");
-  const { id } = MsgCreateDeployment.decode(creation.message.value);
-  const stage = marketStage({ height: 371n, people: [id?.owner ?? "", ...bidders], registered: bidders });
-  for (const block of blocks) {
-    stage.passBlocks();
-    for (const { message, outcome, events } of block) {
-      let happened: AbciEvent[] = [];
-      assert.equal(
-        outcomeOf(() => {
-          happened = stage.run(message);
-        }),
-        outcome,
-      );
-      assert.deepEqual(happened, events);
+vectorTest(
+  "four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand",
+  () => {
+    const blocks = [372, 373, 376, 389, 391, 393].map((height) => recordedMessages(`losing-bids/${height}`));
+    const [[creation] = [], bids = []] = blocks;
+    assert.ok(creation);
+    const bidders = bids.map(({ message }) => msgCreateBid.decode(message.value).id?.provider ?? "");
+    const { id } = MsgCreateDeployment.decode(creation.message.value);
+    const stage = marketStage({ height: 371n, people: [id?.owner ?? "", ...bidders], registered: bidders });
+    for (const block of blocks) {
+      stage.passBlocks();
+      for (const { message, outcome, events } of block) {
+        let happened: AbciEvent[] = [];
+        assert.equal(
+          outcomeOf(() => {
+            happened = stage.run(message);
+          }),
+          outcome,
+        );
+        assert.deepEqual(happened, events);
+      }
     }
-  }
-  const list = queryBidsResponse.decode(stage.query("/akash.market.v1beta5.Query/Bids")).bids;
-  assert.deepEqual(
-    list.map(({ bid }) => bid?.state),
-    [Bid_State.active, Bid_State.lost, Bid_State.closed, Bid_State.closed],
-    "in the order of the list",
-  );
-});
+    const list = queryBidsResponse.decode(stage.query("/akash.market.v1beta5.Query/Bids")).bids;
+    assert.deepEqual(
+      list.map(({ bid }) => bid?.state),
+      [Bid_State.active, Bid_State.lost, Bid_State.closed, Bid_State.closed],
+      "in the order of the list",
+    );
+  },
+);
 
 vectorTest("what a message costs is close to what the real node charged for it", () => {
   const stage = recordedStage();

@@ -206,19 +206,24 @@ export function checkStargate({ name, open }: StrangerContract): void {
       const { id, create } = await newDeployment(tooMuch);
       assert.deepEqual(await failure(tenant, create), [1, "deposit invalid: insufficient balance"]);
       assert.equal(await find.deployment(id), undefined);
-      const send = sendOne(address, provider.address);
-      const amount = [{ denom: chain.denom, amount: `${tooMuch}` }];
-      const [code, words] = await failure(tenant, { ...send, value: { ...send.value, amount } });
+      const beyond = { denom: "uakt", amount: `${(await coins(tenant, "uakt")) + 1n}` };
+      const [code, words] = await failure(tenant, sendOne(address, provider.address, beyond));
       assert.equal(code, 5);
-      assert.match(words, /^spendable balance \d+[a-z]+ is smaller than \d+[a-z]+: insufficient funds$/);
+      assert.match(words, /^spendable balance \d+uakt is smaller than \d+uakt: insufficient funds$/);
+    });
+
+    test("uact cannot be sent, although the account has it", async () => {
+      const sending = sendOne(tenant.address, provider.address, { denom: "uact", amount: "1" });
+      const words = "uact transfers are currently disabled: send transactions are disabled";
+      assert.deepEqual(await failure(tenant, sending), [5, words]);
     });
   });
 }
 
 const one = { denom: "uakt", amount: "1" };
 
-function sendOne(fromAddress: string, toAddress: string): MsgSendEncodeObject {
-  return { typeUrl: "/cosmos.bank.v1beta1.MsgSend", value: { fromAddress, toAddress, amount: [one] } };
+function sendOne(fromAddress: string, toAddress: string, coin = one): MsgSendEncodeObject {
+  return { typeUrl: "/cosmos.bank.v1beta1.MsgSend", value: { fromAddress, toAddress, amount: [coin] } };
 }
 
 /** An address that the chain has never heard of. */

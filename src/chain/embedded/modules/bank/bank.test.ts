@@ -4,6 +4,8 @@ import {
   MsgSend,
   QueryAllBalancesRequest,
   QueryAllBalancesResponse,
+  QuerySendEnabledRequest,
+  QuerySendEnabledResponse,
   QuerySupplyOfRequest,
   QuerySupplyOfResponse,
   QueryTotalSupplyResponse,
@@ -27,18 +29,18 @@ import { assertSupply, balanceTable, issue } from "./balances.ts";
 
 test("money goes from one account to another, and whoever receives some exists from then on", () => {
   const chain = createTestApp([alice, bob]);
-  const before = chain.balance(alice.address, "uact");
+  const before = chain.balance(alice.address);
   assert.throws(() => chain.account(carol.address), /NotFound desc = account akash1\w+ not found: key not found$/);
-  assert.equal(chain.deliver(chain.sign(alice, [sendMessage(alice.address, carol.address, 7, "uact")])).code, 0);
-  assert.equal(chain.balance(carol.address, "uact"), 7n);
-  assert.equal(chain.balance(alice.address, "uact"), before - 7n);
+  assert.equal(chain.deliver(chain.sign(alice, [sendMessage(alice.address, carol.address, 7)])).code, 0);
+  assert.equal(chain.balance(carol.address), 7n);
+  assert.equal(chain.balance(alice.address), before - 7n - 20_000n);
   assert.ok(chain.account(carol.address).number > 0n);
 });
 
 test("an account that gave everything away holds nothing, not zero of something", () => {
-  const chain = createTestApp([alice, bob]);
-  const all = chain.balance(alice.address, "uact");
-  chain.deliver(chain.sign(alice, [sendMessage(alice.address, bob.address, all, "uact")]));
+  const coins = ["uakt", "ufoo"].map((denom) => ({ denom, amount: 1_000_000n }));
+  const chain = createTestApp([], { accounts: [{ address: alice.address, coins }] });
+  chain.deliver(chain.sign(alice, [sendMessage(alice.address, bob.address, 1_000_000, "ufoo")]));
   const request = QueryAllBalancesRequest.encode(
     QueryAllBalancesRequest.fromPartial({ address: alice.address }),
   ).finish();
@@ -47,6 +49,26 @@ test("an account that gave everything away holds nothing, not zero of something"
     balances.map(({ denom }) => denom),
     ["uakt"],
   );
+});
+
+test("what deployments are paid with cannot be sent, not even by those who have none", () => {
+  const chain = createTestApp([alice]);
+  const refused = [1n, 10n ** 30n].map((amount) => {
+    const { code, codespace, log } = chain.deliver(
+      chain.sign(alice, [sendMessage(alice.address, bob.address, amount, "uact")]),
+    );
+    return [codespace, code, log.replace("failed to execute message; message index: 0: ", "")];
+  });
+  const refusal = ["bank", 5, "uact transfers are currently disabled: send transactions are disabled"];
+  assert.deepEqual(refused, [refusal, refusal]);
+  const path = "/cosmos.bank.v1beta1.Query/SendEnabled";
+  const listed = (denoms: string[]) => {
+    const request = QuerySendEnabledRequest.encode(QuerySendEnabledRequest.fromPartial({ denoms })).finish();
+    return QuerySendEnabledResponse.decode(chain.query(path, request)).sendEnabled;
+  };
+  const uact = { denom: "uact", enabled: false };
+  assert.deepEqual(listed([]), [uact, { denom: "uakt", enabled: true }]);
+  assert.deepEqual(listed(["ufoo", "uact"]), [uact]);
 });
 
 test("nobody can send money into a module's account", () => {
