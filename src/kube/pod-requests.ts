@@ -1,7 +1,7 @@
 /**
  * What a pod takes of its node, exactly as the scheduler of Kubernetes v1.34 counts it (`kubectl describe node` counts
- * the same, except that it does not know pod-level requests). An emptyDir in memory is no request: the scheduler lets it
- * share what the containers asked for, so counting it would make the node look fuller than it is.
+ * the same, except that it does not know pod-level requests), and what it can take at most. An emptyDir in memory is no
+ * request: to the scheduler it shares what the containers asked for.
  */
 import { add, type ExactAmounts, type ReadAmounts, raise } from "./exact-amounts.ts";
 import { fieldsOf, listOf, textOf } from "./json-fields.ts";
@@ -9,24 +9,39 @@ import type { KubeObject } from "./kube.ts";
 
 /** Whatever the shape of the pod, only `read` may throw. */
 export function podRequests(pod: KubeObject, read: ReadAmounts): ExactAmounts {
-  const { resources, overhead } = fieldsOf(pod["spec"]);
-  const requests = containerRequests(pod, read);
-  for (const [name, amount] of read(fieldsOf(resources)["requests"], "requests")) {
-    if (podLevel.has(name)) requests.set(name, amount);
-  }
-  add(requests, read(overhead, "overhead"));
-  return requests;
+  return podAmounts(pod, "requests", read);
 }
 
-/** Pod-level requests say nothing about disk or gpus; those stay the sum of the containers. */
+/** The limit of the pod's cgroup. Without it every container and each moment of the start must have one. */
+export function podMemoryLimit(pod: KubeObject, read: ReadAmounts): bigint | undefined {
+  const { resources, containers, initContainers } = fieldsOf(pod["spec"]);
+  const limits = [...listOf(containers), ...listOf(initContainers)].map((each) => fieldsOf(each)["resources"]);
+  const isLimited = (list: unknown) => (read(fieldsOf(list)["limits"], "limits").get("memory") ?? 0n) > 0n;
+  if (!isLimited(resources) && !limits.every(isLimited)) return undefined;
+  return podAmounts(pod, "limits", read).get("memory");
+}
+
+type Side = "requests" | "limits";
+
+function podAmounts(pod: KubeObject, side: Side, read: ReadAmounts): ExactAmounts {
+  const { resources, overhead } = fieldsOf(pod["spec"]);
+  const amounts = containerAmounts(pod, side, read);
+  for (const [name, amount] of read(fieldsOf(resources)[side], side)) {
+    if (podLevel.has(name)) amounts.set(name, amount);
+  }
+  add(amounts, read(overhead, "overhead"));
+  return amounts;
+}
+
+/** What is said of the pod says nothing about disk or gpus; those stay the sum of the containers. */
 const podLevel: ReadonlySet<string> = new Set(["cpu", "memory"]);
 
 /** The greater of what runs at the end and what the hungriest moment of the start needs. */
-function containerRequests(pod: KubeObject, read: ReadAmounts): Map<string, bigint> {
+function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<string, bigint> {
   const { containers, initContainers } = fieldsOf(pod["spec"]);
   const statuses = statusesByName(pod);
   const infeasible = resizeIsInfeasible(pod);
-  const heldBy = (container: Fields) => heldAmounts(container, statuses, infeasible, read);
+  const heldBy = (container: Fields) => heldAmounts(container, side, statuses, infeasible, read);
 
   const running = new Map<string, bigint>();
   for (const container of listOf(containers)) add(running, heldBy(fieldsOf(container)));
@@ -41,7 +56,7 @@ function containerRequests(pod: KubeObject, read: ReadAmounts): Map<string, bigi
       raise(starting, sidecars);
     } else {
       const moment = new Map(sidecars);
-      add(moment, requestsOf(container, read));
+      add(moment, askedAmounts(container, side, read));
       raise(starting, moment);
     }
   }
@@ -56,8 +71,8 @@ export function isSidecar({ restartPolicy }: { readonly restartPolicy?: unknown 
   return restartPolicy === "Always";
 }
 
-function requestsOf({ name, resources }: Fields, read: ReadAmounts): ExactAmounts {
-  return read(fieldsOf(resources)["requests"], `requests of container ${name}`);
+function askedAmounts({ name, resources }: Fields, side: Side, read: ReadAmounts): ExactAmounts {
+  return read(fieldsOf(resources)[side], `${side} of container ${name}`);
 }
 
 /**
@@ -66,16 +81,17 @@ function requestsOf({ name, resources }: Fields, read: ReadAmounts): ExactAmount
  */
 function heldAmounts(
   container: Fields,
+  side: Side,
   statuses: ReadonlyMap<string, Fields>,
   infeasible: boolean,
   read: ReadAmounts,
 ): ExactAmounts {
-  const asked = requestsOf(container, read);
+  const asked = askedAmounts(container, side, read);
   const name = textOf(container["name"]) ?? "";
   const { resources, allocatedResources } = statuses.get(name) ?? {};
   if (resources === undefined || resources === null) return asked;
-  const held = new Map(read(fieldsOf(resources)["requests"], `requests in the status of container ${name}`));
-  raise(held, read(allocatedResources, `allocatedResources of container ${name}`));
+  const held = new Map(read(fieldsOf(resources)[side], `${side} in the status of container ${name}`));
+  if (side === "requests") raise(held, read(allocatedResources, `allocatedResources of container ${name}`));
   if (!infeasible) raise(held, asked);
   return held;
 }

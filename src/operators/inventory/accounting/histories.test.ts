@@ -32,6 +32,8 @@ interface ModelPod {
   /** Of an init container: the pod never counts less. */
   readonly initMilli: number;
   readonly sidecar: Sidecar;
+  /** Of a volume in RAM, which no limit bounds. */
+  readonly ramBytes: number;
   readonly overhead: { readonly cpuMilli: number; readonly memoryBytes: number };
   /** Set by an earlier size of the container; the greater of both counts. */
   readonly heldMilli: number;
@@ -68,6 +70,7 @@ function podObject(pod: ModelPod): KubeObject {
     spec: {
       containers: [{ name: "c", resources: { requests } }],
       initContainers: pod.sidecar.first ? [sidecarObject(pod.sidecar), init] : [init, sidecarObject(pod.sidecar)],
+      volumes: [{ name: "shm", emptyDir: { medium: "Memory", sizeLimit: String(pod.ramBytes) } }],
       overhead: { cpu: `${pod.overhead.cpuMilli}m`, memory: String(pod.overhead.memoryBytes) },
       ...(pod.node !== undefined && { nodeName: pod.node }),
       ...(pod.selects && { affinity }),
@@ -105,6 +108,7 @@ const podShape = fc.record({
   ephemeralBytes: fewBytes,
   initMilli: small,
   sidecar: fc.record({ cpuMilli: small, ephemeralBytes: fewBytes, first: fc.boolean() }),
+  ramBytes: fewBytes,
   overhead: fc.record({ cpuMilli: small, memoryBytes: fewBytes }),
   heldMilli: small,
   gpus: fc.integer({ min: 0, max: 3 }),
@@ -220,7 +224,7 @@ function compare(
     const here = [...pods.values()].filter((pod) => pod.node === name && isLive(pod));
     const sum = (of: (pod: ModelPod) => number) => here.reduce((total, pod) => total + of(pod), 0);
     const cpu = sum(cpuMilliOf);
-    const memory = sum((pod) => pod.memoryBytes + pod.overhead.memoryBytes);
+    const memory = sum((pod) => pod.memoryBytes + pod.ramBytes + pod.overhead.memoryBytes);
     const ephemeral = sum((pod) => pod.ephemeralBytes + pod.sidecar.ephemeralBytes);
     const gpus = sum((pod) => pod.gpus);
     const inventory = shown.get(name);

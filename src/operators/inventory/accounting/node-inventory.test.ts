@@ -56,8 +56,8 @@ test("more taken than there is keeps its number and names the pods that take the
   assert.deepEqual(only(node.conditions), {
     type: "Overbooked",
     message:
-      "cpu: 8500m of 8 allocatable are requested by 4 pods: lease/web-1 5, lease/web-2 2, lease/web-0 1, and 1 more; " +
-      "memory: 20Gi of 16Gi allocatable are requested by 1 pod: lease/web-1 20Gi",
+      "cpu: 8500m of 8 allocatable are taken by 4 pods: lease/web-1 5, lease/web-2 2, lease/web-0 1, and 1 more; " +
+      "memory: 20Gi of 16Gi allocatable are taken by 1 pod: lease/web-1 20Gi",
   });
 });
 

@@ -27,7 +27,7 @@ function isOver({ allocatable, allocated }: Amounts): boolean {
   return allocated > allocatable;
 }
 
-/** "cpu: 10 of 8 allocatable are requested by 3 pods: a/web-0 6, b/web-0 3, c/job 1" */
+/** "cpu: 10 of 8 allocatable are taken by 3 pods: a/web-0 6, b/web-0 3, c/job 1" */
 function sumText(name: keyof Resources, { allocatable, allocated }: Amounts, pods: Iterable<PodUse>): string {
   const { word, format } = shown[name];
   const takers = [...pods].filter((pod) => pod[name] > 0n).sort((a, b) => byMost(a[name], b[name]) || byName(a, b));
@@ -35,7 +35,7 @@ function sumText(name: keyof Resources, { allocatable, allocated }: Amounts, pod
   const rest = takers.length - named.length;
   const list = rest > 0 ? [...named, `and ${rest} more`] : named;
   const noun = takers.length === 1 ? "pod" : "pods";
-  return `${word}: ${format(allocated)} of ${format(allocatable)} allocatable are requested by ${takers.length} ${noun}: ${list.join(", ")}`;
+  return `${word}: ${format(allocated)} of ${format(allocatable)} allocatable are taken by ${takers.length} ${noun}: ${list.join(", ")}`;
 }
 
 function byMost(a: bigint, b: bigint): number {
