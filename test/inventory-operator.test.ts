@@ -137,3 +137,31 @@ test("while the API server is gone the last picture stays, with its age and the 
   cluster.faults.clear();
   await until("the trouble to end", () => operator.inventory?.conditions.length === 0);
 });
+
+test("a node that pods are kept from by a taint, or by their number, is not offered", async (t) => {
+  const { cluster, node, until, labels } = await stage(t);
+  const { server } = cluster;
+  await until("labels", () => labels("one")[modelKey] === "2" && labels("two")[modelKey] === "2");
+  const taint = (...taints: object[]) => {
+    const live = server.get(kinds.node, { name: "one" });
+    assert.ok(live);
+    server.update(kinds.node, { ...live, spec: { ...(live["spec"] as object), taints } }, "kubectl-taint");
+  };
+  taint({ key: "team", value: "ml", effect: "NoSchedule" });
+  await until("it to be withdrawn", () => node("one")?.offered === false);
+  assert.deepEqual(node("one")?.notOffered, ["tainted team=ml:NoSchedule, which workloads of tenants do not tolerate"]);
+  await until("its labels to go", () => labels("one")["akash.network"] === undefined);
+  taint();
+  await until("its labels to come back", () => node("one")?.offered && labels("one")[modelKey] === "2");
+
+  /** Of a kubelet that nobody told otherwise. */
+  const limit = 110;
+  const spec = { nodeName: "two", containers: [{ name: "main", image: "web" }] };
+  // The discovery pod is one of them.
+  for (let n = 1; n < limit; n += 1) server.create(kinds.pod, pod(`small-${n}`, { spec }), "test");
+  await until("it to be full", () => node("two")?.offered === false);
+  assert.deepEqual(node("two")?.notOffered, [`full: it has ${limit} pods and takes ${limit}`]);
+  assert.equal(labels("two")[modelKey], "2");
+  server.delete(kinds.pod, { namespace: "tenants", name: "small-1" });
+  await until("it to be back", () => node("two")?.offered);
+});

@@ -43,7 +43,14 @@ test("a device plugin counts for its vendor as long as it has a card, be it a si
 
 test("a healthy node is offered", () => {
   assert.deepEqual(reasons(withConditions(ready, { type: "DiskPressure", status: "False" })), []);
+  assert.deepEqual(reasons(tainted({ key: "spot", effect: "PreferNoSchedule" })), []);
 });
+
+function tainted(...taints: object[]): KubeObject {
+  return { ...withConditions(ready), spec: { taints } };
+}
+
+const noSchedule = (key: string) => ({ key: `node.kubernetes.io/${key}`, effect: "NoSchedule" });
 
 const hindered: [string, KubeObject, string[]][] = [
   ["not ready", withConditions({ type: "Ready", status: "False" }), ["not ready"]],
@@ -55,6 +62,26 @@ const hindered: [string, KubeObject, string[]][] = [
   ["without network", withConditions(ready, { type: "NetworkUnavailable", status: "True" }), ["without network"]],
   ["cordoned", { ...withConditions(ready), spec: { unschedulable: true } }, ["cordoned"]],
   ["without a status", node(undefined), ["without a status", "not ready"]],
+  [
+    "kept for others",
+    tainted({ key: "team", value: "ml", effect: "NoSchedule" }),
+    ["tainted team=ml:NoSchedule, which workloads of tenants do not tolerate"],
+  ],
+  [
+    "emptied",
+    tainted({ key: "maintenance", effect: "NoExecute" }),
+    ["tainted maintenance:NoExecute, which workloads of tenants do not tolerate"],
+  ],
+  [
+    "cordoned, which Kubernetes also writes as a taint",
+    { ...withConditions(ready), spec: { unschedulable: true, taints: [noSchedule("unschedulable")] } },
+    ["cordoned"],
+  ],
+  [
+    "ready again, before Kubernetes has taken its taints away",
+    tainted(noSchedule("not-ready"), noSchedule("unreachable"), noSchedule("disk-pressure")),
+    ["not ready", "under disk pressure"],
+  ],
 ];
 
 for (const [what, object, expected] of hindered) {

@@ -49,6 +49,19 @@ test("a node that is not offered shows its numbers, but no storage class", () =>
   assert.equal(node.cpuMilli.allocatable, 8_000n);
 });
 
+test("a node at its limit of pods offers nothing, and is back when a pod goes", () => {
+  const node = projectNode({
+    metadata: { name: "a" },
+    status: { ...status, allocatable: { ...resources, pods: "2" } },
+  });
+  const full = fold({ node, use: useOf({ cpu: "1" }, { cpu: "1" }) });
+  assert.deepEqual([full.offered, full.notOffered], [false, ["full: it has 2 pods and takes 2"]]);
+  // The scheduler knows that limit, so what the node can do stays known to what runs there.
+  assert.deepEqual([full.storageClasses, full.conditions], [["beta3"], []]);
+  assert.ok(fold({ node, use: useOf({ cpu: "1" }) }).offered);
+  assert.ok(fold({ use: useOf(...Array.from({ length: 500 }, () => ({ cpu: "1m" }))) }).offered);
+});
+
 test("more taken than there is keeps its number and names the pods that take the most", () => {
   const use = useOf({ cpu: "1" }, { cpu: "5", memory: "20Gi" }, { cpu: "2" }, { cpu: "500m" }, { memory: "0" });
   const node = fold({ use });

@@ -6,7 +6,7 @@ import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Amounts, Condition, Hardware, NamedGpu, NodeInventory } from "../inventory.ts";
 import type { NodeFacts } from "./node-facts.ts";
 import type { NodeUsage } from "./node-usage.ts";
-import { notOffered } from "./not-offered.ts";
+import { fullOfPods, notOffered } from "./not-offered.ts";
 import { overbooked } from "./overbooked.ts";
 import type { Resources } from "./resources.ts";
 import type { NodeUse } from "./tally.ts";
@@ -31,7 +31,8 @@ export interface NodeInputs {
 
 export function nodeInventory(inputs: NodeInputs): NodeInventory {
   const { node, use, config, hardware, hardwareAtMs, usage } = inputs;
-  const reasons = notOffered(node, config);
+  const hindrances = notOffered(node, config);
+  const reasons = [...hindrances, ...fullOfPods(node, use.pods.size)];
   const amountsOf = (name: keyof Resources): Amounts => ({
     capacity: node.capacity[name],
     allocatable: node.allocatable[name],
@@ -50,7 +51,7 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     notOffered: reasons,
     ...amounts,
     pluginVendors: node.pluginVendors,
-    storageClasses: reasons.length === 0 ? inputs.storageClasses : [],
+    storageClasses: hindrances.length === 0 ? inputs.storageClasses : [],
     ...(hardware && { hardware }),
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
     namedGpus: inputs.namedGpus,

@@ -18,7 +18,8 @@ export const nothing: Resources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralByte
 /** What each vendor's device plugin calls its cards. */
 const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
 
-const names = ["cpu", "memory", "ephemeral-storage", ...Object.values(pluginResources)] as const;
+/** How many pods a node takes is not sold, but without room for one more nothing of it can be. */
+const names = ["cpu", "memory", "ephemeral-storage", "pods", ...Object.values(pluginResources)] as const;
 
 const noAmounts: ExactAmounts = new Map();
 
@@ -58,6 +59,12 @@ export function wholeResources(amounts: ExactAmounts): Resources {
     ephemeralBytes: whole("ephemeral-storage"),
     gpus: whole(pluginResources.nvidia) + whole(pluginResources.amd),
   };
+}
+
+/** Undefined where the node does not say. */
+export function podLimitIn(amounts: ExactAmounts): number | undefined {
+  const pods = amounts.get("pods");
+  return pods === undefined ? undefined : Number(wholeAmount("pods", pods));
 }
 
 /** The vendors whose device plugin counts at least one card. */

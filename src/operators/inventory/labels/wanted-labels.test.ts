@@ -50,6 +50,15 @@ function labels(more: Partial<NodeInventory>, context: Partial<LabelContext> = {
 
 const gpu = "akash.network/capabilities.gpu";
 
+test("a node that is only full of pods keeps its labels, since a pod that comes back is looked for by them", () => {
+  const parts = { namedGpus: [h100], storageClasses: ["beta3"] };
+  const full = "full: it has 110 pods and takes 110";
+  assert.deepEqual(labels({ ...parts, offered: false, notOffered: [full] }), labels(parts));
+  assert.deepEqual(labels({ ...parts, offered: false, notOffered: ["cordoned", full] }), {
+    "nvidia.com/gpu.present": "true",
+  });
+});
+
 test("eight H100 and a storage class have the labels of both families", () => {
   const found = labels({ namedGpus: Array.from({ length: 8 }, () => h100), storageClasses: ["beta3"] });
   const both = labelKeys.gpuCount({ vendor: "nvidia", model: "h100", ram: "80Gi", interface: "sxm" });

@@ -1,8 +1,9 @@
 /**
  * The labels that a node should carry. A node that is not offered has none that a workload selects by: affinity is
- * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on.
+ * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on. One that
+ * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
  */
-import { isExcluded } from "../accounting/not-offered.ts";
+import { isExcluded, isOnlyFull } from "../accounting/not-offered.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";
 import { interfaceKind } from "../registry/registry.ts";
 import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
@@ -18,7 +19,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): Labels {
   const gpus = { ...unprovenGpuLabels(node, live), ...gpuLabels(node) };
-  if (!node.offered) return isExcluded(node) ? {} : presenceOnly(gpus);
+  if (!node.offered && !isOnlyFull(node)) return isExcluded(node) ? {} : presenceOnly(gpus);
   const [plain, number] = storageClassReadings;
   const classes = node.storageClasses
     .map(labelKeys.storageClass)
