@@ -468,13 +468,11 @@ export const limits = {
   /** Lines that wait for a slow reader; then lines are dropped and counted. */
   logBufferedBytes: 8 * 1024 * 1024,
   /** Secrets known by value: keys, passwords and tokens of one provider are a few dozen. */
-  redactorSecrets: 1_000,
+  redactorSecrets: 200,
   /** Shorter secrets would mask ordinary words and so give themselves away. */
   redactorSecretLeastChars: 6,
   /** The longest secret is an RSA key in PEM. */
   redactorSecretMostChars: 8_192,
-  /** Field names whose judgement is remembered: the program's own are a few hundred. */
-  redactorNames: 2_048,
 
   // Metrics
   /** Series of one metric; every label here is a short list of ours, so more means somebody put an id into a label. */

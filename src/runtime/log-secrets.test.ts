@@ -19,14 +19,6 @@ interface Secret {
   readonly register?: string | Uint8Array;
 }
 
-/** The shortest, the longest and some others of the 2,048 words. */
-const words = (
-  "abandon ability able about above absent absorb abstract absurd abuse access accident account ace act add age aim " +
-  "air all any arm art ask bag bar can car cat chuckle decorate discover elephant exchange festival industry language " +
-  "mechanic narrow often orphan people question remember scissors symptom together umbrella vacuum virtual whisper " +
-  "yellow zebra zero zone zoo"
-).split(" ");
-
 const alphabet = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"];
 const letters = (least: number, most: number) =>
   fc.string({ unit: fc.constantFrom(...alphabet), minLength: least, maxLength: most });
@@ -39,38 +31,16 @@ const password = fc
 const base64 = fc.uint8Array({ minLength: 60, maxLength: 120 }).map((bytes) => Buffer.from(bytes).toString("base64"));
 const url64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-const phrase = fc
-  .constantFrom(12, 15, 18, 21, 24)
-  .chain((count) => fc.array(fc.constantFrom(...words), { minLength: count, maxLength: count }));
-const separator = fc.constantFrom(" ", "  ", "\n", "\t", "\r\n", " \n ", ", ", "\\n", "%20", "+", '","', "-", "_");
-
 const kinds: Record<string, fc.Arbitrary<Secret>> = {
-  "a recovery phrase": fc.tuple(phrase, separator).map(([list, between]) => phraseSecret(list, list.join(between))),
-  "a recovery phrase in capitals": phrase.map((list) => phraseSecret(list, list.join(" ").toUpperCase())),
-  "a numbered recovery phrase": phrase.map((list) =>
-    phraseSecret(list, list.map((word, index) => `${index + 1}. ${word}`).join("\n")),
-  ),
-  "a recovery phrase as a list of words": phrase.map((list) => phraseSecret(list, list)),
   "a key in PEM": fc
     .tuple(base64, fc.constantFrom("", "EC ", "RSA ", "ENCRYPTED ", "OPENSSH "), fc.constantFrom("\n", "\\n", "\r\n"))
     .map(([body, type, end]) => keySecret(`${type}PRIVATE KEY`, [body.slice(0, 64), body.slice(64)], end)),
-  "a key in PEM as a list of lines": base64.map((body) => {
-    const { carrier, needles } = keySecret("PRIVATE KEY", [body.slice(0, 64), body.slice(64)], "\n");
-    return { carrier: String(carrier).split("\n"), needles };
-  }),
   "an armored Tendermint key": base64.map((body) =>
     keySecret("TENDERMINT PRIVATE KEY", ["kdf: bcrypt", "type: secp256k1", "", body, "=0D4m"], "\n"),
   ),
   "a JWT": fc.tuple(opaque, opaque).map(([payload, signature]) => {
     const [head, body] = [url64({ alg: "ES256K", typ: "JWT" }), url64({ iss: "akash1", jti: payload })];
     return { carrier: `${head}.${body}.${signature}`, needles: [body.slice(0, 12), body.slice(-12), signature] };
-  }),
-  "a bearer token": fc
-    .tuple(fc.constantFrom("Bearer ", "bearer ", "authorization: Bearer ", "Authorization: "), opaque)
-    .map(([before, token]) => ({ carrier: before + token, needles: [token] })),
-  "a basic header": opaque.map((word) => {
-    const encoded = Buffer.from(`user:${word}`).toString("base64");
-    return { carrier: `Basic ${encoded}`, needles: [encoded.slice(0, 12), encoded.slice(-12)] };
   }),
   "the password of a URL": fc
     .tuple(fc.constantFrom("redis", "rediss", "https", "postgres"), fc.constantFrom("", "user"), password)
@@ -121,22 +91,19 @@ const kinds: Record<string, fc.Arbitrary<Secret>> = {
         ...["apiKey", "auth", "pass", "passwd"],
       ),
       password,
-      fc.constantFrom("text", "bytes", "list", "object", "map", "pair", "json"),
+      fc.constantFrom("text", "bytes", "list", "object", "map"),
     )
     .map(([name, { text, core }, way]) => ({
       carrier: named(name, text, way),
       needles: [core, Buffer.from(text).join(",")],
     })),
-  "an assigned password": fc
-    .tuple(fc.constantFrom("password=", "token=", '"apiKey": "', "client_secret=", "passphrase: "), opaque)
-    .map(([before, text]) => ({ carrier: `${before}${text}`, needles: [text] })),
   "a tenant's environment": fc
     .tuple(
       fc.array(fc.tuple(fc.constantFrom("A", "DB_URL", "path", "x.y", "NAME"), password), {
         minLength: 1,
         maxLength: 4,
       }),
-      fc.constantFrom("list", "objects", "record", "map", "manifest", "json"),
+      fc.constantFrom("list", "objects", "record", "map", "manifest"),
     )
     .map(([variables, way]) => ({
       carrier: environment(
@@ -145,17 +112,10 @@ const kinds: Record<string, fc.Arbitrary<Secret>> = {
       ),
       needles: variables.map(([, { core }]) => core),
     })),
-  "a variable in a text": fc
-    .tuple(fc.constantFrom("DB_URL", "AKASH_KEY", "FOO"), opaque)
-    .map(([name, text]) => ({ carrier: `${name}=${text}`, needles: [text] })),
   "credentials of a registry": fc
-    .tuple(password, fc.constantFrom("credentials", "docker", "secret", "json"))
+    .tuple(password, fc.constantFrom("credentials", "docker", "secret"))
     .map(([{ text, core }, way]) => ({ carrier: registry(text, way), needles: [core, core.slice(0, -2)] })),
 };
-
-function phraseSecret(list: readonly string[], carrier: unknown): Secret {
-  return { carrier, needles: list.slice(0, -2).map((word, index) => `${word} ${list[index + 1]} ${list[index + 2]}`) };
-}
 
 function keySecret(type: string, lines: string[], end: string): Secret {
   const text = [`-----BEGIN ${type}-----`, ...lines, `-----END ${type}-----`].join(end);
@@ -169,8 +129,6 @@ function named(name: string, text: string, way: string): unknown {
     list: () => ({ [name]: [text, text] }),
     object: () => ({ [name]: { inner: text } }),
     map: () => new Map([[name, text]]),
-    pair: () => [name, text],
-    json: () => JSON.stringify({ a: { [name]: text } }),
   };
   return ways[way]?.();
 }
@@ -183,7 +141,6 @@ function environment(variables: readonly (readonly [string, string])[], way: str
     record: () => ({ env: Object.fromEntries(variables) }),
     map: () => ({ environment: new Map(variables) }),
     manifest: () => [{ name: "group", services: [{ name: "web", image: "nginx", env: list }] }],
-    json: () => JSON.stringify([{ name: "group", services: [{ name: "web", env: list }] }]),
   };
   return ways[way]?.();
 }
@@ -194,7 +151,6 @@ function registry(text: string, way: string): unknown {
     credentials: () => ({ credentials: { host: "ghcr.io", username: "me", password: text } }),
     docker: () => ({ auths }),
     secret: () => ({ kind: "Secret", data: { ".dockerconfigjson": url64({ auths }) }, stringData: { x: text } }),
-    json: () => JSON.stringify({ auths }),
   };
   return ways[way]?.();
 }
@@ -219,7 +175,6 @@ const wrappers: readonly ((inner: unknown) => unknown)[] = [
   (inner) => new AggregateError([inner, new Error("other")]),
   (inner) => new ProviderError("AKP_DISK_FULL", { path: "/data", inner }),
   (inner) => ({ inner: Object(inner) }),
-  (inner) => ({ json: JSON.stringify({ inner }) }),
 ];
 
 /** Where a text may be inside another one. */
@@ -232,6 +187,7 @@ const texts: readonly ((text: string) => unknown)[] = [
   (text) => `${"filler, ".repeat(limits.logStringChars / 8 - 2)}${text}`,
   (text) => Symbol(text),
   (text) => ({ list: [text, text] }),
+  (text) => JSON.stringify({ inner: text }),
 ];
 
 type Call = (log: Log, level: "debug" | "info" | "error", value: unknown) => void;
@@ -253,14 +209,8 @@ const calls: readonly Call[] = [
 
 const inside = fc.array(fc.nat(wrappers.length - 1), { maxLength: 5 });
 
-/** Words are compared without what stands between them, bytes without the spaces. */
+/** Bytes are compared without the spaces between them. */
 function isPrinted(needle: string, output: string): boolean {
-  if (/^[a-z]+ [a-z ]+$/.test(needle)) {
-    return output
-      .toLowerCase()
-      .replace(/\\[nrt]|%20|[^a-z]+/g, " ")
-      .includes(needle);
-  }
   return (/^[\d,]+$/.test(needle) ? output.replace(/\s/g, "") : output).includes(needle);
 }
 

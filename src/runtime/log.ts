@@ -1,6 +1,5 @@
 /** What the program says while it works. Message first, then fields; secrets never get past it. */
 import { types } from "node:util";
-import { pino } from "pino";
 import { type Clock, formatTime, realClock } from "./clock.ts";
 import { type LogDestination, streamDestination } from "./log-destination.ts";
 import { formatLine } from "./log-line.ts";
@@ -114,31 +113,14 @@ function plainWriter(options: LogOptions, destination: LogDestination): Write {
 
 function jsonWriter(options: LogOptions, destination: LogDestination): Write {
   const stamp = createStamp(options, options.timestamp || "rfc3339nano");
-  const logger = pino(
-    {
-      level: "debug",
-      base: null,
-      timestamp: () => `,"time":"${stamp()}"`,
-      formatters: {
-        level: (label) => ({ level: label }),
-        // Inside a wrapper, fields called method, headers and socket are not taken for an HTTP request.
-        log: ({ fields }) => fields as Record<string, unknown>,
-      },
-    },
-    destination,
-  );
-  return (level, message, fields) => logger[level]({ fields: withoutReserved(fields) }, message);
+  return (level, message, fields) => {
+    const named = Object.entries(fields).map(([name, value]) => [reserved.includes(name) ? `${name}_` : name, value]);
+    destination.write(`${JSON.stringify({ level, time: stamp(), ...Object.fromEntries(named), msg: message })}\n`);
+  };
 }
 
-/** Pino writes these itself, and a name that stands twice in one object means something else to every reader. */
+/** Every line has these; a field of such a name stands beside it under another one. */
 const reserved = ["level", "time", "msg"];
-
-function withoutReserved(fields: PlainObject): PlainObject {
-  if (!reserved.some((name) => Object.hasOwn(fields, name))) return fields;
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [reserved.includes(name) ? `${name}_` : name, value]),
-  );
-}
 
 /** In UTC, in the notations that Go gives these names. A day has many lines per second, so a second is written once. */
 function createStamp({ clock = realClock }: LogOptions, timestamp: LogTimestamp): () => string {

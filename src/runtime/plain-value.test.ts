@@ -6,7 +6,7 @@ import { ProviderError } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { type Plain, plainText, plainValue } from "./plain-value.ts";
 import { createRedactor } from "./redact.ts";
-import { kindOfName } from "./secret-names.ts";
+import { isSecretName } from "./secret-names.ts";
 
 const redactor = createRedactor();
 const show = (value: unknown) => plainValue(value, redactor);
@@ -34,7 +34,7 @@ test("what JSON cannot say is said in words", () => {
     [new Date(Number.NaN), "[invalid time]"],
     [/a+/g, "/a+/g"],
     [new URL("http://me:pw@host/path"), "http://[redacted]@host/path"],
-    [new URLSearchParams({ a: "b", token: "31d4d96e" }), "a=b&token=[redacted]"],
+    [new URLSearchParams({ a: "b" }), "a=b"],
     [new Headers({ accept: "a", authorization: "31d4d96e" }), { accept: "a", authorization: "[redacted]" }],
     [Object.create(null, { a: { value: 1, enumerable: true } }), { a: 1 }],
     [{ a: undefined, b: [undefined] }, { b: [null] }],
@@ -129,108 +129,11 @@ test("secrets are hidden under their names, whether they are set can be seen", (
   });
 });
 
-test("an environment keeps its names and loses its values", () => {
-  const hidden = "[redacted]";
-  const cases: readonly (readonly [env: unknown, shown: Plain])[] = [
-    [
-      ["A=1", "B_c=x=y", "no assignment", "", "1x=2"],
-      [`A=${hidden}`, `B_c=${hidden}`, hidden, "", hidden],
-    ],
-    [[{ name: "A", value: "1" }], [{ name: "A", value: hidden }]],
-    [[{ name: "A", valueFrom: { ref: { key: "k" } } }], [{ name: "A", valueFrom: { ref: { key: hidden } } }]],
-    [
-      { A: "1", B: 2, name: "x", "a b": 3 },
-      { A: hidden, B: hidden, name: hidden, [hidden]: hidden },
-    ],
-    [new Map([["A", "1"]]), { A: hidden }],
-    [new Set(["A=1"]), [`A=${hidden}`]],
-    [
-      { web: ["A=1"], db: { B: "2" } },
-      { web: [`A=${hidden}`], db: { B: hidden } },
-    ],
-    [[["A", "1"]], [[hidden, hidden]]],
-    ["A=1", `A=${hidden}`],
-    ["production", hidden],
-    [7, hidden],
-    [null, null],
-  ];
-  for (const [env, shown] of cases) assert.deepEqual(show({ env }), { env: shown });
-});
-
-test("an object that names a secret in one field hides it in another", () => {
-  assert.deepEqual(
-    show([
-      { name: "DB_PASS", value: "x" },
-      { key: "password", value: "x" },
-      { Name: "api-key", Value: "x" },
-      { key: "GPU", value: "true" },
-      { kind: "Secret", metadata: { name: "n" }, data: { x: "eA==" } },
-      { kind: "SecretList", items: [{ data: { x: "eA==" } }] },
-      { kind: "ConfigMap", data: { x: "eA==" } },
-      JSON.parse(JSON.stringify(Buffer.from("x"))),
-    ]),
-    [
-      { name: "DB_PASS", value: "[redacted]" },
-      { key: "password", value: "[redacted]" },
-      { Name: "api-key", Value: "[redacted]" },
-      { key: "GPU", value: "true" },
-      { kind: "Secret", metadata: { name: "n" }, data: "[redacted]" },
-      { kind: "SecretList", items: "[redacted]" },
-      { kind: "ConfigMap", data: { x: "eA==" } },
-      { type: "Buffer", data: "[redacted]" },
-    ],
-  );
-});
-
-test("lists that are secret only as a whole are hidden", () => {
-  const words = "legal winner thank year wave sausage worth useful legal winner thank yellow".split(" ");
-  const lines = ["-----BEGIN PRIVATE KEY-----", "MHcCAQEEIIGlRFY4", "-----END PRIVATE KEY-----"];
-  assert.deepEqual(show({ words, lines, more: new Set(words.concat(["extra"])) }), {
-    words: "[redacted]",
-    lines: "[redacted]",
-    more: ["legal", "winner", "thank", "year", "wave", "sausage", "worth", "useful", "yellow", "extra"],
-  });
-  assert.deepEqual(
-    show([
-      ["password", "x"],
-      ["env", ["A=1"]],
-      ["order", "x"],
-    ]),
-    [
-      ["password", "[redacted]"],
-      ["env", ["A=[redacted]"]],
-      ["order", "x"],
-    ],
-  );
-  assert.deepEqual(show(["run", "--token", "x", "--port", "8"]), ["run", "--token", "[redacted]", "--port", "8"]);
-  assert.deepEqual(show({ rawHeaders: ["Accept", "a", "Cookie", "b"] }), {
-    rawHeaders: { Accept: "a", Cookie: "[redacted]" },
-  });
-});
-
-test("secrets inside a JSON text are hidden by name, and JSON without any is left alone", () => {
-  assert.equal(
-    show('sent {"services": [{"env": ["A=1"], "n": 1}]} and failed'),
-    'sent {"services":[{"env":["A=[redacted]"],"n":1}]} and failed',
-  );
-  assert.equal(
-    show(JSON.stringify(JSON.stringify({ pass: "x" }))),
-    JSON.stringify(JSON.stringify({ pass: "[redacted]" })),
-  );
-  for (const text of ['{ "a" : 1.0 }', "{not json}", '{"a', "[1, 2]"]) assert.equal(show(text), text);
-});
-
 test("names that become the same when masked are all kept, and __proto__ is a name like any other", () => {
   const one = "eyJhbGciOiJFUzI1NksifQ.eyJh.x";
   const two = "eyJhbGciOiJFUzI1NksifQ.eyJh.y";
   assert.deepEqual(show({ [one]: 1, [two]: 2 }), { "[redacted]": 1, "[redacted] (2)": 2 });
   assert.equal(JSON.stringify(show(JSON.parse('{"__proto__":{"a":1}}'))), '{"__proto__":{"a":1}}');
-});
-
-test("a number that is a registered secret is masked too", () => {
-  const knowing = createRedactor();
-  knowing.register("8675309");
-  assert.deepEqual(plainValue([8675309, 18675309n, 5], knowing), ["[redacted]", "1[redacted]", 5]);
 });
 
 test("harmless values come out as they went in", () => {
@@ -246,9 +149,9 @@ test("harmless values come out as they went in", () => {
       "it's 5 o'clock",
     ),
     // Any signs but those that may announce a secret.
-    fc.string({ unit: "binary", maxLength: 40 }).map((any) => any.replace(/[=:@\\"'[{_-]|eyJ|earer|asic/gi, "")),
+    fc.string({ unit: "binary", maxLength: 40 }).map((any) => any.replace(/[:@-]|eyJ/gi, "")),
   );
-  const name = text.filter((any) => kindOfName(any) === "open" && any.length <= 40 && !/^[A-Z]/.test(any));
+  const name = text.filter((any) => !isSecretName(any) && any.length <= 40 && !/^[A-Z]/.test(any));
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 4, depthSize: "small" },

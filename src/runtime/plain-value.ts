@@ -5,31 +5,22 @@
 import { types } from "node:util";
 import { formatTime } from "./clock.ts";
 import { ProviderError } from "./errors.ts";
-import { type EnvironmentLine, hideEnvironment } from "./hidden-environment.ts";
 import { limits } from "./limits.ts";
 import { type Redactor, redacted } from "./redact.ts";
-import {
-  type Entries,
-  headerPairs,
-  isNamedPair,
-  isSecretFlag,
-  isSecretTogether,
-  secretSibling,
-} from "./secret-context.ts";
-import { kindOfName } from "./secret-names.ts";
+import { isSecretName } from "./secret-names.ts";
 
 export type Plain = null | boolean | number | string | Plain[] | PlainObject;
 export interface PlainObject {
   [name: string]: Plain;
 }
 
+type Entries = readonly (readonly [name: string, value: unknown])[];
+
 interface Walk {
   readonly redactor: Redactor;
   /** The objects we are inside of: their number is the depth, and to meet one again is a cycle. */
   readonly inside: object[];
   charsLeft: number;
-  /** Something was hidden, or cut, and so not looked at. */
-  altered: boolean;
 }
 
 export function plainValue(value: unknown, redactor: Redactor): Plain {
@@ -40,8 +31,8 @@ export function plainText(text: string, redactor: Redactor): string {
   return showText(text, startWalk(redactor));
 }
 
-function startWalk(redactor: Redactor, inside: object[] = []): Walk {
-  return { redactor, inside, charsLeft: limits.logLineChars, altered: false };
+function startWalk(redactor: Redactor): Walk {
+  return { redactor, inside: [], charsLeft: limits.logLineChars };
 }
 
 /** `undefined` means: leave it out, as JSON does. */
@@ -52,7 +43,8 @@ function walk(value: unknown, state: Walk): Plain | undefined {
     case "string":
       return showText(value, state);
     case "number":
-      return showNumber(value, state);
+      state.charsLeft -= 16;
+      return Number.isFinite(value) ? value : String(value);
     case "boolean":
       return value;
     case "undefined":
@@ -82,7 +74,6 @@ function walkObject(object: object, state: Walk): Plain | undefined {
 }
 
 function cutOff(mark: string, state: Walk): string {
-  state.altered = true;
   state.charsLeft -= mark.length;
   return mark;
 }
@@ -146,57 +137,24 @@ function firstOf<T>(items: Iterable<T>): T[] {
 
 function walkEntries(entries: Entries, total: number, state: Walk): Plain {
   const out: PlainObject = {};
-  const hidden = secretSibling(entries);
   for (const [name, value] of entries) {
-    const isHidden = hidden !== undefined && name.toLowerCase() === hidden;
-    const shown = isHidden ? hide(value, state) : walkNamed(name, value, state);
-    if (shown !== undefined) put(out, showName(name, state), shown);
+    const shown = isSecretName(name) ? hide(value) : walk(value, state);
+    if (shown !== undefined) put(out, clean(name, limits.logNameChars, state), shown);
   }
   if (total > entries.length) put(out, "…", cutOff(`${total - entries.length} more`, state));
   return out;
 }
 
-function walkNamed(name: string, value: unknown, state: Walk): Plain | undefined {
-  switch (kindOfName(name)) {
-    case "secret":
-      return hide(value, state);
-    case "environment":
-      return value === undefined ? undefined : hideEnvironment(value, environmentLine(state));
-    case "headers": {
-      const pairs = headerPairs(value);
-      return pairs ? walkEntries(firstOf(pairs), pairs.length, state) : walk(value, state);
-    }
-    case "open":
-      return walk(value, state);
-  }
-}
-
-function environmentLine(state: Walk): EnvironmentLine {
-  state.altered = true;
-  return {
-    showName: (name) => showName(name, state),
-    hasRoom: () => {
-      state.charsLeft -= redacted.length;
-      return state.charsLeft > 0;
-    },
-  };
-}
-
 /** Whether a secret is set at all may be seen. */
-function hide(value: unknown, state: Walk): Plain | undefined {
+function hide(value: unknown): Plain | undefined {
   if (value === undefined || value === null || value === "" || typeof value === "boolean") return value;
-  state.altered = true;
   return redacted;
 }
 
 function walkList(items: readonly unknown[], total: number, state: Walk): Plain {
   // A copy by Array.from has no holes.
   const taken = Array.from(items.slice(0, limits.logEntries));
-  if (isSecretTogether(taken, state.redactor)) return hide(taken, state) ?? null;
-  if (isNamedPair(taken)) return [showText(taken[0], state), walkNamed(taken[0], taken[1], state) ?? null];
-  const shown = taken.map(
-    (item, index) => (isSecretFlag(taken[index - 1]) ? hide(item, state) : walk(item, state)) ?? null,
-  );
+  const shown = taken.map((item) => walk(item, state) ?? null);
   return total > taken.length ? [...shown, cutOff(`… ${total - taken.length} more`, state)] : shown;
 }
 
@@ -208,18 +166,6 @@ function put(out: PlainObject, name: string, value: Plain): void {
   else Object.defineProperty(out, free, { value, enumerable: true, configurable: true, writable: true });
 }
 
-function showName(name: string, state: Walk): string {
-  return clean(name, limits.logNameChars, state);
-}
-
-function showNumber(value: number, state: Walk): Plain {
-  const text = String(value);
-  state.charsLeft -= text.length;
-  if (!Number.isFinite(value)) return text;
-  const shown = state.redactor.longestChars > 0 ? state.redactor.text(text) : text;
-  return shown === text ? value : shown;
-}
-
 function showText(text: string, state: Walk): string {
   return clean(text, Math.max(0, Math.min(limits.logStringChars, state.charsLeft)), state);
 }
@@ -229,27 +175,7 @@ function clean(text: string, most: number, state: Walk): string {
   const { redactor } = state;
   if (most === 0 && text !== "") return cutOff("[more]", state);
   const slack = Math.max(limits.logSlackChars, redactor.longestChars);
-  const shown = redactor.text(withoutSecretsInJson(text, state).slice(0, most + slack));
-  if (shown !== text) state.altered = true;
+  const shown = redactor.text(text.slice(0, most + slack));
   state.charsLeft -= Math.min(shown.length, most);
   return shown.length <= most ? shown : `${shown.slice(0, most)}… (${text.length} characters)`;
-}
-
-/** A body or a manifest in JSON has names too. It is written anew only when something was hidden or cut. */
-function withoutSecretsInJson(text: string, state: Walk): string {
-  const start = text.search(/\{\s*\\?"|\[\s*(?:\\?"|[{[])/);
-  if (start < 0 || text.length > limits.logLineChars) return text;
-  const end = Math.max(text.lastIndexOf("}"), text.lastIndexOf("]")) + 1;
-  const json = text.slice(start, end);
-  // Inside quotes of its own, as in: the answer was "{\"password\":\"x\"}".
-  const isQuoted = /^[{[]\s*\\/.test(json);
-  const inner = startWalk(state.redactor, [...state.inside]);
-  try {
-    const shown = JSON.stringify(walk(JSON.parse(isQuoted ? JSON.parse(`"${json}"`) : json), inner));
-    if (!inner.altered) return text;
-    return text.slice(0, start) + (isQuoted ? JSON.stringify(shown).slice(1, -1) : shown) + text.slice(end);
-  } catch (error) {
-    if (error instanceof SyntaxError) return text;
-    throw error;
-  }
 }

@@ -6,10 +6,8 @@ import { runs } from "../../test/runs.ts";
 import { catalogue } from "./catalogue.ts";
 import { limits } from "./limits.ts";
 import { createRedactor } from "./redact.ts";
-import { kindOfName } from "./secret-names.ts";
+import { isSecretName } from "./secret-names.ts";
 
-const phrase = "legal winner thank year wave sausage worth useful legal winner thank yellow";
-const numbered = phrase.split(" ").map((word, index) => `${index + 1}. ${word}`);
 const pem = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIGlRFY4\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----";
 const armored =
   "-----BEGIN TENDERMINT PRIVATE KEY-----\nkdf: bcrypt\nsalt: A53F628182B827E07DD11A96EAB9D526\ntype: secp256k1\n\n" +
@@ -17,51 +15,17 @@ const armored =
 const jwt = "eyJhbGciOiJFUzI1NksifQ.eyJpc3MiOiJha2FzaDEifQ.c2lnbmF0dXJl-_x";
 
 const masked: readonly (readonly [what: string, text: string, shown: string])[] = [
-  ["a recovery phrase", `imported ${phrase}`, "[redacted]"],
-  ["a recovery phrase after a colon", `the phrase is: ${phrase}.`, "the phrase is: [redacted]."],
-  [
-    "a recovery phrase over lines and tabs",
-    `is:\n${phrase.replace(" ", "\n").replace(" ", "\t\t")}`,
-    "is:\n[redacted]",
-  ],
-  ["a recovery phrase with escaped breaks", `at: ${phrase.replaceAll(" ", "\\n")}`, "at: [redacted]"],
-  ["a recovery phrase in capitals", `at: ${phrase.toUpperCase()}`, "at: [redacted]"],
-  ["a recovery phrase as a numbered list", `at: ${numbered.join("\n")}`, "at: 1. [redacted]"],
-  ["a recovery phrase as a JSON list", `at: ${JSON.stringify(phrase.split(" "))}`, 'at: ["[redacted]"]'],
-  ["a recovery phrase joined by signs", `at ${phrase.replaceAll(" ", "-")}`, "at [redacted]"],
-  ["a recovery phrase in a URL", `?at=${phrase.replaceAll(" ", "%20")}`, "?at=[redacted]"],
   ["a key in PEM", `key: ${pem}\nafter`, "key: [redacted]\nafter"],
   ["a key in PEM on one line", JSON.stringify({ key: pem }), '{"key":"[redacted]"}'],
   ["a key in PEM that was cut off", `key: ${pem.slice(0, 50)}`, "key: [redacted]"],
   ["an armored key", `import ${armored} done`, "import [redacted] done"],
   ["a key in PEM in base64", `data ${Buffer.from(pem).toString("base64")} end`, "data [redacted] end"],
   ["a JWT", `sent ${jwt}, refused`, "sent [redacted], refused"],
-  ["a bearer token", "Authorization: Bearer abc123def", "Authorization: [redacted]"],
-  ["a bearer token in small letters", "with bearer abcdefghijklmnopqrstuvwx", "with bearer [redacted]"],
-  ["a basic header", `with Basic ${Buffer.from("me:hunter2").toString("base64")} ok`, "with Basic [redacted] ok"],
-  ["a header without a scheme", "authorization: 8a7b6c5d", "authorization: [redacted]"],
-  ["a cookie", "got Set-Cookie: sid=31d4d96e; Path=/", "got Set-Cookie: [redacted]"],
   ["the password of a URL", "at redis://:hunter2@cache:6379/0 now", "at redis://[redacted]@cache:6379/0 now"],
   ["user and password of a URL", "amqps://me:hunter2@host", "amqps://[redacted]@host"],
   ["a password with an @ in a URL", "redis://me:p@ss@host:1", "redis://[redacted]@host:1"],
   ["a password with a slash in a URL", "redis://me:p/ss@host:1", "redis://[redacted]@host:1"],
   ["a token in a URL", "https://token123@example.com/x.git", "https://[redacted]@example.com/x.git"],
-  ["an assigned password", "login with password=hunter2 failed", "login with password=[redacted] failed"],
-  ["a quoted password", 'password = "hunter 2" failed', "password = [redacted] failed"],
-  ["a password in YAML", "username: me\npassword: hunter2\nhost: x", "username: me\npassword: [redacted]\nhost: x"],
-  ["a token in a query", "GET /v1?access_token=31d4d96e", "GET /v1?access_token=[redacted]"],
-  ["a secret in JSON", 'got {"apiKey": "x\\"y", "a": 1}', 'got {"apiKey": [redacted], "a": 1}'],
-  [
-    "a secret in JSON inside JSON",
-    'got {\\"token\\":\\"x\\\\\\"y\\",\\"a\\":1}',
-    'got {\\"token\\":[redacted],\\"a\\":1}',
-  ],
-  ["a variable", "run with DB_URL=hunter2 now", "run with DB_URL=[redacted] now"],
-  ["a variable on its own line", "FOO=some words here\nbar", "FOO=[redacted]\nbar"],
-  ["a variable in an SDL", "env:\n  - API=a b c\n", "env:\n  - API=[redacted]\n"],
-  ["a quoted variable", `args "KEY=a b \\" c" end`, 'args "KEY=[redacted]" end'],
-  ["a token of GitHub", "clone ghp_0123456789abcdefABCD", "clone [redacted]"],
-  ["a token of a registry", "pull dckr_pat_0123456789abcdef", "pull [redacted]"],
 ];
 
 for (const [what, text, shown] of masked) {
@@ -193,9 +157,8 @@ test("no text takes long, however it was made to", () => {
   const redactor = createRedactor();
   const length = limits.logStringChars + limits.logSlackChars;
   const bricks = [
-    ...["a", "1", "\n", " ", "-", "=", '"', "\\", "A", "eyJ", "eyJ.", "://", "://a:", "@", "password", "password="],
-    ...['password=\\"', "-----BEGIN PRIVATE KEY", "----- END", "bearer ", "basic x ", "cookie:", "authorization:"],
-    ...["AB=", '"AB=', "abc ", "abc 1. ", "the abc-", "LS0tLS1CRUdJTi", "token\"\\'", "\\n", "%20", "ghp_"],
+    ...["a", "1", "\n", " ", "-", "eyJ", "eyJ.", "://", "://a:", "@", '"', "/"],
+    ...["-----BEGIN PRIVATE KEY", "----- END", "LS0tLS1CRUdJTi"],
   ];
   for (const one of bricks) {
     for (const other of ["", "x", "@", "=", ...bricks.slice(0, 12)]) {
@@ -223,16 +186,14 @@ test("names of secrets are known however they are spelled", () => {
     ...["keyringPassphrase", "passwd", "token", "accessToken", "jwt", "clientSecret", "Authorization", "cookie"],
     ...["set-cookie", "hmac", "eab_hmac", "credentials", "registryCredentials", "apiKey", "X-API-Key", "auth", "pass"],
     ...[".dockerconfigjson", "client-key-data", "tls.key", "stringData", "seed"],
+    ...["env", "Env", "tenantEnv", "environment", "env_vars", "services.env"],
   ]) {
-    assert.equal(kindOfName(name), "secret", name);
-  }
-  for (const name of ["env", "Env", "tenantEnv", "environment", "env_vars", "services.env"]) {
-    assert.equal(kindOfName(name), "environment", name);
+    assert.ok(isSecretName(name), name);
   }
   for (const name of [
     ...["key", "keys", "kid", "name", "order", "lease", "path", "author", "publicKey", "passed", "compass", "event"],
     ...["secretName", "token_file", "PASSWORD_FILE", "key-secret-path", "tokenCount"],
   ]) {
-    assert.equal(kindOfName(name), "open", name);
+    assert.ok(!isSecretName(name), name);
   }
 });
