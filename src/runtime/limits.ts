@@ -375,8 +375,6 @@ export const limits = {
   inventoryConfigLookMs: 5 * second,
   /** A pattern of node names; nobody can read a longer one. */
   inventoryPatternChars: 256,
-  /** What a pattern becomes: RE2 lets a repeat be a thousand as well, and a name is walked in a few milliseconds. */
-  inventoryPatternStates: 2_000,
   /** How often Ceph is asked how full it is: about as often as Rook itself looks. */
   inventoryCephLookMs: minute,
   /** The least pause between two looks at Ceph, however many volumes come and go. */

@@ -59,7 +59,7 @@ test("what is wrong is told with its line and its key", () => {
     ["version: v1\ncluster_store: []\n", /config\.yaml is refused: line 2: there is no cluster_store/],
     ["exclude:\n  nods: []\n", /line 2: there is no exclude\.nods/],
     ["exclude:\n  nodes:\n    - ''\n", /line 3: exclude\.nodes\.0: .*empty/],
-    ["exclude:\n  nodes: ['(']\n", /line 2: exclude\.nodes\.0: "\(" is no pattern: a \( is not closed/],
+    ["exclude:\n  nodes: ['(']\n", /line 2: exclude\.nodes\.0: "\(" is no pattern: missing closing \)/],
     ["cluster_storage: beta2\n", /line 1: cluster_storage: /],
     ["cluster_storage: [Beta_2]\n", /line 1: cluster_storage\.0: a storage class has/],
     ["version: next\n", /line 1: version: /],

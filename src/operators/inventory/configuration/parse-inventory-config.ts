@@ -4,8 +4,7 @@ import { z } from "zod";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { InventoryConfig } from "./inventory-config.ts";
-import { compileNodePattern } from "./node-pattern.ts";
-import { PatternFault } from "./pattern-syntax.ts";
+import { compileNodePattern, PatternFault } from "./node-pattern.ts";
 
 /** `source` is how a person calls the text: the path of its file. */
 export function parseInventoryConfig(text: string, source = "inline"): InventoryConfig {
