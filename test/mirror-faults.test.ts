@@ -107,6 +107,22 @@ test("the lists are begun anew at another node when the first fails half-way, al
   assert.equal(watched.chain.mirror.bid(bid(1n))?.state, "active");
 });
 
+test("a node whose queries are answered with errors is avoided, and the mirror goes on at another", async (t) => {
+  const market = await startMarketChain(t);
+  const [bad, good] = await twoProxies(t, market);
+  const watched = await watch(t, market, { urls: [bad.url, good.url] });
+  await upToDate(watched, market);
+  bad.fault = (method) => (method === "abci_query" ? "error" : undefined);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await upToDate(watched, market);
+  assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.deepEqual(
+    watched.chain.status.nodes.map(({ condition }) => condition),
+    ["failing", "good"],
+  );
+  assert.equal(watched.chain.status.trouble, undefined);
+});
+
 test("lists that fail at every node end the start, with a reason", async (t) => {
   const market = await startMarketChain(t);
   const proxies = await twoProxies(t, market);

@@ -89,7 +89,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   }
 
   async function fetchBlock(at: bigint, signal: AbortSignal): Promise<ChainBlock> {
-    const options = { ...bounds(signal), askOthersWhenRefused: true };
+    const options = bounds(signal);
     const params = { height: `${at}` };
     const results = (result: unknown, node: string) => readBlockResults(node, at, result);
     const content = (result: unknown, node: string) => readBlockContent(node, at, pool.chainId, result);

@@ -30,13 +30,13 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
       if (!hasRefusal(failure)) return undefined;
       if (refused?.height !== height) refused = { height, sinceMs: clock.monotonicMs() };
       await pool.probe({ signal });
-      const present = pool.members.filter(({ condition }) => condition === "good");
+      const present = pool.members.filter(({ condition }) => ["good", "failing"].includes(condition));
       // A node that is behind will have the block; one that is down may.
       const able = present.filter((member) => (member.height ?? 0n) >= height);
       if (able.length === 0) return undefined;
       const lowest = able.map(({ earliestHeight = 0n }) => earliestHeight).reduce((a, b) => (a < b ? a : b));
       const isOver = clock.monotonicMs() - refused.sinceMs >= limits.rpcGapPatienceMs;
-      const allHere = pool.members.every(({ condition }) => condition === "good" || condition === "other chain");
+      const allHere = pool.members.every(({ condition }) => ["good", "failing", "other chain"].includes(condition));
       if (lowest > height && (allHere || isOver)) return { from: height, to: lowest - 1n };
       if (!isOver) return undefined;
       const highest = able.map((member) => member.height ?? 0n).reduce((a, b) => (a > b ? a : b));

@@ -7,14 +7,17 @@ import { createBreaker } from "./breaker.ts";
 import type { CallLimits, Endpoint } from "./endpoint.ts";
 import { type NodeStatus, readStatus } from "./node-status.ts";
 
-/** "unknown": not asked yet. "behind": too many blocks behind the best. "down": failed again and again. */
-export type Condition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "down";
+/**
+ * "unknown": not asked yet. "behind": too many blocks behind the best. "failing": it is there, but some method of it does
+ * not work. "down": failed again and again.
+ */
+export type Condition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "failing" | "down";
 
 export interface MemberCounts {
   calls: number;
-  /** No answer, or none of a node. */
+  /** No answer, none of a node, or none that can be used. */
   failures: number;
-  /** The node answered, and said no. */
+  /** The node answered with an error. */
   refusals: number;
 }
 
@@ -43,7 +46,10 @@ export interface Member {
   readonly endpoint: Endpoint;
   readonly reading: Reading | undefined;
   readonly condition: Condition;
+  /** In a row, of calls that no node answered. */
   readonly failures: number;
+  /** Whether the last call of this method, or without one of any method, was answered with nothing of use. */
+  isFailing(method?: string): boolean;
   readonly latencyMs: number | undefined;
   readonly state: MemberState;
   /** Set by the pool, which alone sees the others. */
@@ -53,6 +59,30 @@ export interface Member {
   call<T>(method: string, params: Params, read: (result: unknown) => T, bounds: CallLimits): Promise<T>;
   /** Asks for its status and keeps it. */
   read(bounds: CallLimits): Promise<Reading>;
+  /** Asks the methods that failed for something simple: where other nodes do well, nobody else would ask them again. */
+  recheck(bounds: CallLimits): Promise<void>;
+}
+
+/** An error is the answer to these: that a transaction is not there, or not taken. */
+export function isAnsweredByErrors(method: string): boolean {
+  return method === "tx" || method.startsWith("broadcast_tx_");
+}
+
+function heightAsked(method: string, { height }: Params): bigint | undefined {
+  const isOfBlock = method === "block" || method === "block_results";
+  return isOfBlock && typeof height === "string" ? BigInt(height) : undefined;
+}
+
+/** It will have it: a node tells of a block before its results and its state can be read. */
+export function notYet(endpoint: string, reason: string, cause?: unknown): ProviderError {
+  return new ProviderError("AKP_CHAIN_NOT_YET", { endpoint, reason }, { cause });
+}
+
+/** Whether a node has only not got there yet; what else fails then does not matter. */
+export function isNotYet(thrown: unknown): boolean {
+  if (ProviderError.is(thrown, "AKP_CHAIN_NOT_YET")) return true;
+  const failures = ProviderError.is(thrown, "AKP_CHAIN_NO_ENDPOINT") ? thrown.details["failures"] : undefined;
+  return Array.isArray(failures) && failures.some((each) => ProviderError.is(each, "AKP_CHAIN_NOT_YET"));
 }
 
 /** Weight of the newest call in the average: about the last ten count. */
@@ -66,6 +96,8 @@ export function createMember(
 ): Member {
   const breaker = createBreaker(clock, random);
   const counts: MemberCounts = { calls: 0, failures: 0, refusals: 0 };
+  /** What is wrong with it, by method. */
+  const failing = new Map<string, string>();
   let reading: Reading | undefined;
   let latencyMs: number | undefined;
   let lastFailure: string | undefined;
@@ -73,15 +105,21 @@ export function createMember(
   async function call<T>(method: string, params: Params, read: (result: unknown) => T, bounds: CallLimits): Promise<T> {
     const startMs = clock.monotonicMs();
     counts.calls += 1;
+    let answer: unknown;
     try {
-      const result = read(await endpoint.call(method, params, bounds));
-      answered(clock.monotonicMs() - startMs);
+      answer = await endpoint.call(method, params, bounds);
+    } catch (thrown) {
+      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw refused(thrown, method, params, startMs);
+      if (thrown instanceof ProviderError) failed(thrown, startMs);
+      throw thrown;
+    }
+    answered(clock.monotonicMs() - startMs);
+    try {
+      const result = read(answer);
+      failing.delete(method);
       return result;
     } catch (thrown) {
-      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) {
-        counts.refusals += 1;
-        answered(clock.monotonicMs() - startMs);
-      } else if (thrown instanceof ProviderError) failed(thrown, startMs);
+      if (thrown instanceof ProviderError && !ProviderError.is(thrown, "AKP_CHAIN_NOT_YET")) blame(method, thrown);
       throw thrown;
     }
   }
@@ -89,6 +127,25 @@ export function createMember(
   function answered(tookMs: number): void {
     latencyMs = latencyMs === undefined ? tookMs : latencyMs * (1 - newestShare) + tookMs * newestShare;
     breaker.succeeded();
+  }
+
+  /** Whoever refuses is there. Whether its method works is another question. */
+  function refused(error: ProviderError, method: string, params: Params, startMs: number): ProviderError {
+    counts.refusals += 1;
+    answered(clock.monotonicMs() - startMs);
+    if (isAnsweredByErrors(method)) failing.delete(method);
+    const height = heightAsked(method, params);
+    // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
+    if (reading && height !== undefined && height < reading.earliestHeight) return error;
+    if (reading && height !== undefined && height >= reading.height) return notYet(endpoint.name, error.message, error);
+    if (!isAnsweredByErrors(method)) blame(method, error);
+    return error;
+  }
+
+  function blame(method: string, error: ProviderError): void {
+    counts.failures += 1;
+    lastFailure = error.message;
+    failing.set(method, error.message);
   }
 
   function failed(error: ProviderError, beganMs: number): void {
@@ -103,13 +160,15 @@ export function createMember(
     const wanted = chainId();
     if (wanted !== undefined && reading.chainId !== wanted) return "other chain";
     if (reading.catchingUp) return "catching up";
-    return member.lag >= limits.rpcLagBlocks ? "behind" : "good";
+    if (member.lag >= limits.rpcLagBlocks) return "behind";
+    return failing.size > 0 ? "failing" : "good";
   }
 
   function troubleNow(condition: Condition): string | undefined {
     if (condition === "other chain") return `it belongs to the chain ${reading?.chainId}`;
     if (condition === "behind") return `it is ${member.lag} blocks behind`;
     if (condition === "catching up") return "it is still loading older blocks";
+    if (condition === "failing") return [...failing.values()].join("; ");
     return condition === "good" ? undefined : lastFailure;
   }
 
@@ -125,6 +184,7 @@ export function createMember(
     get failures() {
       return breaker.failures;
     },
+    isFailing: (method) => (method === undefined ? failing.size > 0 : failing.has(method)),
     get latencyMs() {
       return latencyMs;
     },
@@ -142,6 +202,18 @@ export function createMember(
       reading = { ...status, atMs: clock.monotonicMs() };
       return reading;
     },
+    async recheck(bounds) {
+      for (const method of [...failing.keys()]) {
+        // Every application tells its version, and every other method that we use has something to say without a question.
+        const params = method === "abci_query" ? { path: "/app/version", data: "", prove: false } : {};
+        await call(method, params, () => undefined, bounds).catch(unlessOfNode);
+      }
+    },
   };
   return member;
+}
+
+/** What went wrong is counted already. */
+function unlessOfNode(thrown: unknown): void {
+  if (!(thrown instanceof ProviderError)) throw thrown;
 }

@@ -62,14 +62,57 @@ test("an answer that cannot be read counts as a failure of its node", async (t) 
   assert.equal(pool.members[0]?.counts.failures, 1);
 });
 
-test("what a node refuses is not asked of others, unless they might grant it", async (t) => {
+test("an error is an answer about a transaction; for anything else the others are asked, and the node is avoided", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first, second] = proxies as [FaultProxy, FaultProxy];
-  first.fault = () => "error";
-  assert.equal((await failureOf(pool.call("tx", {}, name))).code, "AKP_CHAIN_CALL_REFUSED");
-  const { endpoint } = await pool.call("block_results", { height: "3" }, name, { askOthersWhenRefused: true });
-  assert.equal(endpoint, second.url);
-  assert.equal(pool.members[0]?.condition, "good", "a refusal is an answer");
+  first.fault = (method) => (method === "status" ? undefined : "error");
+  for (const method of ["tx", "broadcast_tx_sync"]) {
+    assert.equal((await failureOf(pool.call(method, {}, name))).code, "AKP_CHAIN_CALL_REFUSED");
+    assert.equal(pool.members[0]?.condition, "good", method);
+  }
+  for (const method of ["block_results", "abci_query", "health"]) {
+    const { endpoint } = await pool.call(method, { height: "3" }, name);
+    assert.equal(endpoint, second.url, method);
+    assert.equal(pool.members[0]?.condition, "failing", method);
+    assert.match(pool.members[0]?.trouble ?? "", /could not find results/);
+  }
+  assert.equal(pool.switches, 1);
+});
+
+test("what failed at a node is asked again at every look, until it works", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first] = proxies as [FaultProxy];
+  first.fault = (method) => (method === "abci_query" ? "error" : undefined);
+  await pool.call("abci_query", {}, name);
+  await pool.probe();
+  assert.equal(pool.members[0]?.condition, "failing", "its status says nothing about its queries");
+  first.fault = () => undefined;
+  await pool.probe();
+  assert.equal(pool.members[0]?.condition, "good");
+});
+
+test("two nodes that each fail at something else serve what they can, without a change of the one in use at every call", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  first.fault = (method) => (method === "abci_query" ? "error" : undefined);
+  second.fault = (method) => (method === "block_results" ? "error" : undefined);
+  for (let round = 0; round < 5; round += 1) {
+    assert.equal((await pool.call("abci_query", {}, name)).endpoint, second.url);
+    assert.equal((await pool.call("block_results", { height: "3" }, name)).endpoint, first.url);
+  }
+  assert.ok(pool.switches <= 1, `${pool.switches}`);
+  assert.equal(first.passed.get("abci_query"), undefined);
+});
+
+test("a block that a node has thrown away is no fault of the node", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  first.rewrite = (method, answer) =>
+    method === "status" ? answer.replace(/"earliest_block_height":"\d+"/, '"earliest_block_height":"5"') : answer;
+  await pool.probe();
+  first.fault = (method) => (method === "block_results" ? "error" : undefined);
+  assert.equal((await pool.call("block_results", { height: "3" }, name)).endpoint, second.url);
+  assert.equal(pool.members[0]?.condition, "good");
 });
 
 test("a node that fails again and again is left alone for a while", async (t) => {
@@ -136,7 +179,7 @@ test("a pool of nothing but nodes of another chain does not open, and says which
   assert.match(message, /belongs to the chain theirs-1, not to ours-1/);
   assert.deepEqual(
     lines.map(([text]) => text),
-    ["a node is not used"],
+    ["RPC node is avoided"],
   );
 });
 

@@ -8,7 +8,16 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import { type CallLimits, createEndpoint, type Endpoint, type EndpointOptions } from "./endpoint.ts";
-import { type Condition, createMember, type Member, type MemberState, type Params, type Reading } from "./member.ts";
+import {
+  type Condition,
+  createMember,
+  isAnsweredByErrors,
+  type Member,
+  type MemberState,
+  notYet,
+  type Params,
+  type Reading,
+} from "./member.ts";
 
 export interface PoolOptions {
   readonly endpoints: readonly EndpointOptions[];
@@ -22,8 +31,6 @@ export interface PoolOptions {
 export interface CallOptions extends CallLimits {
   /** The answering node must have told just now that it is at this height or above. For what must not be stale. */
   readonly atOrAbove?: bigint | undefined;
-  /** What one node refuses another may grant, for instance a block that the first has thrown away. */
-  readonly askOthersWhenRefused?: boolean;
   /** Only this node, for what must come from one. */
   readonly endpoint?: string | undefined;
 }
@@ -41,7 +48,10 @@ export interface Pool {
   open(signal?: AbortSignal): Promise<void>;
   /** Known once the pool is open. */
   readonly chainId: string;
-  /** What `read` makes of the result; when it throws, the answer counts as a failure of that node. */
+  /**
+   * What `read` makes of the result; when it throws, that is a failure of the node, and so is an error instead of a result,
+   * except where errors are answers. The others are asked then.
+   */
   call<T>(
     method: string,
     params: Params,
@@ -78,15 +88,17 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
 
   function prefer(member: Member): void {
     if (member === preferred) return;
-    log.info("another node is used from now on", { from: preferred.endpoint.name, to: member.endpoint.name });
+    log.info("switched RPC node", { from: preferred.endpoint.name, to: member.endpoint.name });
     preferred = member;
     switches += 1;
     for (const listener of listeners) listener();
   }
 
   /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
-  function* candidates(only: string | undefined): IterableIterator<Member> {
-    const inOrder = [...members].sort((a, b) => rank(a) - rank(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
+  function* candidates(method: string, only: string | undefined): IterableIterator<Member> {
+    const place = (member: Member) =>
+      (member.isFailing(method) ? 10 : 0) + 2 * rank(member) + Number(member !== preferred);
+    const inOrder = [...members].sort((a, b) => place(a) - place(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
     for (const member of inOrder) {
       if (only !== undefined && member.endpoint.name !== only) continue;
       if (["behind", "catching up", "other chain"].includes(member.condition)) continue;
@@ -94,27 +106,33 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     }
   }
 
-  /** One that just failed comes after those that did not, and the one in use before all. */
+  /** One that just failed comes after one of which some method fails, and that after those that did well. */
   function rank(member: Member): number {
     if (member.failures > 0) return 2;
-    return member === preferred ? 0 : 1;
+    return member.isFailing() ? 1 : 0;
   }
 
-  async function ask<T>(what: string, work: (member: Member) => Promise<T>, options: CallOptions): Promise<Answer<T>> {
+  async function ask<T>(
+    method: string,
+    work: (member: Member) => Promise<T>,
+    options: CallOptions,
+  ): Promise<Answer<T>> {
     const failures: unknown[] = [];
-    for (const member of candidates(options.endpoint)) {
+    for (const member of candidates(method, options.endpoint)) {
       try {
         const nodeHeight = await verify(member, options);
         const result = await work(member);
-        if (options.endpoint === undefined) prefer(member);
+        // Where each of two fails at something else, neither is better: to and fro would help nobody.
+        const isNoBetter = rank(member) === 1 && rank(preferred) === 1;
+        if (options.endpoint === undefined && !isNoBetter) prefer(member);
         return { result, endpoint: member.endpoint.name, nodeHeight };
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
-        if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && !options.askOthersWhenRefused) throw thrown;
+        if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && isAnsweredByErrors(method)) throw thrown;
         failures.push(thrown);
       }
     }
-    throw nobody(what, failures, options.endpoint);
+    throw nobody(method, failures, options.endpoint);
   }
 
   /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
@@ -126,8 +144,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     chainId ??= found;
     if (found !== chainId) throw ofOtherChain(member);
     if (atOrAbove !== undefined && height < atOrAbove) {
-      const reason = `it is at height ${height}, and ${atOrAbove} is asked for`;
-      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: endpoint.name, reason });
+      throw notYet(endpoint.name, `it is at height ${height}, and ${atOrAbove} is asked for`);
     }
     return height;
   }
@@ -153,10 +170,15 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
 
   async function probe(bounds: CallLimits = {}): Promise<void> {
     const asked = members.filter((member) => member.admit());
+    const within = { timeoutMs: limits.rpcProbeMs, ...bounds };
     const answers = await Promise.allSettled(
-      asked.map((member) => member.read({ timeoutMs: limits.rpcProbeMs, ...bounds })),
+      asked.map(async (member) => {
+        await member.read(within);
+        await member.recheck(within);
+      }),
     );
     bounds.signal?.throwIfAborted();
+    for (const answer of answers) if (answer.status === "rejected") mustBeOfNode(answer.reason);
     if (chainId === undefined) chainId = members.find(({ reading }) => reading)?.reading?.chainId;
     const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
     judgeLag(present.filter(({ reading }) => reading?.chainId === chainId));
@@ -175,8 +197,8 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     if (told.get(member) === condition) return;
     told.set(member, condition);
     const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
-    if (condition === "good") log.info("a node can be used", fields);
-    else log.error("a node is not used", fields);
+    if (condition === "good") log.info("RPC node can be used", fields);
+    else log.error("RPC node is avoided", fields);
   }
 
   return {
@@ -194,17 +216,15 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       return ask(method, work, options);
     },
     async head(bounds = {}) {
-      const { result } = await ask("status", (member) => readUsable(member, bounds), {
-        ...bounds,
-        askOthersWhenRefused: true,
-      });
+      const { result } = await ask("status", (member) => readUsable(member, bounds), bounds);
       return result;
     },
     async standsStill(bounds) {
       const still = preferred;
       await probe(bounds);
-      const others = members.filter((member) => member !== still && member.condition === "good");
-      const [next] = others.sort((a, b) => Number((b.reading?.height ?? 0n) - (a.reading?.height ?? 0n)));
+      const others = members.filter((member) => member !== still && ["good", "failing"].includes(member.condition));
+      const heightOf = ({ reading }: Member) => reading?.height ?? 0n;
+      const [next] = others.sort((a, b) => rank(a) - rank(b) || Number(heightOf(b) - heightOf(a)));
       if (next) prefer(next);
     },
     probe,
@@ -246,6 +266,11 @@ function distinctEndpoints(endpoints: readonly EndpointOptions[], clock: Clock):
     names.add(endpoint.name);
     return endpoint;
   });
+}
+
+/** That nodes fail is what a pool is for; anything else is a fault of ours. */
+function mustBeOfNode(thrown: unknown): void {
+  if (!(thrown instanceof ProviderError)) throw thrown;
 }
 
 /** The end that was asked for is no failure. */

@@ -17,6 +17,14 @@ export const chainErrors = {
     grpc: "UNAVAILABLE",
     exit: failure,
   },
+  AKP_CHAIN_NOT_YET: {
+    message: "the node {endpoint} is not there yet: {reason}",
+    advice:
+      "It is asked again in a moment. If this lasts, the node is overloaded or stuck: name another one in --node.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_CHAIN_WRONG_ID: {
     message: "the node {endpoint} belongs to the chain {found}, not to {wanted}",
     advice: "Correct --node or --chain-id. This node is not used.",

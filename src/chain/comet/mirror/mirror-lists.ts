@@ -19,7 +19,12 @@ export interface MirrorLists {
 }
 
 /** With one node, its own failure; of several, that the one which must answer did not. */
-const nodeFailures = ["AKP_CHAIN_NO_ENDPOINT", "AKP_CHAIN_UNREACHABLE", "AKP_CHAIN_ANSWER_MALFORMED"] as const;
+const nodeFailures = [
+  "AKP_CHAIN_NO_ENDPOINT",
+  "AKP_CHAIN_UNREACHABLE",
+  "AKP_CHAIN_ANSWER_MALFORMED",
+  "AKP_CHAIN_CALL_REFUSED",
+] as const;
 
 type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
 

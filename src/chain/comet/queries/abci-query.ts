@@ -2,10 +2,11 @@
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { notYet } from "../member.ts";
 import type { Answer, CallOptions, Pool } from "../pool.ts";
 import { readHeight } from "../wire-text.ts";
 
-export interface QueryOptions extends Omit<CallOptions, "askOthersWhenRefused"> {
+export interface QueryOptions extends CallOptions {
   /** The state after this block; nodes keep some of the last ones. Without it, the newest state. */
   readonly height?: bigint | undefined;
   /** Of a list, how many entries to ask for at once. */
@@ -117,7 +118,7 @@ function readResponse(endpoint: string, path: string, result: unknown, floor: bi
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
     if (code === 0 && height < floor) throw new TypeError(`it is of height ${height}, below ${floor}`);
-    if (codespace === "sdk" && code === sdkCodes.invalidHeight) throw notThereYet(endpoint, String(log));
+    if (codespace === "sdk" && code === sdkCodes.invalidHeight) throw notYet(endpoint, behind(String(log)));
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
     return { code, codespace: String(codespace), log: String(log), value: bytes, height };
   } catch (thrown) {
@@ -130,8 +131,8 @@ function readResponse(endpoint: string, path: string, result: unknown, floor: bi
  * A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer from
  * the state before, where what the block made is "not found".
  */
-function notThereYet(endpoint: string, log: string): ProviderError {
-  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint, reason: `its state is behind its blocks (${log})` });
+function behind(log: string): string {
+  return `its state is behind its blocks (${log})`;
 }
 
 function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, endpoint: string): Value {
