@@ -178,6 +178,42 @@ test("results that the only node refuses for a while are waited for", async (t) 
   assert.ok(following.follower.counts.retries > 0);
 });
 
+test("a height that is told before its results can be read is waited for in silence", async (t) => {
+  const chain = await startEventChain(t, { perBlock: 1 });
+  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  let early = 0;
+  for (const proxy of proxies) {
+    proxy.rewrite = (method, answer, { height }) => {
+      if (method !== "block_results" || height !== "3" || early >= 6) return answer;
+      early += 1;
+      const { id } = JSON.parse(answer);
+      const error = { code: -32603, message: "Internal error", data: "could not find results for height #3" };
+      return JSON.stringify({ jsonrpc: "2.0", id, error });
+    };
+  }
+  for (let made = 0; made < 3; made += 1) await chain.block();
+  const pool = openPool(
+    t,
+    proxies.map(({ url }) => url),
+  );
+  await pool.open();
+  const told: string[] = [];
+  const log: Log = { ...silentLog, error: (message) => void told.push(message) };
+  const { follower, seen } = await follow(t, pool, { log });
+  let troubled = false;
+  await eventually("the head", () => {
+    troubled ||= follower.trouble !== undefined;
+    return follower.height === 3n;
+  });
+  assert.equal(early, 6);
+  assert.deepEqual(seen, chain.app.told);
+  assert.deepEqual([told, troubled, follower.counts.retries], [[], false, 0]);
+  assert.deepEqual(
+    pool.members.map(({ condition }) => condition),
+    ["good", "good"],
+  );
+});
+
 test("blocks that no node has any more are told as a gap, and the rest is followed", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1, keepBlocks: 10 });
   for (let made = 0; made < 50; made += 1) await chain.block();

@@ -70,6 +70,7 @@ test("an order is not missed when its block can be read before the node has comm
   await upToDate(watched, market);
   assert.equal(early, 2);
   assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
+  assert.equal(watched.chain.counts.follower.retries, 0, "a short wait is no trouble");
 });
 
 test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {

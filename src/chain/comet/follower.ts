@@ -14,7 +14,7 @@ import { createBlockTime } from "./block-time.ts";
 import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
 import type { CallLimits } from "./endpoint.ts";
 import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
-import type { Reading } from "./member.ts";
+import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
 import { readAhead } from "./read-ahead.ts";
 
@@ -78,6 +78,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   let trouble: string | undefined;
   /** The height at which it was told that no block comes. */
   let toldStillAt: bigint | undefined;
+  /** Since when the block after this height has been there in name only. */
+  let unready: { readonly height: bigint; readonly sinceMs: number } | undefined;
 
   /**
    * A node that takes longer than a block for a call is as good as dead. After a failure it may take longer: a large
@@ -113,8 +115,11 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     if (seen.height > height) return follow(seen.height, cursor, signal);
     settleDown();
     if (clock.monotonicMs() - newsAtMs > limits.rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
-    const pollMs = Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
-    await pause.wait(pollMs, signal);
+    await pause.wait(pollMs(), signal);
+  }
+
+  function pollMs(): number {
+    return Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
   }
 
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
@@ -130,7 +135,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     } catch (thrown) {
       if (!(thrown instanceof Unfetched)) throw thrown;
       const has = (at: bigint) => fetchBlock(at, signal).then(() => true, isRefused);
-      const gap = isOfChain(thrown.reason) ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
+      const mayBeLost = isOfChain(thrown.reason) && !isNotYet(thrown.reason);
+      const gap = mayBeLost ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
       if (!gap) throw thrown.reason;
       await skip(gap, cursor);
     }
@@ -172,6 +178,13 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     trouble = undefined;
   }
 
+  /** A node tells of a block before its results can be read: after every large one, for as long as it takes to run it. */
+  function comesSoon(thrown: unknown): boolean {
+    if (!isNotYet(thrown)) return false;
+    if (unready?.height !== height) unready = { height, sinceMs: clock.monotonicMs() };
+    return clock.monotonicMs() - unready.sinceMs < limits.rpcNotYetMs;
+  }
+
   /** Told once; then tried again in silence, ever more slowly. */
   async function retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
     if (failuresInRow === 0) log.error("the chain cannot be followed just now", { error, height });
@@ -198,7 +211,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
           } catch (thrown) {
             if (signal.aborted) break;
             if (!isOfChain(thrown)) throw thrown;
-            await retryLater(thrown, signal);
+            if (comesSoon(thrown)) await pause.wait(Math.min(pollMs(), limits.rpcRetryFirstMs), signal);
+            else await retryLater(thrown, signal);
           }
         }
       } finally {
