@@ -165,3 +165,19 @@ test("a node that pods are kept from by a taint, or by their number, is not offe
   server.delete(kinds.pod, { namespace: "tenants", name: "small-1" });
   await until("it to be back", () => node("two")?.offered);
 });
+
+test("cards that are shared by time slicing lose their names in the market as soon as the plugin counts them so", async (t) => {
+  const { cluster, node, until, labels } = await stage(t);
+  await until("labels", () => labels("one")[modelKey] === "2");
+  const live = cluster.server.get(kinds.node, { name: "one" });
+  assert.ok(live);
+  const status = live["status"] as { capacity: object; allocatable: object };
+  const sliced = { "nvidia.com/gpu": "8" };
+  const capacity = { ...status.capacity, ...sliced };
+  const allocatable = { ...status.allocatable, ...sliced };
+  cluster.server.updateStatus(kinds.node, { ...live, status: { ...status, capacity, allocatable } }, "device-plugin");
+  await until("the labels to go", () => labels("one")[modelKey] === undefined);
+  assert.ok(node("one")?.conditions.some(({ type }) => type === "GpuShared"));
+  assert.deepEqual(node("one")?.gpus, { capacity: 8n, allocatable: 8n, allocated: 0n });
+  assert.equal(node("one")?.offered, true);
+});

@@ -35,6 +35,8 @@ export interface GpuCard {
   readonly computeCapability?: string;
   readonly uuid?: string;
   readonly memoryBytes?: number;
+  /** How many parts MIG has split it into; absent where it is whole. */
+  readonly migInstances?: number;
   /** Absent where the driver does not tell. */
   readonly health?: { readonly healthy: boolean; readonly reason?: string };
 }
@@ -76,6 +78,8 @@ export interface NamedGpu extends GpuCard {
   readonly interface?: string;
   /** "141Gi" */
   readonly memorySize?: string;
+  /** Why it is not sold as a card; absent where it is. */
+  readonly notSold?: string;
   /** For an unknown card: what to add to the registry. */
   readonly registryLine?: string;
 }

@@ -3,7 +3,7 @@ import { conditionHolds, fieldsOf, listOf, textOf } from "../../../kube/json-fie
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { NodeInventory } from "../inventory.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
-import { podLimitIn, type Resources, readAmounts, vendorsIn, wholeResources } from "./resources.ts";
+import { devicesIn, partsIn, podLimitIn, type Resources, readAmounts, vendorsIn, wholeResources } from "./resources.ts";
 import { attachedVolumes, type VolumesByDriver } from "./volumes.ts";
 
 export interface NodeFacts {
@@ -12,6 +12,9 @@ export interface NodeFacts {
   readonly capacity: Resources;
   readonly allocatable: Resources;
   readonly pluginVendors: NodeInventory["pluginVendors"];
+  /** By vendor: devices that its plugin has to give, and such that are parts of cards by their name. */
+  readonly gpuDevices: ReturnType<typeof devicesIn>;
+  readonly gpuParts: ReturnType<typeof partsIn>;
   /** How many pods it takes; undefined where it does not say. */
   readonly podLimit: number | undefined;
   readonly hasStatus: boolean;
@@ -39,6 +42,8 @@ export function projectNode(node: KubeObject): NodeFacts {
     capacity: wholeResources(capacity),
     allocatable: wholeResources(allocatable),
     pluginVendors: vendorsIn(capacity),
+    gpuDevices: devicesIn(allocatable),
+    gpuParts: partsIn(status["capacity"]),
     podLimit: podLimitIn(allocatable),
     hasStatus,
     hindrances: hindrances(node, hasStatus),

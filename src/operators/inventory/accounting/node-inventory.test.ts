@@ -90,7 +90,12 @@ test("a gpu that becomes unhealthy under a workload leaves the node overbooked, 
 
 test("a card that discovery holds for unhealthy is shown, and the device plugin's count stays", () => {
   const node = fold({
-    namedGpus: [card, { ...card, address: "0000:00:07.0", health: { healthy: false, reason: "off the bus" } }],
+    namedGpus: [
+      card,
+      card,
+      card,
+      { ...card, address: "0000:00:07.0", health: { healthy: false, reason: "off the bus" } },
+    ],
   });
   assert.equal(node.gpus.allocatable, 4n);
   assert.deepEqual(only(node.conditions), { type: "UnhealthyGpu", message: "h200 at 0000:00:07.0: off the bus" });
@@ -98,7 +103,7 @@ test("a card that discovery holds for unhealthy is shown, and the device plugin'
 
 test("cards without a name are shown once per kind, with the line that would name them", () => {
   const { name: _, ...unnamed } = { ...card, deviceId: "ffff", registryLine: '"ffff": {}' };
-  const message = only(fold({ namedGpus: [card, unnamed, unnamed] }).conditions).message;
+  const message = only(fold({ namedGpus: [card, card, unnamed, unnamed] }).conditions).message;
   assert.match(message, /nvidia card 10de:ffff; .*: "ffff": \{\}$/);
 });
 

@@ -9,6 +9,7 @@ import type { NodeUsage } from "./node-usage.ts";
 import { fullOfPods, notOffered } from "./not-offered.ts";
 import { overbooked } from "./overbooked.ts";
 import type { Resources } from "./resources.ts";
+import { soldCards } from "./sold-cards.ts";
 import type { NodeUse } from "./tally.ts";
 import { noVolumes, type VolumesByDriver, volumeAmounts } from "./volumes.ts";
 
@@ -33,6 +34,7 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
   const { node, use, config, hardware, hardwareAtMs, usage } = inputs;
   const hindrances = notOffered(node, config);
   const reasons = [...hindrances, ...fullOfPods(node, use.pods.size)];
+  const { cards, conditions: ofCards } = soldCards(node, inputs.namedGpus);
   const amountsOf = (name: keyof Resources): Amounts => ({
     capacity: node.capacity[name],
     allocatable: node.allocatable[name],
@@ -54,14 +56,15 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     storageClasses: hindrances.length === 0 ? inputs.storageClasses : [],
     ...(hardware && { hardware }),
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
-    namedGpus: inputs.namedGpus,
+    namedGpus: cards,
     ...(usage && { usage }),
     conditions: [
       ...missingStatus(node),
       ...unreadable(node, use),
       ...overbooked(amounts, use.pods),
-      ...unhealthyGpus(amounts.gpus, inputs.namedGpus),
-      ...unknownGpus(node, inputs.namedGpus),
+      ...unhealthyGpus(amounts.gpus, cards),
+      ...ofCards,
+      ...unknownGpus(node, cards),
       ...(inputs.conditions ?? []),
     ],
   };
@@ -105,7 +108,8 @@ function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly Named
  */
 function unknownGpus({ pluginVendors }: NodeFacts, cards: readonly NamedGpu[]): Condition[] {
   const unknown = cards.filter(
-    ({ name, vendor }) => name === undefined && (vendor !== "amd" || pluginVendors.includes(vendor)),
+    ({ name, vendor, notSold }) =>
+      name === undefined && notSold === undefined && (vendor !== "amd" || pluginVendors.includes(vendor)),
   );
   const kinds = new Map(unknown.map((card) => [`${card.vendorId}:${card.deviceId}`, card]));
   return [...kinds].map(([ids, { vendor, registryLine }]) => ({

@@ -18,6 +18,10 @@ export const nothing: Resources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralByte
 /** What each vendor's device plugin calls its cards. */
 const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
 
+export type GpuVendor = keyof typeof pluginResources;
+
+export const gpuVendors = Object.keys(pluginResources) as readonly GpuVendor[];
+
 /** How many pods a node takes is not sold, but without room for one more nothing of it can be. */
 const names = ["cpu", "memory", "ephemeral-storage", "pods", ...Object.values(pluginResources)] as const;
 
@@ -65,6 +69,26 @@ export function wholeResources(amounts: ExactAmounts): Resources {
 export function podLimitIn(amounts: ExactAmounts): number | undefined {
   const pods = amounts.get("pods");
   return pods === undefined ? undefined : Number(wholeAmount("pods", pods));
+}
+
+/** By vendor, how many devices its plugin counts. */
+export function devicesIn(amounts: ExactAmounts): Readonly<Record<GpuVendor, bigint>> {
+  const devices = (name: string) => wholeAmount(name, amounts.get(name) ?? 0n);
+  return { nvidia: devices(pluginResources.nvidia), amd: devices(pluginResources.amd) };
+}
+
+/** What the plugins call devices that are less than a card: MIG instances, slices of time, AMD's partitions. */
+const partResources: Readonly<Record<GpuVendor, RegExp>> = {
+  nvidia: /^nvidia\.com\/(mig-.+|gpu\.shared)$/,
+  amd: /^amd\.com\/(dpx|tpx|qpx|cpx)_/,
+};
+
+/** By vendor, what it offers of these: "nvidia.com/mig-1g.10gb: 7". */
+export function partsIn(list: unknown): Readonly<Record<GpuVendor, readonly string[]>> {
+  const offered = Object.entries(fieldsOf(list)).filter(([, amount]) => amount !== "0");
+  const parts = (vendor: GpuVendor) =>
+    offered.filter(([name]) => partResources[vendor].test(name)).map(([name, amount]) => `${name}: ${amount}`);
+  return { nvidia: parts("nvidia"), amd: parts("amd") };
 }
 
 /** The vendors whose device plugin counts at least one card. */

@@ -84,6 +84,37 @@ test("a machine with AMD cards tells their memory, their errors and the driver's
   });
 });
 
+test("a card that is split into MIG instances, and one that virtual machines have, tell so", async () => {
+  const card = { class: "0x030200", id: "10de:2330" };
+  const instances = "/proc/driver/nvidia/capabilities/gpu1/mig";
+  const { gpus, problems } = await discoverIn({
+    ...ordinary,
+    ...nvidiaFiles({
+      version: "580.159.04",
+      cards: {
+        "0000:01:00.0": "Model: \t NVIDIA H100\nDevice Minor: \t 0\n",
+        "0000:02:00.0": "Model: \t NVIDIA H100\nDevice Minor: \t 1\n",
+      },
+    }),
+    ...pciFiles("0000:01:00.0", { ...card, driver: "nvidia" }),
+    ...pciFiles("0000:02:00.0", { ...card, driver: "nvidia" }),
+    ...pciFiles("0000:03:00.0", { ...card, driver: "vfio-pci" }),
+    // A card that is not split has the folder, but nothing in it.
+    "/proc/driver/nvidia/capabilities/gpu0/mig": "a folder",
+    [`${instances}/gi1/ci0/access`]: "DeviceFileMinor: 1\n",
+    [`${instances}/gi2/access`]: "DeviceFileMinor: 2\n",
+  });
+  assert.deepEqual(
+    gpus.map(({ driver, migInstances }) => [driver, migInstances]),
+    [
+      ["nvidia", undefined],
+      ["nvidia", 2],
+      ["vfio-pci", undefined],
+    ],
+  );
+  assert.deepEqual(problems, []);
+});
+
 test("cards without any driver are found by their ids", async () => {
   const { gpus, problems } = await discoverIn({
     ...ordinary,

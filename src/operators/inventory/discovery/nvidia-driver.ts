@@ -10,12 +10,14 @@ export async function readNvidiaFacts(tree: Tree, address: string): Promise<Driv
   const driverModel = card.get("Model");
   const uuid = card.get("GPU UUID");
   const excluded = card.get("GPU Excluded");
+  const migInstances = await countMigInstances(tree, card.get("Device Minor") ?? "");
   return {
     ...(driverVersion ? { driverVersion } : {}),
     ...(cudaVersion ? { cudaVersion } : {}),
     ...(driverModel && driverModel !== "Unknown" ? { driverModel } : {}),
     // Question marks stand in for it until somebody has used the card.
     ...(uuid && /^GPU-[0-9a-f-]{36}$/i.test(uuid) ? { uuid } : {}),
+    ...(migInstances > 0 ? { migInstances } : {}),
     // A card that is not excluded may be sick all the same: then nothing is said of its health.
     ...(excluded === "Yes" ? { health: { healthy: false, reason: "the driver excludes it" } } : {}),
   };
@@ -28,6 +30,13 @@ async function readDriverVersion(tree: Tree): Promise<string | undefined> {
   const told = line.split(/\s+/).find((word) => version.test(word));
   const module = told ?? (await tree.text("/sys/module/nvidia/version"));
   return module && version.test(module) ? module : undefined;
+}
+
+/** The driver has a folder for each instance, which whoever may use it is let into. */
+async function countMigInstances(tree: Tree, minor: string): Promise<number> {
+  if (!/^\d{1,4}$/.test(minor)) return 0;
+  const entries = await tree.names(`/proc/driver/nvidia/capabilities/gpu${minor}/mig`);
+  return entries.filter((name) => /^gi\d+$/.test(name)).length;
 }
 
 function readInformation(text: string): Map<string, string> {

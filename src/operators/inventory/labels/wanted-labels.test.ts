@@ -50,6 +50,12 @@ function labels(more: Partial<NodeInventory>, context: Partial<LabelContext> = {
 
 const gpu = "akash.network/capabilities.gpu";
 
+test("a card that is not sold as one has no labels but that it is there", () => {
+  const parts = [h100, h100].map((card) => ({ ...card, notSold: "it is shared" }));
+  const found = labels({ namedGpus: parts, pluginVendors: ["nvidia"] }, { live: { [`${gpu}.vendor.nvidia`]: "true" } });
+  assert.deepEqual(found, { "akash.network": "true", "nvidia.com/gpu.present": "true" });
+});
+
 test("a node that is only full of pods keeps its labels, since a pod that comes back is looked for by them", () => {
   const parts = { namedGpus: [h100], storageClasses: ["beta3"] };
   const full = "full: it has 110 pods and takes 110";

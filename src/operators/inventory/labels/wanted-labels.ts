@@ -57,7 +57,7 @@ function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): Labels {
   for (const card of namedGpus) {
     // Also for a card that is not for sale: without this label its device plugin would never come to count it.
     if (card.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
-    if (card.health?.healthy === false) continue;
+    if (card.health?.healthy === false || card.notSold !== undefined) continue;
     // A processor's own graphics have no name either, and no device plugin counts them.
     if (card.name === undefined && !pluginVendors.includes(card.vendor)) continue;
     labels[labelKeys.gpuVendor(card.vendor)] = "true";

@@ -24,6 +24,7 @@ const hardware = z.object({
       computeCapability: word.optional(),
       uuid: word.optional(),
       memoryBytes: whole.optional(),
+      migInstances: whole.optional(),
       health: z.object({ healthy: z.boolean(), reason: word.optional() }).optional(),
     }),
   ),

@@ -102,6 +102,8 @@ function gpuJson(card: NamedGpu): JsonObject {
     driver_model: card.driverModel,
     cuda_version: card.cudaVersion,
     compute_capability: card.computeCapability,
+    mig_instances: card.migInstances,
+    not_sold: card.notSold,
     health: health && compact({ healthy: health.healthy, reason: health.reason }),
     registry_line: card.registryLine,
   });

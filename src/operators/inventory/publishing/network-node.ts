@@ -51,11 +51,11 @@ export function networkNode(node: NodeInventory): NetworkNode {
 }
 
 /**
- * A card without a name in the market cannot be asked for, and one that is unhealthy cannot be given, so the network
- * hears of neither.
+ * A card without a name in the market cannot be asked for, and one that is unhealthy or not sold as a card cannot be
+ * given, so the network hears of none of them.
  */
 function networkGpus(cards: readonly NamedGpu[]): NetworkGpu[] {
-  const sound = cards.filter(({ health }) => health?.healthy !== false);
+  const sound = cards.filter(({ health, notSold }) => health?.healthy !== false && notSold === undefined);
   const named = sound.flatMap(({ vendor, vendorId, name, deviceId, interface: kind = "", memorySize = "" }) =>
     name === undefined ? [] : [{ vendor, vendorId, name, modelId: deviceId, interface: kind, memorySize }],
   );

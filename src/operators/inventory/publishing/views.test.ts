@@ -137,6 +137,14 @@ test("an unhealthy card is shown to people and not to the network", () => {
   assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).gpus, []);
 });
 
+test("a card that is not sold as one is shown to people with the reason, and not to the network", () => {
+  const parts = { ...rtx4090("0000:02:00.0"), migInstances: 7, notSold: "has 7 MIG instances" };
+  const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), parts] });
+  assert.equal(networkNode(node).gpus.length, 1);
+  const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
+  assert.partialDeepStrictEqual(info[1], { mig_instances: 7, not_sold: "has 7 MIG instances" });
+});
+
 test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {
   const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
   const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NamedGpu } from "../inventory.ts";
+import { projectNode } from "./node-facts.ts";
+import { soldCards } from "./sold-cards.ts";
+
+const h100: NamedGpu = { address: "0000:01:00.0", vendorId: "10de", deviceId: "2330", vendor: "nvidia", name: "h100" };
+const mi300: NamedGpu = { address: "0000:09:00.0", vendorId: "1002", deviceId: "74a1", vendor: "amd", name: "mi300x" };
+const second = { ...h100, address: "0000:02:00.0" };
+
+function look(devices: Readonly<Record<string, string>>, cards: readonly NamedGpu[]) {
+  const node = projectNode({ metadata: { name: "a" }, status: { capacity: devices, allocatable: devices } });
+  const { cards: seen, conditions } = soldCards(node, cards);
+  return { sold: seen.filter(({ notSold }) => notSold === undefined).map(({ address }) => address), conditions };
+}
+
+test("one device for each card is a card, also where some are held back or a processor has graphics of its own", () => {
+  const cases: [Record<string, string>, NamedGpu[]][] = [
+    [{ "nvidia.com/gpu": "2" }, [h100, second]],
+    [{ "nvidia.com/gpu": "1" }, [h100, second]],
+    [{ "nvidia.com/gpu": "1", "amd.com/gpu": "1" }, [h100, mi300, { ...mi300, address: "0000:0a:00.0" }]],
+    [{ "amd.com/gpu": "1", "amd.com/spx_nps1": "1" }, [mi300]],
+    [{}, [h100]],
+  ];
+  for (const [devices, cards] of cases) {
+    const { sold, conditions } = look(devices, cards);
+    assert.deepEqual([sold, conditions], [cards.map(({ address }) => address), []]);
+  }
+});
+
+test("more devices than cards are parts of cards, and none of that vendor is sold as a card", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "8", "amd.com/gpu": "1" }, [h100, second, mi300]);
+  assert.deepEqual(sold, [mi300.address]);
+  assert.deepEqual(conditions, [
+    {
+      type: "GpuShared",
+      message:
+        "the nvidia device plugin counts 8 devices on 2 whole cards, so a device is a part of a card (time slicing, MPS " +
+        "or partitions) and none is sold; let it count one device for each card",
+    },
+  ]);
+});
+
+test("where discovery saw no card of a vendor, nothing is said of its devices", () => {
+  assert.deepEqual(look({ "nvidia.com/gpu": "8" }, [mi300]), { sold: [mi300.address], conditions: [] });
+});
+
+test("a card with MIG instances is not sold, and the others are", () => {
+  const split = { ...second, migInstances: 7 };
+  const { sold, conditions } = look({ "nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "7" }, [h100, split]);
+  assert.deepEqual(sold, [h100.address]);
+  assert.deepEqual(conditions, [
+    {
+      type: "GpuShared",
+      message: "h100 at 0000:02:00.0 has 7 MIG instances, so it is not sold; nvidia-smi -mig 0 makes it one card again",
+    },
+  ]);
+});
+
+test("where every card is one MIG instance, as many devices as cards are still not cards", () => {
+  const split = [h100, second].map((card) => ({ ...card, migInstances: 1 }));
+  assert.deepEqual(look({ "nvidia.com/gpu": "2" }, split).sold, []);
+});
+
+test("parts of cards under names of their own are not sold, and where one cannot see of which, no card is", () => {
+  const names = ["nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb.shared"];
+  for (const name of names) {
+    const { sold, conditions } = look({ "nvidia.com/gpu": "1", [name]: "7" }, [h100, second, mi300]);
+    assert.deepEqual(sold, [mi300.address]);
+    assert.equal(conditions[0]?.type, "GpuShared");
+    assert.ok(conditions[0]?.message.includes(`${name}: 7`), conditions[0]?.message);
+  }
+  assert.deepEqual(look({ "amd.com/cpx_nps4": "8" }, [mi300, h100]).sold, [h100.address]);
+  assert.deepEqual(look({ "nvidia.com/mig-1g.10gb": "0" }, [h100]).conditions, []);
+});
+
+test("a card that virtual machines have is not sold", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "1" }, [h100, { ...second, driver: "vfio-pci" }]);
+  assert.deepEqual(sold, [h100.address]);
+  assert.deepEqual(conditions, [
+    {
+      type: "GpuPassedThrough",
+      message:
+        "h100 at 0000:02:00.0 is bound to vfio-pci, which hands it to virtual machines, so it is not sold; bind it to " +
+        "the driver of its vendor",
+    },
+  ]);
+});

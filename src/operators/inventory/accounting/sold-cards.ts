@@ -1,0 +1,89 @@
+/**
+ * Which of a node's cards are sold as what they are. A device of a plugin may be a part of a card, and a card may belong
+ * to virtual machines; neither may be sold under the name of the whole card. The plugins' count of devices stays as it is:
+ * a card without a name in the market cannot be asked for.
+ */
+import type { Condition, NamedGpu } from "../inventory.ts";
+import type { NodeFacts } from "./node-facts.ts";
+import { type GpuVendor, gpuVendors } from "./resources.ts";
+
+export interface SoldCards {
+  /** All of them; those that are not sold say why. */
+  readonly cards: readonly NamedGpu[];
+  readonly conditions: readonly Condition[];
+}
+
+export function soldCards(node: NodeFacts, cards: readonly NamedGpu[]): SoldCards {
+  const reasons = new Map<NamedGpu, string>();
+  const conditions: Condition[] = [];
+  for (const card of cards) {
+    const found = ownReason(card);
+    if (!found) continue;
+    reasons.set(card, found.reason);
+    const message = `${shown(card)} ${found.reason}, so it is not sold; ${found.remedy}`;
+    conditions.push({ type: found.type, message });
+  }
+  for (const vendor of gpuVendors) {
+    const message = sharedDevices(vendor, node, cards);
+    if (message === undefined) continue;
+    conditions.push({ type: "GpuShared", message });
+    for (const card of cards) if (card.vendor === vendor) reasons.set(card, "its devices are parts of cards");
+  }
+  if (reasons.size === 0) return { cards, conditions };
+  const marked = cards.map((card) => {
+    const notSold = reasons.get(card);
+    return notSold === undefined ? card : { ...card, notSold };
+  });
+  return { cards: marked, conditions };
+}
+
+/** What the card itself tells. */
+function ownReason({ driver = "", migInstances = 0 }: NamedGpu) {
+  if (isPassedThrough(driver)) {
+    return {
+      type: "GpuPassedThrough",
+      reason: `is bound to ${driver}, which hands it to virtual machines`,
+      remedy: "bind it to the driver of its vendor",
+    };
+  }
+  if (migInstances === 0) return undefined;
+  return {
+    type: "GpuShared",
+    reason: `has ${migInstances} MIG instances`,
+    remedy: "nvidia-smi -mig 0 makes it one card again",
+  };
+}
+
+/** Some cards have a variant of vfio-pci of their own, with underscores. */
+function isPassedThrough(driver: string): boolean {
+  return /vfio[-_]pci/.test(driver);
+}
+
+/** What only the plugin's count of devices tells. Where discovery saw no card, it knows nothing of them. */
+function sharedDevices(
+  vendor: GpuVendor,
+  { gpuDevices, gpuParts }: NodeFacts,
+  cards: readonly NamedGpu[],
+): string | undefined {
+  const own = cards.filter((card) => card.vendor === vendor);
+  if (own.length === 0) return undefined;
+  const split = own.filter(({ migInstances = 0 }) => migInstances > 0).length;
+  const whole = own.filter((card) => ownReason(card) === undefined).length;
+  const devices = gpuDevices[vendor];
+  if (devices > BigInt(whole) && split < own.length) {
+    return (
+      `the ${vendor} device plugin counts ${devices} devices on ${whole} whole cards, so a device is a part of a card ` +
+      "(time slicing, MPS or partitions) and none is sold; let it count one device for each card"
+    );
+  }
+  const parts = gpuParts[vendor];
+  if (parts.length === 0 || split > 0) return undefined;
+  return (
+    `the ${vendor} device plugin offers parts of cards (${parts.join(", ")}), and of which cards cannot be seen, so none ` +
+    "is sold; let it count one device for each card"
+  );
+}
+
+function shown({ name, deviceId, address }: NamedGpu): string {
+  return `${name ?? deviceId} at ${address}`;
+}
