@@ -46,6 +46,9 @@ export function createEventApp({ chainId = "events-1", perBlock = 0 }: EventAppO
     get height() {
       return height;
     },
+    get lowestHeight() {
+      return height;
+    },
     get appHash() {
       return appHash;
     },

@@ -32,6 +32,9 @@ export function createFakeApp(chainId = "test-1", seed = ""): FakeApp {
     get height() {
       return height;
     },
+    get lowestHeight() {
+      return height;
+    },
     get appHash() {
       return appHash;
     },

@@ -419,6 +419,10 @@ export const limits = {
   chainBlocksKept: 20_000,
   /** The same in bytes, for busy blocks: about 10,000 transactions with their events. */
   chainBlocksBytes: 64 * 1024 * 1024,
+  /** Old states of the embedded chain that queries can name: enough to read a long list at one height. */
+  chainStatesKept: 300,
+  /** Some 20 MB of replaced records; a chain with thousands of bids per block is remembered for fewer heights. */
+  chainStateKeysKept: 50_000,
   /** Recorded blocks replayed between two breaths of the event loop at start. */
   chainReplaySliceBlocks: 256,
   /** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */

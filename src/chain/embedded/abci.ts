@@ -40,12 +40,17 @@ export interface App {
   readonly chainId: string;
   /** Height of the last block; 0 before the first. */
   readonly height: bigint;
+  /** The oldest height that can still be asked about. */
+  readonly lowestHeight: bigint;
   readonly appHash: Uint8Array;
   /** What a node asks before it takes a transaction into its pool. Changes only the state that the pool sees. */
   checkTx(tx: Uint8Array): TxResult;
   finalizeBlock(block: BlockInput): BlockOutput;
-  /** A gRPC query by its path, for instance "/akash.market.v1beta5.Query/Orders", on the state after the last block. */
-  query(path: string, request: Uint8Array): QueryResult;
+  /**
+   * A gRPC query by its path, for instance "/akash.market.v1beta5.Query/Orders", on the state after the block of that
+   * height, which is between the lowest and the latest; the latest when none is named.
+   */
+  query(path: string, request: Uint8Array, height?: bigint): QueryResult;
   /** Every path that `query` answers, so that the gRPC server can offer them. */
   readonly queryPaths: readonly string[];
 }

@@ -1,11 +1,13 @@
 /** The application of the embedded node: modules on one state, run by transactions, blocks and queries. */
 import { createHash } from "node:crypto";
 import { invariant } from "../../runtime/invariant.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent, App, BlockOutput } from "./abci.ts";
 import { type BlockPoint, createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
 import { type Rules, runTransaction } from "./execution.ts";
 import { applyGenesis, defaultMinGasPrices, type Genesis } from "./genesis.ts";
+import { createHistory } from "./history.ts";
 import { ChainRefusal, type Module, type QueryHandler } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
@@ -35,6 +37,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();
+  const history = createHistory(store, { heights: limits.chainStatesKept, keys: limits.chainStateKeysKept });
   /** What the pool sees: the state after the last block and what its waiting transactions do to it. */
   const pool = createOverlay(store);
   let point: BlockPoint = { chainId, height: 0n, timeNs: genesis.timeNs };
@@ -61,6 +64,9 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
     get height() {
       return point.height;
     },
+    get lowestHeight() {
+      return history.lowest ?? point.height;
+    },
     get appHash() {
       return appHash;
     },
@@ -70,19 +76,23 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
       invariant(height === expected, "blocks come one after the other", { height, expected });
       invariant(timeNs > point.timeNs, "time goes forward from block to block", { timeNs, before: point.timeNs });
       const at = { chainId, height, timeNs };
-      const output = store.transaction(() => runBlock(at, txs));
+      const { result: output, replaced } = store.revise(() => runBlock(at, txs));
+      // Nobody can ask for the state before the first block: it has no height.
+      if (point.height > 0n) history.add(point, replaced);
       appHash = hash(appHash, describe(at, output));
       point = at;
       pool.reset();
       return { ...output, appHash };
     },
-    query(path, request) {
+    query(path, request, height = point.height) {
       try {
         const handler = queries.get(path);
         if (!handler) throw sdkRefusal("unknownRequest", "unknown query path");
         checkRequest(request);
-        const value = handler(createContext(point, store, []), request);
-        return { code: 0, codespace: "", log: "", value, height: point.height };
+        const state = height === point.height ? { point, store } : history.at(height);
+        invariant(state, "only heights that are kept are asked for", { height });
+        const value = handler(createContext(state.point, state.store, []), request);
+        return { code: 0, codespace: "", log: "", value, height };
       } catch (error) {
         if (!(error instanceof ChainRefusal)) throw error;
         const { code, codespace, message: log } = error;

@@ -29,14 +29,20 @@ function layeredTable<T>(changes: () => Table<Change<T>>, below: Table<T>): Tabl
     return change ? change.value : below.get(key);
   }
 
+  /** Both are sorted, so a page of a long list costs no more than the page. */
   function* entries(prefix?: string, from?: string): IterableIterator<[string, T]> {
-    if (changes().size === 0) return yield* below.entries(prefix, from);
-    const merged = new Map(below.entries(prefix, from));
-    for (const [key, { value }] of changes().entries(prefix, from)) {
-      if (value === undefined) merged.delete(key);
-      else merged.set(key, value);
+    const above = changes().entries(prefix, from);
+    let next = above.next();
+    for (const entry of below.entries(prefix, from)) {
+      for (; !next.done && next.value[0] < entry[0]; next = above.next()) yield* present(next.value);
+      if (next.done || next.value[0] !== entry[0]) {
+        yield entry;
+        continue;
+      }
+      yield* present(next.value);
+      next = above.next();
     }
-    yield* [...merged].sort(([left], [right]) => (left < right ? -1 : 1));
+    for (; !next.done; next = above.next()) yield* present(next.value);
   }
 
   return {
@@ -49,4 +55,8 @@ function layeredTable<T>(changes: () => Table<Change<T>>, below: Table<T>): Tabl
       return [...entries()].length;
     },
   };
+}
+
+function present<T>([key, { value }]: [string, Change<T>]): [string, T][] {
+  return value === undefined ? [] : [[key, value]];
 }

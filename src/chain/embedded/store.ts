@@ -20,29 +20,38 @@ export interface Store {
   dryRun<R>(work: () => R): R;
 }
 
-type Undo = () => void;
+export interface BaseStore extends Store {
+  /** A transaction that also tells what stood where it wrote. May not be nested. */
+  revise<R>(work: () => R): { readonly result: R; readonly replaced: Replaced };
+}
 
-export function createStore(): Store {
+/** By table and key, what stood there before; undefined where there was nothing. */
+export type Replaced = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+
+interface Change {
+  readonly table: string;
+  readonly key: string;
+  readonly before: unknown;
+  undo(): void;
+}
+
+export function createStore(): BaseStore {
   const tables = new Map<string, Table<unknown>>();
-  let undos: Undo[] | undefined;
+  let changes: Change[] | undefined;
 
-  function record(undo: Undo): void {
-    undos?.push(undo);
-  }
-
-  function within<R>(work: () => R, keep: (failed: boolean) => boolean): R {
-    const outer = undos;
-    const mine: Undo[] = [];
-    undos = mine;
+  function within<R>(work: () => R, keep: (failed: boolean) => boolean): { result: R; mine: readonly Change[] } {
+    const outer = changes;
+    const mine: Change[] = [];
+    changes = mine;
     let failed = true;
     try {
       const result = work();
       failed = false;
-      return result;
+      return { result, mine };
     } finally {
-      undos = outer;
-      if (keep(failed)) for (const undo of mine) outer?.push(undo);
-      else for (const undo of mine.reverse()) undo();
+      changes = outer;
+      if (keep(failed)) for (const change of mine) outer?.push(change);
+      else for (const change of mine.reverse()) change.undo();
     }
   }
 
@@ -50,16 +59,32 @@ export function createStore(): Store {
     table<T>(name: string): Table<T> {
       const known = tables.get(name);
       if (known) return known as Table<T>;
-      const fresh = createTable<T>(record);
+      const fresh = createTable<T>((key, before, undo) => changes?.push({ table: name, key, before, undo }));
       tables.set(name, fresh as Table<unknown>);
       return fresh;
     },
-    transaction: (work) => within(work, (failed) => !failed),
-    dryRun: (work) => within(work, () => false),
+    transaction: (work) => within(work, (failed) => !failed).result,
+    dryRun: (work) => within(work, () => false).result,
+    revise(work) {
+      invariant(changes === undefined, "a revision stands outside of every transaction");
+      const { result, mine } = within(work, (failed) => !failed);
+      return { result, replaced: firstOfEach(mine) };
+    },
   };
 }
 
-function createTable<T>(record: (undo: Undo) => void): Table<T> {
+/** What a key held in the beginning, however often it was written after that. */
+function firstOfEach(changes: readonly Change[]): Replaced {
+  const replaced = new Map<string, Map<string, unknown>>();
+  for (const { table, key, before } of changes) {
+    const keys = replaced.get(table) ?? new Map<string, unknown>();
+    replaced.set(table, keys);
+    if (!keys.has(key)) keys.set(key, before);
+  }
+  return replaced;
+}
+
+function createTable<T>(record: (key: string, before: T | undefined, undo: () => void) => void): Table<T> {
   const values = new Map<string, T>();
   /** Sorted lazily: a block writes many keys and iterates seldom. */
   let sorted: string[] | undefined = [];
@@ -73,7 +98,7 @@ function createTable<T>(record: (undo: Undo) => void): Table<T> {
 
   function change(key: string, value: T | undefined): void {
     const before = values.get(key);
-    record(() => put(key, before));
+    record(key, before, () => put(key, before));
     put(key, value);
   }
 

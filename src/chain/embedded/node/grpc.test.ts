@@ -53,7 +53,7 @@ test("refusals become the status they were, with their words", async (t) => {
   assert.deepEqual([method.status, method.headers["grpc-message"]], [12, words]);
 });
 
-test("a height that is not the latest is refused, and so is one that is none", async (t) => {
+test("a height whose state is not kept is refused, and so is one that is none", async (t) => {
   const node = await startNode(t);
   node.step();
   node.step();

@@ -11,7 +11,7 @@ export interface Queries {
   has(path: string): boolean;
   /** Services of all paths, for telling an unknown service from an unknown method. */
   hasService(name: string): boolean;
-  /** At height 0 on the latest state; other states are not kept. */
+  /** Height 0 is that of the latest state; of the others only the last ones are kept. */
   query(path: string, request: Uint8Array, height: bigint): QueryResult;
   /** The same by way of abci_query, which sends no transactions. */
   overAbci(path: string, request: Uint8Array, height: bigint): QueryResult;
@@ -23,10 +23,10 @@ export function createQueries(app: App, nodeServices: ReadonlyMap<string, NodeSe
 
   function query(path: string, request: Uint8Array, height: bigint): QueryResult {
     try {
-      checkHeight(app, height);
+      const at = knownHeight(app, height);
       const service = nodeServices.get(path);
-      if (!service) return app.query(path, request);
-      return { code: 0, codespace: "", log: "", value: service(request), height: app.height };
+      if (!service) return app.query(path, request, at);
+      return { code: 0, codespace: "", log: "", value: service(request), height: at };
     } catch (thrown) {
       if (!(thrown instanceof ChainRefusal)) throw thrown;
       return refused(thrown, app.height);
@@ -50,8 +50,8 @@ function refused({ code, codespace, message: log }: ChainRefusal, height: bigint
   return { code, codespace, log, value: new Uint8Array(), height };
 }
 
-function checkHeight(app: App, height: bigint): void {
-  if (height === 0n || height === app.height) return;
+function knownHeight(app: App, height: bigint): bigint {
+  if (height === 0n) return app.height;
   if (height < 0n) throw sdkRefusal("invalidRequest", "cannot query with height < 0; please provide a valid height");
   if (height > app.height) {
     throw new ChainRefusal(
@@ -60,6 +60,7 @@ function checkHeight(app: App, height: bigint): void {
       "cannot query with height in the future; please provide a valid height: invalid height",
     );
   }
+  if (height >= app.lowestHeight) return height;
   throw sdkRefusal(
     "notFound",
     `failed to load state at height ${height}; version does not exist (latest height: ${app.height})`,
