@@ -14,11 +14,13 @@ import {
 } from "../src/chain/comet/queries/deployment-queries.ts";
 import { bidsQuery, leasesQuery, marketParamsQuery, ordersQuery } from "../src/chain/comet/queries/market-queries.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { Node } from "../src/chain/embedded/node/node.ts";
 import { wireFields } from "../src/chain/embedded/wire.ts";
 import { amountOf } from "../src/market/coin.ts";
 import { showDecimal } from "../src/market/decimal.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { openPool } from "./event-chain.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "./market-chain.ts";
@@ -29,6 +31,11 @@ import { readJsonVector, vectorTest } from "./vectors.ts";
 const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });
 const order = (dseq: bigint): OrderId => ({ ...deployment(dseq), gseq: 1, oseq: 1 });
 const bid = (dseq: bigint): BidId => ({ ...order(dseq), provider: providerAddress, bseq: 0 });
+
+/** Blocks until the node has forgotten the state of now. */
+function outliveStates(node: Node): void {
+  for (let made = 0; made <= limits.chainStatesKept; made += 1) node.step();
+}
 
 const recordedLists: readonly [string, Query<never, { readonly items: readonly unknown[] }>][] = [
   ["akash.market.v1beta5.Query.Orders", ordersQuery],
@@ -127,7 +134,7 @@ test("where the state of the height is gone, a newer one proves that something i
   await act(tenantKey, createDeployment({ id: deployment(1n) }));
   const { queries } = await withLaggard(t, node.rpcUrl);
   const seen = node.height;
-  for (let made = 0; made < 5; made += 1) node.step();
+  outliveStates(node);
   const asked = await queries.order(order(1n), { atOrAbove: seen });
   assert.deepEqual([asked.value?.state, asked.height], ["open", node.height]);
   const absent = await queries.order(order(99n), { atOrAbove: seen });
@@ -186,7 +193,8 @@ test("a list in pages is whole, whatever the size of a page, and all of one heig
   }
 });
 
-test("a list during which a block comes is read on, and says that it is not of one height", async (t) => {
+/** Reads a list in three pages; something happens before the second. */
+async function listDuring(t: TestContext, happening: (node: Node) => void) {
   const { node, act } = await startMarketChain(t);
   const ids = Array.from({ length: 9 }, (_, index) => deployment(BigInt(index + 1)));
   await act(tenantKey, ...ids.map((id) => createDeployment({ id })));
@@ -197,12 +205,20 @@ test("a list during which a block comes is read on, and says that it is not of o
   let asked = 0;
   proxy.fault = (method) => {
     if (method === "abci_query") asked += 1;
-    if (asked === 2) node.step();
+    if (asked === 2) happening(node);
     return undefined;
   };
-  const { items, steady, height } = await createQueries(pool).orders({ state: "open" }, { pageEntries: 4 });
-  assert.equal(items.length, 9);
-  assert.deepEqual([steady, height], [false, before]);
+  return { before, ...(await createQueries(pool).orders({ state: "open" }, { pageEntries: 4 })) };
+}
+
+test("a list during which a block comes is of the height at which it was begun", async (t) => {
+  const { before, items, steady, height } = await listDuring(t, (node) => node.step());
+  assert.deepEqual([items.length, steady, height], [9, true, before]);
+});
+
+test("a list whose height is gone before its end is read on, and says that it is not of one height", async (t) => {
+  const { before, items, steady, height } = await listDuring(t, outliveStates);
+  assert.deepEqual([items.length, steady, height], [9, false, before]);
 });
 
 test("a list is begun anew at another node when the first fails half-way", async (t) => {

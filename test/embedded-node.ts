@@ -19,7 +19,7 @@ export type Answer = any;
 
 export async function startNode(owner: Owner, options: Partial<NodeOptions> = {}): Promise<TestNode> {
   const app = (options.app as FakeApp | undefined) ?? createFakeApp();
-  const node = createNode({ clock: realClock, log: silentLog, ...options, app });
+  const node = createNode({ clock: realClock, log: silentLog, indexMs: 0, ...options, app });
   owner.after(() => node.stop());
   await node.start();
 

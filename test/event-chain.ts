@@ -30,7 +30,7 @@ export async function startEventChain(
 ): Promise<EventChain> {
   const app = createEventApp(options);
   const bounds = { ...(keepBlocks && { keepBlocks }), ...(blockMs && { blockMs }) };
-  const node = createNode({ app, clock: realClock, log: silentLog, ...bounds });
+  const node = createNode({ app, clock: realClock, log: silentLog, indexMs: 0, ...bounds });
   owner.after(() => node.stop());
   await node.start();
   let txs = 0;

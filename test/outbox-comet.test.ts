@@ -20,7 +20,7 @@ async function start(t: TestContext, wires = 0) {
   const accounts = [{ address: providerKey.address, coins: [{ denom: "uakt", amount: 1_000_000n }] }];
   const timeNs = BigInt(Date.now() - 60_000) * 1_000_000n;
   const deps = { clock: realClock, log: silentLog };
-  const node = createNode({ app: createApp({ chainId, timeNs, accounts }), ...deps });
+  const node = createNode({ app: createApp({ chainId, timeNs, accounts }), indexMs: 0, ...deps });
   t.after(() => node.stop());
   await node.start();
   node.step();

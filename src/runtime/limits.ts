@@ -423,6 +423,8 @@ export const limits = {
   chainStatesKept: 300,
   /** Some 20 MB of replaced records; a chain with thousands of bids per block is remembered for fewer heights. */
   chainStateKeysKept: 50_000,
+  /** After its block, until a transaction can be found: a real node indexes when it has told of the block. */
+  chainIndexMs: 20,
   /** Recorded blocks replayed between two breaths of the event loop at start. */
   chainReplaySliceBlocks: 256,
   /** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */

@@ -1,4 +1,4 @@
-/** The blocks that the node still has, with their results, and where each transaction went. */
+/** The blocks that the node still has, with their results, and where each transaction went, once that is indexed. */
 import { invariant } from "../../../runtime/invariant.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { AbciEvent, BlockOutput } from "../abci.ts";
@@ -29,6 +29,8 @@ export interface BlockStore {
   readonly lowest: bigint;
   readonly latest: Block | undefined;
   add(block: Block): void;
+  /** From now on the block's transactions are found, unless the block is gone already. */
+  index(block: Block): void;
   /** The block at this height, the latest when none is named; refuses as CometBFT does when it is not here. */
   need(height?: bigint): Block;
   /** Checks a height that may also be that of the block to come, and names it when it was left out. */
@@ -62,6 +64,7 @@ export function createBlockStore(keep: number, keepBytes: number = limits.chainB
 
   /** A transaction that failed may be sent again; what it came to in the end is what counts. */
   function index(block: Block): void {
+    if (blocks.get(block.header.height) !== block) return;
     for (const [at, hash] of block.txHashes.entries()) {
       const before = places.get(hash);
       const succeededBefore = before?.block.output.txResults[before.index]?.code === 0;
@@ -97,12 +100,12 @@ export function createBlockStore(keep: number, keepBytes: number = limits.chainB
       latest = block;
       blocks.set(height, block);
       heights.set(block.id.hash, height);
-      index(block);
       bytes += weightOf(block);
       while (blocks.size > keep || (bytes > keepBytes && blocks.size > 1)) {
         forget(blocks.values().next().value as Block);
       }
     },
+    index,
     need(height) {
       const block = blocks.get(needHeight(height, latest?.header.height ?? 0n));
       if (!block) throw new NodeRefusal("there is no block yet");

@@ -10,6 +10,7 @@ import { createMempool, type Mempool, type MempoolBounds, mempoolBounds } from "
 import { upperHex } from "./merkle.ts";
 import type { Origin } from "./origin.ts";
 import { type ChainFile, openChainFile, type RecordedBlock } from "./persistence.ts";
+import { createTxIndexer } from "./tx-indexer.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
 export interface ChainOptions {
@@ -19,6 +20,8 @@ export interface ChainOptions {
   readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">> | undefined;
   readonly keepBlocks?: number | undefined;
   readonly mempool?: Partial<MempoolBounds> | undefined;
+  /** How long after its block a transaction can be found; 0, which is also the default, is with it. */
+  readonly indexMs?: number | undefined;
 }
 
 export interface Chain {
@@ -46,6 +49,7 @@ export function createChain(options: ChainOptions): Chain {
   const validator = createValidator(app.chainId);
   const store = createBlockStore(options.keepBlocks ?? limits.chainBlocksKept);
   const mempool = createMempool(app, { ...mempoolBounds, ...options.mempool });
+  const indexer = createTxIndexer(clock, options.indexMs ?? 0, store);
   const listeners = new Set<(block: Block) => void>();
   let origin: Origin = {
     chainId: app.chainId,
@@ -92,7 +96,7 @@ export function createChain(options: ChainOptions): Chain {
     if (recorded.height !== height) return `the record is of block ${recorded.height}`;
     if (!Buffer.from(app.appHash).equals(recorded.appHash)) return "the state before it is another one";
     try {
-      make(recorded);
+      store.index(make(recorded));
       return undefined;
     } catch (thrown) {
       return reasonOf(thrown);
@@ -128,6 +132,7 @@ export function createChain(options: ChainOptions): Chain {
       file?.append({ ...input, appHash: app.appHash });
       const block = make(input);
       mempool.settle(block);
+      indexer.add(block);
       for (const listener of [...listeners]) listener(block);
       return block;
     },
@@ -137,6 +142,7 @@ export function createChain(options: ChainOptions): Chain {
     },
     close() {
       isOpen = false;
+      indexer.stop();
       file?.close();
       file = undefined;
     },

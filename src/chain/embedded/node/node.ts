@@ -1,6 +1,7 @@
 /** An Akash node in one process: the application behind CometBFT's RPC and the SDK's gRPC. */
 import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { App } from "../abci.ts";
 import { createBlockClock } from "./block-clock.ts";
@@ -40,6 +41,8 @@ export interface NodeOptions {
   readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">>;
   readonly keepBlocks?: number;
   readonly mempool?: Partial<MempoolBounds>;
+  /** How long after its block a transaction can be found; a moment, as on a real node, unless told otherwise. */
+  readonly indexMs?: number;
   /** For pings and deadlines of connections: sockets live in real time even where blocks do not. */
   readonly socketClock?: Clock;
 }
@@ -72,7 +75,7 @@ export interface NodeCounts {
 
 export function createNode(options: NodeOptions): Node {
   const { app, clock, log, host = "127.0.0.1", blockMs = 0, socketClock = clock } = options;
-  const chain = createChain(options);
+  const chain = createChain({ ...options, indexMs: options.indexMs ?? limits.chainIndexMs });
   const { store, mempool } = chain;
   const identity = createIdentity(app.chainId);
   const waits = createCommitWaits(clock);
