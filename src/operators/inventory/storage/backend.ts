@@ -5,7 +5,8 @@ import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
 export interface Backend {
-  inventory(storageClass: StorageClass, volumes: VolumeSums): StorageInventory;
+  /** With all classes of this backend that are sold, this one included: some may draw from the same disks. */
+  inventory(storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]): StorageInventory;
   /** Why what it tells may be out of date. */
   readonly stale: readonly Condition[];
   close(): Promise<void>;

@@ -76,7 +76,7 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
 
   const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
   return {
-    inventory(storageClass, volumes) {
+    inventory(storageClass, volumes, sold) {
       const waiting = waitingFor({ "the clusters of Rook": clusters });
       const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
       if (waiting !== undefined) return unreadable(storageClass, "ceph", allocated, waiting);
@@ -85,6 +85,7 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
         pools: [...pools.list(), ...[...filesystems.list()].flat()],
         reading: usage.of,
         volumes,
+        sold,
       });
       return { ...seen, conditions: [...seen.conditions, ...stale()] };
     },

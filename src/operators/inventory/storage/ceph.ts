@@ -5,12 +5,16 @@
  * `stored` of what they were promised, and will write the rest out of it. So the room is max_avail − (promised − stored).
  * What is stored beyond all promises is somebody else's (snapshots, images of no volume) and makes no room: the room is
  * never more than Ceph itself says.
+ *
+ * Pools on the same disks each have a `max_avail` of all of them. What another pool has promised and not written takes
+ * the same share of ours as of its own, whatever copies either keeps: half of what it could still hold is half of what
+ * we could.
  */
 import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
-import type { PoolUse } from "./ceph-df.ts";
+import type { CephDf, PoolUse } from "./ceph-df.ts";
 import type { CephReading } from "./ceph-usage.ts";
 import { wholeOf, wordOf } from "./fields.ts";
 import { inventoryOf, storageUnreadable, unreadable } from "./room.ts";
@@ -69,6 +73,8 @@ export interface CephView {
   readonly pools: readonly CephPool[];
   reading(namespace: string): CephReading | undefined;
   readonly volumes: VolumeSums;
+  /** All classes of Ceph that are sold. */
+  readonly sold: readonly StorageClass[];
 }
 
 /** A class's clusterID is the namespace of its cluster; some setups put the cluster's name there. */
@@ -78,27 +84,82 @@ export function clusterOf(clusters: readonly CephCluster[], clusterId: string): 
 
 export function cephInventory(storageClass: StorageClass, view: CephView): StorageInventory {
   const allocated = view.volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
-  const unknown = (message: string) => unreadable(storageClass, "ceph", allocated, message);
-  const clusterId = wordOf(storageClass.parameters["clusterID"]);
-  const poolName = poolOf(storageClass.parameters);
-  if (clusterId === undefined) return unknown("the class has no parameter clusterID");
-  if (poolName === undefined) return unknown("the class has no parameter pool");
-  const cluster = clusterOf(view.clusters, clusterId);
-  if (!cluster) return unknown(`there is no CephCluster in the namespace ${clusterId}`);
-  const reading = view.reading(cluster.namespace);
-  if (!reading?.df) return unknown(reading?.trouble?.message ?? `Ceph in ${cluster.namespace} was not asked yet`);
-  const use = reading.df.pools.get(poolName);
-  if (!use) return unknown(`Ceph in ${cluster.namespace} tells nothing about the pool ${poolName}`);
-
-  const pool = view.pools.find(({ namespace, name }) => namespace === cluster.namespace && name === poolName);
-  const performance = pool?.deviceClass ?? onlyOne(reading.df.deviceClasses);
+  const place = placeOf(storageClass, view);
+  if (typeof place === "string") return unreadable(storageClass, "ceph", allocated, place);
+  const { cluster, poolName, use, df, reading } = place;
+  const pool = poolNamed(poolName, cluster, view);
+  const performance = pool?.deviceClass ?? onlyOne(df.deviceClasses);
   return inventoryOf(storageClass, "ceph", allocated, {
     capacity: use.storedBytes + use.maxAvailBytes,
-    free: freeOf(use, promisedOf(cluster, poolName, view)),
+    free: freeOf(place, view),
+    sharers: view.sold.filter((other) => sharesDisks(storageClass, place, other, view)).map(({ name }) => name),
     ...(pool?.replicas === undefined ? {} : { replicas: pool.replicas }),
     ...(performance === undefined ? {} : { performance }),
     conditions: staleness(reading),
   });
+}
+
+/** Where a class has its data, and how full it is there. */
+interface Place {
+  readonly cluster: CephCluster;
+  readonly poolName: string;
+  readonly use: PoolUse;
+  readonly df: CephDf;
+  readonly reading: CephReading;
+}
+
+/** Or why nobody knows. */
+function placeOf({ parameters }: StorageClass, view: CephView): Place | string {
+  const clusterId = wordOf(parameters["clusterID"]);
+  const poolName = poolOf(parameters);
+  if (clusterId === undefined) return "the class has no parameter clusterID";
+  if (poolName === undefined) return "the class has no parameter pool";
+  const cluster = clusterOf(view.clusters, clusterId);
+  if (!cluster) return `there is no CephCluster in the namespace ${clusterId}`;
+  const reading = view.reading(cluster.namespace);
+  if (!reading?.df) return reading?.trouble?.message ?? `Ceph in ${cluster.namespace} was not asked yet`;
+  const use = reading.df.pools.get(poolName);
+  if (!use) return `Ceph in ${cluster.namespace} tells nothing about the pool ${poolName}`;
+  return { cluster, poolName, use, df: reading.df, reading };
+}
+
+function poolNamed(poolName: string, { namespace }: CephCluster, { pools }: CephView): CephPool | undefined {
+  return pools.find((pool) => pool.namespace === namespace && pool.name === poolName);
+}
+
+function sharesDisks(own: StorageClass, { cluster, poolName }: Place, other: StorageClass, view: CephView): boolean {
+  if (other.name === own.name) return false;
+  const place = placeOf(other, view);
+  if (typeof place === "string" || place.cluster.namespace !== cluster.namespace) return false;
+  return onSameDisks(poolName, place.poolName, cluster, view);
+}
+
+/** A pool without a class of disks lies on all of them, and so may one that Rook knows nothing of. */
+function onSameDisks(poolName: string, other: string, cluster: CephCluster, view: CephView): boolean {
+  const [one, two] = [poolName, other].map((name) => poolNamed(name, cluster, view)?.deviceClass);
+  return poolName === other || one === undefined || two === undefined || one === two;
+}
+
+/** What is left of the pool when all promises on its disks are kept. */
+function freeOf({ cluster, poolName, use, df }: Place, view: CephView): bigint {
+  let free = use.maxAvailBytes - unwrittenOf(cluster, poolName, use, view);
+  for (const [name, other] of df.pools) {
+    if (name === poolName || !onSameDisks(poolName, name, cluster, view)) continue;
+    const unwritten = unwrittenOf(cluster, name, other, view);
+    if (unwritten > 0n) free -= takenByOther(unwritten, other.maxAvailBytes, use.maxAvailBytes);
+  }
+  return free;
+}
+
+/** Rounded up. Where the other has nothing left for its promises, we have nothing left to give. */
+function takenByOther(unwritten: bigint, othersRoom: bigint, ownRoom: bigint): bigint {
+  return othersRoom === 0n ? ownRoom : (unwritten * ownRoom + othersRoom - 1n) / othersRoom;
+}
+
+/** What the volumes of a pool were promised and have not written yet. */
+function unwrittenOf(cluster: CephCluster, poolName: string, { storedBytes }: PoolUse, view: CephView): bigint {
+  const promised = promisedOf(cluster, poolName, view);
+  return promised > storedBytes ? promised - storedBytes : 0n;
 }
 
 /** Of all classes of the pool, those that are gone included. */
@@ -106,11 +167,6 @@ function promisedOf({ namespace }: CephCluster, poolName: string, { clusters, vo
   return volumes.ofPools
     .filter(({ pool, clusterId }) => pool === poolName && clusterOf(clusters, clusterId)?.namespace === namespace)
     .reduce((sum, { bytes }) => sum + bytes, 0n);
-}
-
-function freeOf({ storedBytes, maxAvailBytes }: PoolUse, promised: bigint): bigint {
-  const written = storedBytes < promised ? storedBytes : promised;
-  return maxAvailBytes - (promised - written);
 }
 
 function onlyOne(names: readonly string[]): string | undefined {

@@ -42,7 +42,7 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
       "the volumes of Longhorn": longhornVolumes,
     });
   return {
-    inventory(storageClass, volumes) {
+    inventory(storageClass, volumes, sold) {
       const waiting = waitingFor({ "the nodes of Longhorn": nodes, "the settings of Longhorn": settings });
       const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
       if (waiting !== undefined) return unreadable(storageClass, "longhorn", allocated, waiting);
@@ -51,6 +51,7 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
         settings: [...settings.list()],
         sick: [...sick.values()],
         volumes,
+        sold,
         classOf,
       });
       return { ...seen, conditions: [...seen.conditions, ...stale()] };

@@ -23,15 +23,19 @@ interface Scene {
   readonly settings?: Readonly<Record<string, string>>;
   readonly volumes?: readonly KubeObject[];
   readonly longhornVolumes?: readonly KubeObject[];
+  /** Classes that are sold beside this one. */
+  readonly others?: readonly KubeObject[];
 }
 
-function look({ parameters = {}, nodes = three(), settings = {}, volumes = [], longhornVolumes = [] }: Scene) {
+function look(scene: Scene) {
+  const { parameters = {}, nodes = three(), settings = {}, volumes = [], longhornVolumes = [], others = [] } = scene;
   const storageClass = readStorageClass(longhornClass("beta2", parameters));
   const read = volumes.map(readVolume);
   return longhornInventory(storageClass, {
     nodes: nodes.map(readLonghornNode),
     settings: Object.entries(settings).map(([name, value]) => readLonghornSetting(longhornSetting(name, value))),
     volumes: sumVolumes(read, new Map([["beta2", storageClass]])),
+    sold: [storageClass, ...others.map(readStorageClass)],
     classOf: (name) => read.find((each) => each.name === name)?.class,
     sick: longhornVolumes.map(readLonghornVolume).filter(isSick),
   });
@@ -45,6 +49,20 @@ test("a replica on each of three nodes: the room is that of one", () => {
   assert.deepEqual(seen.bytes, { capacity: 100n * gib, allocatable: 100n * gib, allocated: 30n * gib });
   assert.equal(seen.replicas, 3);
   assert.deepEqual(seen.conditions, []);
+});
+
+test("classes on the same disks are each offered a part of what is left, and those with tags of their own are not", () => {
+  const nodes = [longhornNode("a", { fast: { tags: ["nvme"] }, slow: { tags: ["hdd"] } })];
+  const single = { numberOfReplicas: "1" };
+  const fast = { ...single, diskSelector: "nvme" };
+  const others = [longhornClass("too", fast), longhornClass("apart", { ...single, diskSelector: "hdd" })];
+  const seen = look({ nodes, parameters: fast, others });
+  assert.equal(freeGib(seen), 50n);
+  assert.match(seen.conditions[0]?.message ?? "", /^too lies on the same disks, so each of the 2 is offered/);
+  assert.equal(
+    freeGib(look({ nodes, parameters: { ...single, diskSelector: "hdd" }, others: others.slice(0, 1) })),
+    100n,
+  );
 });
 
 test("replicas come from the class, or else from the setting in either of its forms", () => {

@@ -14,6 +14,8 @@ export interface LonghornView {
   readonly nodes: readonly LonghornNode[];
   readonly settings: readonly LonghornSetting[];
   readonly volumes: VolumeSums;
+  /** All classes of Longhorn that are sold. */
+  readonly sold: readonly StorageClass[];
   /** The class of a PersistentVolume. */
   classOf(volume: string): string | undefined;
   /** Volumes that lack replicas. */
@@ -23,18 +25,18 @@ export interface LonghornView {
 export function longhornInventory(storageClass: StorageClass, view: LonghornView): StorageInventory {
   const { name, parameters } = storageClass;
   const allocated = view.volumes.ofClass.get(name)?.bytes ?? 0n;
-  const engine = parameters["dataEngine"] === "v2" ? "v2" : "v1";
-  const rules = schedulingRules(view.settings, engine);
+  const rules = rulesOf(view, storageClass);
   const replicas = replicasOf(parameters["numberOfReplicas"], rules);
   if (replicas === undefined) {
     const message = `the class asks for ${String(parameters["numberOfReplicas"])} replicas, which is no number of them`;
     return unreadable(storageClass, "longhorn", allocated, message);
   }
-  const disks = disksOf(view.nodes, storageClass, engine === "v2" ? "block" : "filesystem", rules);
+  const disks = disksOf(view, storageClass);
   const performance = selectorOf(parameters["diskSelector"]).find((tag) => ["nvme", "ssd", "hdd"].includes(tag));
   return inventoryOf(storageClass, "longhorn", allocated, {
     capacity: roomOf(disks, replicas, rules, ({ disk }) => disk.maximumBytes),
     free: roomOf(disks, replicas, rules, (place) => freeOf(place, rules)),
+    sharers: view.sold.filter((other) => sharesDisks(storageClass, disks, other, view)).map((other) => other.name),
     replicas: Number(replicas),
     ...(performance === undefined ? {} : { performance }),
     conditions: [...problemsOf(view.nodes, disks, rules), ...sickVolumes(name, view)],
@@ -53,16 +55,28 @@ interface Place {
   readonly disk: LonghornDisk;
 }
 
+function engineOf({ parameters }: StorageClass): "v1" | "v2" {
+  return parameters["dataEngine"] === "v2" ? "v2" : "v1";
+}
+
+function rulesOf({ settings }: LonghornView, storageClass: StorageClass): SchedulingRules {
+  return schedulingRules(settings, engineOf(storageClass));
+}
+
+function sharesDisks(own: StorageClass, disks: readonly Place[], other: StorageClass, view: LonghornView): boolean {
+  if (other.name === own.name) return false;
+  const others = new Set(disksOf(view, other).map(({ disk }) => disk));
+  return disks.some(({ disk }) => others.has(disk));
+}
+
 /** The disks that volumes of the class may lie on, as long as those are in order. */
-function disksOf(
-  nodes: readonly LonghornNode[],
-  { parameters }: StorageClass,
-  type: LonghornDisk["type"],
-  rules: SchedulingRules,
-): Place[] {
+function disksOf(view: LonghornView, storageClass: StorageClass): Place[] {
+  const { parameters } = storageClass;
+  const rules = rulesOf(view, storageClass);
+  const type = engineOf(storageClass) === "v2" ? "block" : "filesystem";
   const nodeTags = selectorOf(parameters["nodeSelector"]);
   const diskTags = selectorOf(parameters["diskSelector"]);
-  return nodes
+  return view.nodes
     .filter(({ tags }) => fits(nodeTags, tags, rules.anyNodeTags))
     .flatMap((node) => node.disks.map((disk) => ({ node, disk })))
     .filter(({ disk }) => disk.type === type && fits(diskTags, disk.tags, rules.anyDiskTags));

@@ -54,13 +54,14 @@ function readAll(object: KubeObject): void {
   readToolbox(object);
   const clusters = [readCephCluster(object)];
   const pools = [readCephPool(object), ...readCephFilesystem(object)];
-  cephInventory(storageClass, { clusters, pools, reading: () => ({}), volumes });
+  cephInventory(storageClass, { clusters, pools, reading: () => ({}), volumes, sold: [storageClass] });
   longhornInventory(storageClass, {
     nodes: [readLonghornNode(object)],
     settings: [readLonghornSetting(object)],
     sick: [readLonghornVolume(object)].filter(isSick),
     classOf: () => storageClass.name,
     volumes,
+    sold: [storageClass],
   });
 }
 

@@ -1,8 +1,9 @@
 /**
  * How the three amounts of a class fit together. Whoever reads them takes `allocatable − allocated` for what is still to
  * be had, and volumes are thin: a promise of 100 GiB may hold 1. So `allocated` is what was promised, and `allocatable`
- * is that plus the room the backend has left when it keeps all its promises. Nothing is subtracted twice. Classes that
- * share disks each show the same room: it is there once, for whoever takes it first.
+ * is that plus the room the backend has left when it keeps all its promises. Nothing is subtracted twice. Of a room that
+ * several draw from each is offered an equal part, since whoever reads them would sell the same room to each of them; the
+ * parts are made anew with every volume, so that all of it can be sold.
  */
 import { formatBytes } from "../../../market/quantity.ts";
 import type { Amounts, Condition, StorageInventory } from "../inventory.ts";
@@ -12,6 +13,8 @@ export interface Room {
   readonly capacity: bigint;
   /** Negative when more was promised than can ever be kept. */
   readonly free: bigint;
+  /** The other sold classes that draw from it. */
+  readonly sharers?: readonly string[];
   readonly replicas?: number;
   readonly performance?: string;
   readonly conditions?: readonly Condition[];
@@ -23,7 +26,9 @@ export function inventoryOf(
   allocated: bigint,
   room: Room,
 ): StorageInventory {
-  const { capacity, free, replicas, performance, conditions = [] } = room;
+  const { capacity, sharers = [], replicas, performance, conditions = [] } = room;
+  // A debt is not shared: each that draws from the room shows what is missing of it.
+  const free = room.free > 0n ? room.free / BigInt(1 + sharers.length) : room.free;
   const allocatable = allocated + free > 0n ? allocated + free : 0n;
   const bytes: Amounts = { capacity, allocatable, allocated };
   return {
@@ -33,8 +38,20 @@ export function inventoryOf(
     bytes,
     ...(replicas === undefined ? {} : { replicas }),
     ...(performance === undefined ? {} : { performance }),
-    conditions: free < 0n ? [...conditions, overbooked(allocated, -free)] : conditions,
+    conditions: [
+      ...conditions,
+      ...(sharers.length > 0 ? [roomShared(sharers)] : []),
+      ...(free < 0n ? [overbooked(allocated, -free)] : []),
+    ],
   };
+}
+
+function roomShared(sharers: readonly string[]): Condition {
+  const message =
+    `${sharers.join(", ")} ${sharers.length === 1 ? "lies" : "lie"} on the same disks, so each of the ${sharers.length + 1} ` +
+    "is offered an equal part of what is left; to offer more of one, take the others from cluster_storage or give them " +
+    "disks of their own";
+  return { type: "RoomShared", message };
 }
 
 function overbooked(allocated: bigint, missing: bigint): Condition {

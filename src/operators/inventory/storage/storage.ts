@@ -98,12 +98,19 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
     return { classes: byName, sums: sumVolumes(volumes.list(), byName) };
   }
 
-  function inventoryOf({ storageClass, driver }: SoldClass, nodes: readonly NodeDisk[], sums: VolumeSums) {
+  function inventoryOf(
+    { storageClass, driver }: SoldClass,
+    sold: readonly SoldClass[],
+    nodes: readonly NodeDisk[],
+    sums: VolumeSums,
+  ) {
     if (driver === "local-path") return localPathInventory(storageClass, nodes, sums);
     const backend = driver === "ceph" ? ceph : longhorn;
     const allocated = sums.ofClass.get(storageClass.name)?.bytes ?? 0n;
+    const alike = sold.filter((each) => each.driver === driver).map((each) => each.storageClass);
     return (
-      backend?.inventory(storageClass, sums) ?? unreadable(storageClass, driver, allocated, "it was not asked yet")
+      backend?.inventory(storageClass, sums, alike) ??
+      unreadable(storageClass, driver, allocated, "it was not asked yet")
     );
   }
 
@@ -116,7 +123,7 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
       const { sums } = folded;
       const { sold, conditions } = soldClasses(folded.classes, config, sums);
       return {
-        storage: sold.map((each) => inventoryOf(each, nodes, sums)),
+        storage: sold.map((each) => inventoryOf(each, sold, nodes, sums)),
         conditions: [...conditions, ...oddVolumes(sums), ...staleness(ownCaches)],
       };
     },
