@@ -5,6 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Hardware } from "../src/operators/inventory/inventory.ts";
 import { discoveryPodName } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { discoveryImage, hardware, namespace, pod, stage } from "./inventory-stage.ts";
+import { gib, localVolume, storageClass } from "./storage-samples.ts";
 
 const modelKey = "akash.network/capabilities.gpu.vendor.nvidia.model.h200";
 
@@ -180,4 +181,31 @@ test("cards that are shared by time slicing lose their names in the market as so
   assert.ok(node("one")?.conditions.some(({ type }) => type === "GpuShared"));
   assert.deepEqual(node("one")?.gpus, { capacity: 8n, allocatable: 8n, allocated: 0n });
   assert.equal(node("one")?.offered, true);
+});
+
+test("the disk of a node is not sold as ephemeral storage and as volumes of local-path at once", async (t) => {
+  const config = "version: v1\ncluster_storage: [beta1]";
+  const { cluster, operator, node, until } = await stage(t, { config });
+  const { server } = cluster;
+  const ephemeralFree = (name: string) => {
+    const { allocatable = 0n, allocated = 0n } = node(name)?.ephemeralBytes ?? {};
+    return (allocatable - allocated) / gib;
+  };
+  const classFree = () => {
+    const { allocatable = 0n, allocated = 0n } = operator.inventory?.storage[0]?.bytes ?? {};
+    return (allocatable - allocated) / gib;
+  };
+  await until("the disks", () => ephemeralFree("one") === 100n && ephemeralFree("two") === 100n);
+  const beta1 = storageClass("beta1", "rancher.io/local-path");
+  server.create(kinds.storageClass, beta1, "test");
+  await until("the class", () => classFree() === 100n);
+  assert.deepEqual([ephemeralFree("one"), ephemeralFree("two")], [50n, 50n]);
+  server.create(kinds.persistentVolume, localVolume("data", "beta1", "40Gi", "one"), "test");
+  await until("the volume", () => classFree() === 80n);
+  assert.deepEqual([ephemeralFree("one"), ephemeralFree("two")], [30n, 50n]);
+  server.update(kinds.storageClass, { ...beta1, metadata: { name: "beta1" } }, "test");
+  await until("the class to be withdrawn", () => operator.inventory?.storage.length === 0);
+  assert.deepEqual([ephemeralFree("one"), ephemeralFree("two")], [60n, 100n]);
+  server.delete(kinds.persistentVolume, { name: "data" });
+  await until("the volume to go", () => ephemeralFree("one") === 100n);
 });

@@ -1,6 +1,7 @@
 /** Storage on a simulated cluster, with a stand-in for the toolbox of Ceph. */
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
+import { sharedDisk } from "../src/operators/inventory/accounting/shared-disk.ts";
 import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
 import { createStorage } from "../src/operators/inventory/storage/storage.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
@@ -34,9 +35,14 @@ export function openStorage(t: Owner, clusterStorage: readonly string[], clock: 
   storage.onChange(() => {
     changes += 1;
   });
-  const ephemeralBytes = { capacity: 100n * gib, allocatable: 100n * gib, allocated: 0n };
-  const worker = { name: "worker", offered: true, storageClasses: clusterStorage, ephemeralBytes };
-  const read = () => storage.read([worker], { clusterStorage });
+  const disk = { capacity: 100n * gib, allocatable: 100n * gib, allocated: 0n };
+  const worker = () => ({
+    name: "worker",
+    offered: true,
+    storageClasses: clusterStorage,
+    ephemeralBytes: sharedDisk(disk, storage.onDisk("worker", clusterStorage)).amounts,
+  });
+  const read = () => storage.read([worker()], { clusterStorage });
   const ofClass = (name: string) => read().storage.find((each) => each.class === name);
   const allocated = (name: string) => (ofClass(name)?.bytes.allocated ?? -1n) / gib;
   return {

@@ -86,7 +86,7 @@ export interface NamedGpu extends GpuCard {
 
 /** Something that an operator of the cluster should know, with what was seen. */
 export interface Condition {
-  /** A word that does not change: "Overbooked", "DiscoveryMissing", "UnknownGpu", "StorageUnreadable" … */
+  /** A word that does not change: "Overbooked", "DiscoveryMissing", "GpuShared", "StorageUnreadable" … */
   readonly type: string;
   readonly message: string;
 }

@@ -186,11 +186,13 @@ export function createInventoryOperator(
     const node: NodeFacts | undefined = nodes.get({ name });
     if (!node) return undefined;
     const { hardware, atMs: hardwareAtMs, condition } = discovery?.about(name) ?? {};
+    const storageClasses = classesOnNode(config.current, storage.classNames, name);
     return nodeInventory({
       node,
       use: tally.perNode(name),
       config: config.current,
-      storageClasses: classesOnNode(config.current, storage.classNames, name),
+      storageClasses,
+      disk: storage.onDisk(name, storageClasses),
       namedGpus: hardware?.gpus.map((card) => nameCard(registry.registry, card)) ?? [],
       volumeLimits: csiNodes.get({ name }),
       hardware,
@@ -234,10 +236,11 @@ export function createInventoryOperator(
         for (const { name } of nodes.list()) discovery?.add(name);
       });
       let classNames = storage.classNames;
-      storage.onChange(() => {
-        // Of all that storage tells, nodes show only which classes there are; volumes come and go far more often.
-        if (storage.classNames === classNames) assembly.touchRest();
-        else assembly.touchAll();
+      storage.onChange((node) => {
+        // Of all that storage tells, nodes show which classes there are, and one the volumes on its disk.
+        if (storage.classNames !== classNames) assembly.touchAll();
+        else if (node !== undefined) assembly.touch(node);
+        else assembly.touchRest();
         classNames = storage.classNames;
       });
       scope.onStop(() => assembly.close());

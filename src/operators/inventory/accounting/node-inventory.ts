@@ -4,11 +4,13 @@
  */
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Amounts, Condition, Hardware, NamedGpu, NodeInventory } from "../inventory.ts";
+import { assertSound } from "../sound-amounts.ts";
 import type { NodeFacts } from "./node-facts.ts";
 import type { NodeUsage } from "./node-usage.ts";
 import { fullOfPods, notOffered } from "./not-offered.ts";
 import { overbooked } from "./overbooked.ts";
 import type { Resources } from "./resources.ts";
+import { type DiskUse, noVolumesOnDisk, sharedDisk } from "./shared-disk.ts";
 import { soldCards } from "./sold-cards.ts";
 import type { NodeUse } from "./tally.ts";
 import { noVolumes, type VolumesByDriver, volumeAmounts } from "./volumes.ts";
@@ -20,6 +22,8 @@ export interface NodeInputs {
   /** The classes whose volumes it can mount. */
   readonly storageClasses: readonly string[];
   readonly namedGpus: readonly NamedGpu[];
+  /** What volumes take of its disk; without it, nothing. */
+  readonly disk?: DiskUse;
   /** From its CSINode, where there is one. */
   readonly volumeLimits?: VolumesByDriver | undefined;
   /** The last good answer of discovery, and when it came. */
@@ -40,13 +44,24 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     allocatable: node.allocatable[name],
     allocated: use.sum[name],
   });
+  const disk = sharedDisk(amountsOf("ephemeralBytes"), inputs.disk ?? noVolumesOnDisk);
   const amounts = {
     cpuMilli: amountsOf("cpuMilli"),
     memoryBytes: amountsOf("memoryBytes"),
-    ephemeralBytes: amountsOf("ephemeralBytes"),
+    ephemeralBytes: disk.amounts,
     gpus: amountsOf("gpus"),
     volumes: volumeAmounts(node.attached, inputs.volumeLimits ?? noVolumes),
   };
+  const conditions = [
+    ...missingStatus(node),
+    ...unreadable(node, use),
+    ...overbooked(amounts, use.pods, disk.debt),
+    ...unhealthyGpus(amounts.gpus, cards),
+    ...ofCards,
+    ...unknownGpus(node, cards),
+    ...(inputs.conditions ?? []),
+  ];
+  assertSound(node.name, Object.values(amounts), conditions);
   return {
     name: node.name,
     offered: reasons.length === 0,
@@ -58,15 +73,7 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
     namedGpus: cards,
     ...(usage && { usage }),
-    conditions: [
-      ...missingStatus(node),
-      ...unreadable(node, use),
-      ...overbooked(amounts, use.pods),
-      ...unhealthyGpus(amounts.gpus, cards),
-      ...ofCards,
-      ...unknownGpus(node, cards),
-      ...(inputs.conditions ?? []),
-    ],
+    conditions,
   };
 }
 

@@ -14,9 +14,10 @@ const shown = {
   gpus: { word: "gpus", format: formatCount },
 } as const satisfies Record<keyof Resources, unknown>;
 
-export function overbooked(amounts: NodeAmounts, pods: Iterable<PodUse>): Condition[] {
+export function overbooked(amounts: NodeAmounts, pods: Iterable<PodUse>, diskDebt?: string): Condition[] {
   const resources = Object.keys(shown) as (keyof Resources)[];
   const evidence = resources.filter((name) => isOver(amounts[name])).map((name) => sumText(name, amounts[name], pods));
+  if (diskDebt !== undefined) evidence.push(diskDebt);
   const { volumes } = amounts;
   if (isOver(volumes))
     evidence.push(`volumes: ${volumes.allocated} are attached, ${volumes.allocatable} are allocatable`);

@@ -1,11 +1,9 @@
 /**
- * Rancher local-path: a volume is a folder on the disk of one node, the same disk that ephemeral storage comes from. The
- * cluster's room is therefore the sum over its nodes of what neither the pods' requests nor other such volumes have
- * taken. The other way round nothing can be done: the scheduler counts pods' ephemeral storage and knows of no folders,
- * so whoever sells both from one disk should leave some of it. Where local-path has a disk of its own, nobody tells its
- * size, and the node's disk stands for it.
+ * Rancher local-path: a volume is a folder on the disk of one node, the same disk that ephemeral storage comes from. What
+ * is left of the disk is offered in equal parts, so the class has as much of each node as that shows to be free for pods,
+ * and the cluster's room is the sum over its nodes. Where local-path has a disk of its own, nobody tells its size, and the
+ * node's disk stands for it.
  */
-import { formatBytes } from "../../../market/quantity.ts";
 import type { Condition, NodeInventory, StorageInventory } from "../inventory.ts";
 import { inventoryOf } from "./room.ts";
 import type { StorageClass } from "./storage-class.ts";
@@ -19,7 +17,7 @@ export function localPathInventory(
   volumes: VolumeSums,
 ): StorageInventory {
   const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
-  const conditions: Condition[] = [];
+  const conditions: Condition[] = [roomShared];
   let capacity = 0n;
   let free = 0n;
   for (const { name, offered, storageClasses, ephemeralBytes } of nodes) {
@@ -28,12 +26,10 @@ export function localPathInventory(
     capacity += ephemeralBytes.capacity;
     // What lies on a node that is not offered neither gives room nor takes it from the others.
     if (!offered) continue;
-    const room = ephemeralBytes.allocatable - ephemeralBytes.allocated - (volumes.onNode.get(name) ?? 0n);
+    const room = ephemeralBytes.allocatable - ephemeralBytes.allocated;
     if (room > 0n) free += room;
-    if (room < 0n) {
-      const message = `pods and volumes of ${name} were promised ${formatBytes(-room)} more than its disk has`;
-      conditions.push({ type: "Overbooked", message });
-    }
+    if (room < 0n)
+      conditions.push({ type: "Overbooked", message: `the disk of ${name} is overbooked; the node tells by whom` });
   }
   return inventoryOf(storageClass, "local-path", allocated, {
     capacity,
@@ -42,3 +38,10 @@ export function localPathInventory(
     conditions,
   });
 }
+
+const roomShared: Condition = {
+  type: "RoomShared",
+  message:
+    "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part of " +
+    "what is left; exclude.node_storage keeps the class from a node",
+};

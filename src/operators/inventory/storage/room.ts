@@ -7,6 +7,7 @@
  */
 import { formatBytes } from "../../../market/quantity.ts";
 import type { Amounts, Condition, StorageInventory } from "../inventory.ts";
+import { assertSound } from "../sound-amounts.ts";
 import type { Driver, StorageClass } from "./storage-class.ts";
 
 export interface Room {
@@ -31,6 +32,12 @@ export function inventoryOf(
   const free = room.free > 0n ? room.free / BigInt(1 + sharers.length) : room.free;
   const allocatable = allocated + free > 0n ? allocated + free : 0n;
   const bytes: Amounts = { capacity, allocatable, allocated };
+  const told = [
+    ...conditions,
+    ...(sharers.length > 0 ? [roomShared(sharers)] : []),
+    ...(free < 0n ? [overbooked(allocated, -free)] : []),
+  ];
+  assertSound(name, [bytes], told);
   return {
     class: name,
     driver,
@@ -38,11 +45,7 @@ export function inventoryOf(
     bytes,
     ...(replicas === undefined ? {} : { replicas }),
     ...(performance === undefined ? {} : { performance }),
-    conditions: [
-      ...conditions,
-      ...(sharers.length > 0 ? [roomShared(sharers)] : []),
-      ...(free < 0n ? [overbooked(allocated, -free)] : []),
-    ],
+    conditions: told,
   };
 }
 

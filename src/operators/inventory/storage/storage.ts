@@ -7,6 +7,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
+import type { DiskUse } from "../accounting/shared-disk.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import { staleness } from "../staleness.ts";
@@ -34,15 +35,17 @@ export interface StorageReading {
 
 export interface Storage {
   read(nodes: readonly NodeDisk[], config: Pick<InventoryConfig, "clusterStorage">): StorageReading;
-  /** The classes that are there, sold or not; another set whenever they change. Without meaning until it is ready. */
+  /** What volumes take of a node's disk, when these classes are configured for it. */
+  onDisk(node: string, classes: readonly string[]): DiskUse;
+  /** The classes that are there, sold or not; another set whenever one of them changes. Without meaning until it is ready. */
   readonly classNames: ReadonlySet<string>;
   /** Classes and volumes were seen at least once. */
   readonly ready: boolean;
   /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
   readonly stale: readonly Condition[];
   synced(signal?: AbortSignal): Promise<void>;
-  /** Told after something changed that a reading may show. Returns how to stop being told. */
-  onChange(listener: () => void): () => void;
+  /** Told after something changed that a reading may show, and on the disk of which node. Returns how to stop being told. */
+  onChange(listener: (node?: string) => void): () => void;
   readonly counts: Readonly<StorageCounts>;
   close(): Promise<void>;
 }
@@ -55,7 +58,7 @@ export interface StorageCounts {
 }
 
 export function createStorage({ kube, clock, log }: StorageDeps): Storage {
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(node?: string) => void>();
   let folded: Folded | undefined;
   let names: ReadonlySet<string> = new Set();
   let ceph: CephBackend | undefined;
@@ -64,29 +67,35 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
   const classes = kube.watch({
     kind: kinds.storageClass,
     project: readStorageClass,
-    handle({ type, value }) {
-      if (type !== "modified") names = new Set(Array.from(classes.list(), ({ name }) => name));
+    handle({ value }) {
+      // Also when a class is only changed: its label says whether it is sold.
+      names = new Set(Array.from(classes.list(), ({ name }) => name));
       openBackendOf(value);
       refold();
     },
   });
-  const volumes = kube.watch({ kind: kinds.persistentVolume, project: readVolume, handle: refold });
+  const volumes = kube.watch({
+    kind: kinds.persistentVolume,
+    project: readVolume,
+    handle: ({ value }) => refold(value.node),
+  });
   const ownCaches = { "storage classes": classes, volumes };
 
-  function changed(): void {
-    for (const listener of listeners) listener();
+  function changed(node?: string): void {
+    for (const listener of listeners) listener(node);
   }
 
-  function refold(): void {
+  function refold(node?: string): void {
     folded = undefined;
     ceph?.wake();
-    changed();
+    changed(node);
   }
 
   function openBackendOf(storageClass: StorageClass): void {
     const driver = driverOf(storageClass);
-    if (driver === "ceph") ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed });
-    if (driver === "longhorn") longhorn ??= createLonghornBackend({ kube, classOf, changed });
+    const told = () => changed();
+    if (driver === "ceph") ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed: told });
+    if (driver === "longhorn") longhorn ??= createLonghornBackend({ kube, classOf, changed: told });
   }
 
   function classOf(volume: string): string | undefined {
@@ -126,6 +135,15 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
         storage: sold.map((each) => inventoryOf(each, sold, nodes, sums)),
         conditions: [...conditions, ...oddVolumes(sums), ...staleness(ownCaches)],
       };
+    },
+    onDisk(node, configured) {
+      folded ??= fold();
+      const { classes: byName, sums } = folded;
+      const sold = configured.filter((name) => {
+        const storageClass = byName.get(name);
+        return storageClass?.labelled && driverOf(storageClass) === "local-path";
+      });
+      return { volumesBytes: sums.onNode.get(node) ?? 0n, classes: sold.length };
     },
     get classNames() {
       return names;

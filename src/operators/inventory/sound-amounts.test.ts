@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { amounts } from "../../../test/inventory-samples.ts";
+import { assertSound } from "./sound-amounts.ts";
+
+test("amounts within what there is are sound, up to the last unit", () => {
+  assertSound("a", [amounts(0n), amounts(5n, 5n), amounts(5n, 0n, 8n)], []);
+});
+
+test("more taken than there is needs a condition that says so", () => {
+  const over = [amounts(5n, 6n)];
+  assert.throws(() => assertSound("a", over, [{ type: "UnknownGpu", message: "" }]), /more is taken than there is/);
+  for (const type of ["Overbooked", "StorageUnreadable"]) assertSound("a", over, [{ type, message: "" }]);
+});
+
+test("nothing excuses a negative amount", () => {
+  const said = [{ type: "Overbooked", message: "" }];
+  for (const wrong of [amounts(-1n), amounts(1n, -1n), amounts(0n, 0n, -1n)]) {
+    assert.throws(() => assertSound("a", [wrong], said), /negative/);
+  }
+});
