@@ -11,6 +11,7 @@ import { createHistory } from "./history.ts";
 import { ChainRefusal, type Module, type QueryHandler } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
+import { authzModule } from "./modules/authz/authz.ts";
 import { assertSupply } from "./modules/bank/balances.ts";
 import { bankModule } from "./modules/bank/bank.ts";
 import { certModule } from "./modules/cert/cert.ts";
@@ -21,18 +22,19 @@ import { createOverlay } from "./overlay.ts";
 import { sdkRefusal } from "./refusals.ts";
 import { answerSimulation, simulatePath } from "./simulation.ts";
 import { createStore } from "./store.ts";
-import { createDecoder } from "./transaction.ts";
+import { createDecoder, type MessageEntries } from "./transaction.ts";
 import { forgetPassedStamps } from "./unordered.ts";
 import { wireFields } from "./wire.ts";
 
 const baseModules = [authModule, bankModule, feegrantModule, providerModule, certModule, auditModule];
 
-/** `modules` come on top of those that every chain has: auth, bank, feegrant, provider, cert, audit. */
+/** `modules` come on top of those that every chain has: auth, authz, bank, feegrant, provider, cert, audit. */
 export function createApp(genesis: Genesis, modules: readonly Module[] = createMarketplace()): App {
   const { chainId, initialHeight = 1n } = genesis;
-  const all = [...baseModules, ...modules];
+  const all: readonly Module[] = [...baseModules, authzModule(() => entries), ...modules];
+  const entries: MessageEntries = new Map(all.flatMap(({ messages }) => Object.entries(messages)));
   const rules: Rules = {
-    decode: createDecoder(new Map(all.flatMap(({ messages }) => Object.entries(messages)))),
+    decode: createDecoder(entries),
     minGasPrices: genesis.minGasPrices ?? defaultMinGasPrices,
     unorderedEnabled: genesis.unordered ?? true,
   };

@@ -19,6 +19,7 @@ const sdkErrors = {
   noSignatures: [15, "no signatures supplied"],
   invalidRequest: [18, "invalid request"],
   keyNotFound: [22, "key not found"],
+  invalidType: [29, "invalid type"],
   txTimeoutHeight: [30, "tx timeout height"],
   wrongSequence: [32, "incorrect account sequence"],
   notSupported: [37, "feature not supported"],

@@ -141,7 +141,8 @@ function wireName(wireType: number): string {
   return Object.entries(wireTypes).find(([, number]) => number === wireType)?.[0] ?? `unknown type: ${wireType}`;
 }
 
-function decodeMessage(typeUrl: string, value: Uint8Array, entries: MessageEntries): Message {
+/** Throws as decodeTransaction does when nobody knows the message. */
+export function decodeMessage(typeUrl: string, value: Uint8Array, entries: MessageEntries): Message {
   const entry = entries.get(typeUrl);
   if (!entry) throw unresolved(typeUrl);
   return { typeUrl, value, entry, signers: entry.signers(value).map(parseAddress) };

@@ -66,7 +66,7 @@ export function acceptCreation(
   validateGroups(groups);
   const denom = groups[0] && priceOf(groups[0]).denom;
   if (denom !== priceDenom) throw deploymentRefusal("invalidPrice", `unsupported denomination ${denom}`);
-  const deposits = authorizeDeposit(context, id.owner, deposit);
+  const deposits = authorizeDeposit(context, id.owner, "deployment", deposit);
   const createdAt = context.height;
   return {
     deployment: { id, state: "active", hash, createdAt, reclamation },

@@ -1,10 +1,13 @@
 /** Money that goes into an escrow account: who must give how much, and what a deposit looks like on the wire. */
 import type { Deposit as WireDeposit } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { Coin } from "../../../../market/coin.ts";
+import { type Coin, sumCoins } from "../../../../market/coin.ts";
 import { Panic, uncoded } from "../../codespace.ts";
 import type { Context } from "../../module.ts";
 import { isDenom } from "../../prices.ts";
+import { depositMessageUrl, spend } from "../authz/authorizations.ts";
+import { findGrant, grantsTo, saveGrant } from "../authz/grants.ts";
 import { balanceOf, sendToModule } from "../bank/balances.ts";
+import type { Scope } from "./ids.ts";
 import { type Account, type Deposit, depositSources } from "./records.ts";
 import { depositRefusal } from "./refusals.ts";
 import { changed } from "./settlement.ts";
@@ -43,17 +46,51 @@ export function validateSources(sources: readonly number[]): void {
   }
 }
 
-/**
- * Who gives the money. Nobody can grant money to others on this chain, since it has no authz module: a grant gives
- * nothing, and what is missing then is refused as on a chain where nothing was granted.
- */
-export function authorizeDeposit(context: Context, giver: string, wanted: WantedDeposit): Deposit[] {
+/** Who gives the money, from one source after the other until there is enough. What is granted is spent by this. */
+export function authorizeDeposit(context: Context, giver: string, scope: Scope, wanted: WantedDeposit): Deposit[] {
   const { denom, amount, sources } = wanted;
   if (amount < 0n || amount > mostDeposit) throw new Panic(`${amount} is not a deposit`);
-  const given = sources.includes(depositSources.balance) ? least(balanceOf(context, giver, denom), amount) : 0n;
-  if (given < amount) throw uncoded("deposit invalid: insufficient balance");
-  if (given === 0n) return [];
-  return [{ owner: giver, height: context.height, source: "balance", balance: { denom, amount: given } }];
+  const deposits: Deposit[] = [];
+  let missing = amount;
+  for (const source of sources) {
+    const coin = { denom, amount: missing };
+    const given =
+      source === depositSources.balance ? fromBalance(context, giver, coin) : fromGrants(context, giver, scope, coin);
+    deposits.push(...given);
+    for (const { balance } of given) missing -= balance.amount;
+  }
+  if (missing > 0n) throw uncoded("deposit invalid: insufficient balance");
+  return deposits;
+}
+
+function fromBalance(context: Context, owner: string, { denom, amount }: Coin): Deposit[] {
+  const given = least(balanceOf(context, owner, denom), amount);
+  return given === 0n ? [] : [{ owner, height: context.height, source: "balance", balance: { denom, amount: given } }];
+}
+
+/** Nobody looks whether the granters have what they granted; if not, the deposit fails when it is taken. */
+function fromGrants(context: Context, grantee: string, scope: Scope, { denom, amount }: Coin): Deposit[] {
+  const deposits: Deposit[] = [];
+  let missing = amount;
+  for (const grant of grantsTo(context, grantee, depositMessageUrl)) {
+    const { authorization, granter } = grant;
+    if (authorization.kind !== "deposit" || !authorization.scopes.includes(scope)) continue;
+    const { spent, left } = spend(authorization, { denom, amount: missing });
+    if (spent === 0n) continue;
+    // One that is used up stays: what comes back at the end of the account is added to it again.
+    saveGrant(context, { ...grant, authorization: left });
+    deposits.push({ owner: granter, height: context.height, source: "grant", balance: { denom, amount: spent } });
+    missing -= spent;
+  }
+  return deposits;
+}
+
+/** What was granted and not spent may be spent again by the owner of the account, if there is still such a grant. */
+export function renewGrant(context: Context, accountOwner: string, { owner: granter, balance }: Deposit): void {
+  const grant = findGrant(context, granter, accountOwner, depositMessageUrl);
+  if (grant?.authorization.kind !== "deposit") return;
+  const limits = sumCoins([...grant.authorization.limits, balance]);
+  saveGrant(context, { ...grant, authorization: { ...grant.authorization, limits } });
 }
 
 /** Takes the money and enters it. New money does not pay old debt by itself: that is for the next settlement. */

@@ -3,7 +3,7 @@ import type { DecCoin } from "../../../../market/coin.ts";
 import { Panic } from "../../codespace.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
 import { sendFromModule } from "../bank/balances.ts";
-import { takeDeposits } from "./deposits.ts";
+import { renewGrant, takeDeposits } from "./deposits.ts";
 import { type AccountKey, accountOfPayment, type PaymentKey } from "./ids.ts";
 import {
   type Account,
@@ -167,7 +167,10 @@ function payOut(context: Context, payment: Payment): Payment {
 
 function refund(context: Context, account: Account): Account {
   const { deposits } = account;
-  for (const { owner, balance } of deposits) sendFromModule(context, "escrow", owner, [balance]);
+  for (const deposit of deposits) {
+    sendFromModule(context, "escrow", deposit.owner, [deposit.balance]);
+    if (deposit.source === "grant") renewGrant(context, account.owner, deposit);
+  }
   const funds = account.funds.map(({ denom, amount }) => {
     const returned = deposits.filter(({ balance }) => balance.denom === denom);
     return { denom, amount: returned.reduce((rest, { balance }) => rest - balance.amount, amount) };

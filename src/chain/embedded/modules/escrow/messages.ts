@@ -7,6 +7,7 @@ import { messageEntry } from "../../message-entry.ts";
 import type { MessageEntry } from "../../module.ts";
 import { authorizeDeposit, readAmount, validateSources } from "./deposits.ts";
 import type { Escrow } from "./escrow.ts";
+import { splitAccountKey } from "./ids.ts";
 import { escrowRefusal } from "./refusals.ts";
 import { readAccountKey } from "./wire.ts";
 
@@ -24,7 +25,7 @@ export function escrowMessages(escrow: Escrow): Record<string, MessageEntry> {
         return { signer, key, deposit };
       },
       handle(context, { signer, key, deposit }) {
-        escrow.deposit(context, key, authorizeDeposit(context, signer, deposit));
+        escrow.deposit(context, key, authorizeDeposit(context, signer, splitAccountKey(key).scope, deposit));
       },
     }),
   };

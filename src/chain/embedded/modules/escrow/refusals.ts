@@ -12,7 +12,9 @@ export const escrowRefusal = codespace("escrow", {
   paymentNotFound: [8, "payment not found"],
   paymentRateZero: [9, "payment rate zero"],
   invalidId: [12, "invalid ID"],
+  unauthorizedDepositScope: [15, "unauthorized deposit scope"],
   invalidDeposit: [16, "invalid deposit"],
+  invalidAuthzScope: [17, "invalid authz scope"],
 });
 
 /** Deposits are a type that all of Akash shares; their faults stand in a codespace of their own. */

@@ -48,7 +48,7 @@ export function acceptBid(
   checkPrice(price, order);
   if (!offerMatches(order.spec, resourcesOffer)) throw marketRefusal("capabilitiesMismatch");
   checkProvider(context, id, order);
-  const deposits = authorizeDeposit(context, id.provider, deposit);
+  const deposits = authorizeDeposit(context, id.provider, "bid", deposit);
   checkWindow(reclamationWindowNs, order, params);
   // One bid per provider and order, for ever: a closed one still stands in the way.
   if (findBid(context, id)) throw marketRefusal("bidExists");

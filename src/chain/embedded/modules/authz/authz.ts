@@ -1,0 +1,212 @@
+/** The module of grants: giving them, taking them back, using them, looking them up. */
+import { MsgAccountDeposit, Scope as Scopes } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import {
+  MsgExec,
+  MsgExecResponse,
+  MsgGrant,
+  MsgGrantResponse,
+  MsgRevoke,
+  MsgRevokeResponse,
+  QueryGranteeGrantsRequest,
+  QueryGranteeGrantsResponse,
+  QueryGranterGrantsRequest,
+  QueryGranterGrantsResponse,
+  QueryGrantsRequest,
+  QueryGrantsResponse,
+} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { parseAddress } from "../../../../market/address.ts";
+import type { AbciEvent } from "../../abci.ts";
+import { readCoin } from "../../coins.ts";
+import { withAttribute } from "../../events.ts";
+import { ChainRefusal, type Context, type Module } from "../../module.ts";
+import { paginate } from "../../paging.ts";
+import { askedAddress, checkedAddress, sdkRefusal } from "../../refusals.ts";
+import { decodeMessage, type Message, type MessageEntries } from "../../transaction.ts";
+import { ensureAccount } from "../auth/accounts.ts";
+import { escrowRefusal } from "../escrow/refusals.ts";
+import {
+  checkKind,
+  type DepositLimits,
+  messageUrlOf,
+  readAuthorization,
+  spend,
+  writeAuthorization,
+} from "./authorizations.ts";
+import {
+  authzRefusal,
+  deleteGrant,
+  findGrant,
+  forgetExpiredGrants,
+  type Grant,
+  grantKey,
+  grants,
+  saveGrant,
+} from "./grants.ts";
+
+/** The SDK unpacks no message that lies deeper than this. */
+const deepest = 10;
+
+/** `entries` are the messages of all modules, this one's among them. */
+export function authzModule(entries: () => MessageEntries): Module {
+  let depth = 0;
+
+  /** A message inside may hold messages in its turn. */
+  function innerMessages({ msgs }: MsgExec): Message[] {
+    depth += 1;
+    try {
+      if (depth > deepest) throw new Error("recursion limit exceeded");
+      return msgs.map(({ typeUrl, value }) => decodeMessage(typeUrl, value, entries()));
+    } finally {
+      depth -= 1;
+    }
+  }
+
+  return {
+    name: "authz",
+    messages: {
+      "/cosmos.authz.v1beta1.MsgGrant": {
+        signers(bytes) {
+          const { granter, grant } = MsgGrant.decode(bytes);
+          checkKind(grant?.authorization);
+          return [granter];
+        },
+        handle(context, bytes) {
+          give(context, MsgGrant.decode(bytes), entries());
+          return MsgGrantResponse.encode({}).finish();
+        },
+      },
+      "/cosmos.authz.v1beta1.MsgRevoke": {
+        signers: (bytes) => [MsgRevoke.decode(bytes).granter],
+        handle(context, bytes) {
+          const message = MsgRevoke.decode(bytes);
+          const { granter, grantee } = partiesOf(message);
+          if (message.msgTypeUrl === "") throw sdkRefusal("invalidRequest", "missing msg method name");
+          deleteGrant(context, granter, grantee, message.msgTypeUrl);
+          return MsgRevokeResponse.encode({}).finish();
+        },
+      },
+      "/cosmos.authz.v1beta1.MsgExec": {
+        signers(bytes) {
+          const message = MsgExec.decode(bytes);
+          innerMessages(message);
+          return [message.grantee];
+        },
+        handle(context, bytes) {
+          const message = MsgExec.decode(bytes);
+          const results = execute(context, parseAddress(message.grantee), innerMessages(message));
+          return MsgExecResponse.encode({ results }).finish();
+        },
+      },
+    },
+    queries: {
+      "/cosmos.authz.v1beta1.Query/Grants"(context, bytes) {
+        const { granter, grantee, msgTypeUrl, pagination } = QueryGrantsRequest.decode(bytes);
+        const prefix = grantKey(askedAddress(granter), askedAddress(grantee));
+        if (msgTypeUrl !== "") {
+          const grant = grants(context).get(prefix + msgTypeUrl);
+          const words = `authorization not found for ${msgTypeUrl} type: authorization not found`;
+          if (!grant) throw sdkRefusal("unknownRequest", words);
+          return QueryGrantsResponse.encode({ grants: [writeGrant(grant)], pagination: undefined }).finish();
+        }
+        const page = paginate(grants(context), pagination, { prefix });
+        return QueryGrantsResponse.encode({
+          grants: page.items.map(writeGrant),
+          pagination: page.pagination,
+        }).finish();
+      },
+      "/cosmos.authz.v1beta1.Query/GranterGrants"(context, bytes) {
+        const { granter, pagination } = QueryGranterGrantsRequest.decode(bytes);
+        const page = paginate(grants(context), pagination, { prefix: grantKey(askedAddress(granter)) });
+        const found = { grants: page.items.map(writeNamedGrant), pagination: page.pagination };
+        return QueryGranterGrantsResponse.encode(found).finish();
+      },
+      "/cosmos.authz.v1beta1.Query/GranteeGrants"(context, bytes) {
+        const { grantee, pagination } = QueryGranteeGrantsRequest.decode(bytes);
+        const asked = askedAddress(grantee);
+        const page = paginate(grants(context), pagination, { where: (grant) => grant.grantee === asked });
+        const found = { grants: page.items.map(writeNamedGrant), pagination: page.pagination };
+        return QueryGranteeGrantsResponse.encode(found).finish();
+      },
+    },
+    endBlock: forgetExpiredGrants,
+  };
+}
+
+function give(context: Context, message: MsgGrant, entries: MessageEntries): void {
+  const { granter, grantee } = partiesOf(message);
+  const { grant } = message;
+  if (!grant?.authorization) throw sdkRefusal("invalidType", "authorization is nil");
+  const authorization = readAuthorization(grant.authorization);
+  ensureAccount(context, grantee);
+  const msgTypeUrl = messageUrlOf(authorization);
+  if (!entries.has(msgTypeUrl)) throw sdkRefusal("invalidType", `${msgTypeUrl} doesn't exist.`);
+  saveGrant(context, { granter, grantee, authorization, expiration: grant.expiration });
+}
+
+/** Whoever signed does what the signers of the messages inside have allowed. */
+function execute(context: Context, grantee: string, messages: readonly Message[]): Uint8Array[] {
+  if (messages.length === 0) throw sdkRefusal("invalidRequest", "messages cannot be empty");
+  for (const [index, { entry, value }] of messages.entries()) wrapped(`msg ${index}`, () => entry.validate?.(value));
+  return messages.map((message, index) => {
+    const [granter = "", ...others] = message.signers;
+    if (others.length > 0) throw authzRefusal("oneSignerOnly");
+    if (granter !== grantee) useGrant(context, granter, grantee, message);
+    const events: AbciEvent[] = [];
+    const own: Context = { ...context, emit: (event) => events.push(event) };
+    // The chain prints the whole message here, as Go does; its kind must do.
+    const failure = `failed to execute message; message ${message.typeUrl}`;
+    const result = wrapped(failure, () => message.entry.handle(own, message.value));
+    for (const event of events) context.emit(withAttribute(event, "authz_msg_index", `${index}`));
+    return result;
+  });
+}
+
+function useGrant(context: Context, granter: string, grantee: string, { typeUrl, value }: Message): void {
+  const grant = findGrant(context, granter, grantee, typeUrl);
+  if (!grant) {
+    const whose = `granter: ${granter}, grantee: ${grantee} & msgType: ${typeUrl} `;
+    throw authzRefusal("notFound", `failed to get grant with given ${whose}`);
+  }
+  const { authorization } = grant;
+  if (authorization.kind === "generic") return;
+  const left = spendAll(authorization, MsgAccountDeposit.decode(value));
+  if (left.limits.length === 0) deleteGrant(context, granter, grantee, typeUrl);
+  // The chain files it anew without telling, unlike what is spent by a deposit of the grantee's own.
+  else grants(context).set(grantKey(granter, grantee, typeUrl), { ...grant, authorization: left });
+}
+
+function spendAll(granted: DepositLimits, { id, deposit }: MsgAccountDeposit): DepositLimits {
+  const scope = granted.scopes.find((each) => Scopes[each] === id?.scope);
+  if (!scope) throw escrowRefusal("unauthorizedDepositScope");
+  const coin = readCoin(deposit?.amount ?? { denom: "", amount: "0" });
+  if (!granted.limits.some(({ denom }) => denom === coin.denom)) throw sdkRefusal("unauthorized");
+  const { spent, left } = spend(granted, coin);
+  if (spent < coin.amount) throw sdkRefusal("insufficientFunds");
+  return left;
+}
+
+/** The chain says in front of a refusal where it came from; code and codespace stay. */
+function wrapped<T>(where: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    // A panic and the end of the gas are no refusals of a message: they end the transaction wherever they happen.
+    if (!(error instanceof ChainRefusal) || error.constructor !== ChainRefusal) throw error;
+    throw new ChainRefusal(error.codespace, error.code, `${where}: ${error.message}`);
+  }
+}
+
+/** The granter has signed, so that is an address. */
+function partiesOf({ granter, grantee }: { granter: string; grantee: string }): { granter: string; grantee: string } {
+  if (grantee.toLowerCase() === granter.toLowerCase()) throw authzRefusal("granteeIsGranter");
+  const refuse = (why: string) => sdkRefusal("invalidAddress", `invalid grantee address: ${why}`);
+  return { granter: parseAddress(granter), grantee: checkedAddress(grantee, refuse) };
+}
+
+function writeGrant({ authorization, expiration }: Grant) {
+  return { authorization: writeAuthorization(authorization), expiration };
+}
+
+function writeNamedGrant(grant: Grant) {
+  return { granter: grant.granter, grantee: grant.grantee, ...writeGrant(grant) };
+}
