@@ -124,6 +124,44 @@ test("a node whose queries are answered with errors is avoided, and the mirror g
   assert.equal(watched.chain.status.trouble, undefined);
 });
 
+test("a block that nobody can read is a gap after a minute, and stops nothing else meanwhile", async (t) => {
+  const market = await startMarketChain(t);
+  const proxies = await twoProxies(t, market);
+  let laterMs = 0;
+  const clock: Clock = { ...realClock, monotonicMs: () => realClock.monotonicMs() + laterMs };
+  const watched = await watch(t, market, { urls: proxies.map(({ url }) => url), clock });
+  const { chain } = watched;
+  await upToDate(watched, market);
+  const unread = market.node.height + 1n;
+  for (const proxy of proxies) {
+    proxy.rewrite = (method, answer, { height }) =>
+      method === "block_results" && height === `${unread}` ? answer.replaceAll('"type":', '"typ":') : answer;
+  }
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  await market.act(tenantKey, createDeployment({ id: deployment(2n) }));
+  const { follower } = chain.counts;
+  /** A new block is told of at once, and ends the pause before the next try. */
+  async function anotherTry(): Promise<void> {
+    const before = follower.retries;
+    market.node.step();
+    await eventually("another try", () => follower.retries > before || follower.gaps > 0);
+  }
+  for (let failures = 0; failures <= limits.rpcBreakerFailures; failures += 1) await anotherTry();
+  assert.match(chain.status.trouble ?? "", /an event has no type/);
+  const { value } = await chain.queries.order(order(1n));
+  assert.equal(value?.state, "open", "queries are answered");
+  for (const { condition } of chain.status.nodes) assert.notEqual(condition, "down");
+  for (; laterMs < limits.rpcGapPatienceMs; laterMs += limits.rpcGapPatienceMs / 2) await anotherTry();
+  market.node.step();
+  await upToDate(watched, market);
+  assert.deepEqual(
+    watched.steps.flatMap(({ gap }) => gap ?? []),
+    [{ from: unread, to: unread }],
+  );
+  assert.ok(chain.mirror.order(order(1n)) && chain.mirror.order(order(2n)));
+  assert.equal(chain.status.trouble, undefined);
+});
+
 test("lists that fail at every node end the start, with a reason", async (t) => {
   const market = await startMarketChain(t);
   const proxies = await twoProxies(t, market);

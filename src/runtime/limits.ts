@@ -167,7 +167,7 @@ export const limits = {
   rpcRetryMostMs: 5 * second,
   /** A block of which a node has told is waited for in silence this long: a full one takes seconds to run. */
   rpcNotYetMs: 10 * second,
-  /** A height that all nodes refuse although they should have it is called lost after this: restarts are over then. */
+  /** A block that all nodes should have and none gives is called lost after this: restarts are over then. */
   rpcGapPatienceMs: minute,
   /** Units of consumers that wait to be written together with the cursor. */
   rpcCursorUnits: 1_000,

@@ -138,7 +138,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
       const mayBeLost = isOfChain(thrown.reason) && !isNotYet(thrown.reason);
       const gap = mayBeLost ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
       if (!gap) throw thrown.reason;
-      await skip(gap, cursor);
+      await skip(gap, reasonOf(thrown.reason), cursor);
     }
   }
 
@@ -153,8 +153,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     return unit;
   }
 
-  async function skip(gap: Gap, cursor: CursorWriter): Promise<void> {
-    log.error("blocks are lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap }) });
+  async function skip(gap: Gap, reason: string, cursor: CursorWriter): Promise<void> {
+    log.error("blocks are lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap, reason }) });
     const unit = await consumer.gap(gap);
     counts.gaps += 1;
     height = gap.to;

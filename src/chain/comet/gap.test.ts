@@ -14,7 +14,11 @@ const refused = new ProviderError("AKP_CHAIN_CALL_REFUSED", {
   method: "block_results",
   reason: "could not find results for height #5",
 });
-const dead = new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "a node", reason: "gone" });
+const unread = new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", {
+  endpoint: "a node",
+  method: "block_results",
+  reason: "an event has no type",
+});
 const never = new AbortController().signal;
 
 /** Two nodes that have every block from 1 to 100, behind wires of their own. */
@@ -31,11 +35,26 @@ async function stage(t: TestContext) {
   return { pool, proxies, clock, judge: createGapJudge(pool, clock) };
 }
 
-test("a block is not lost because nodes fail, however long they do", async (t) => {
+test("a block is not lost because no node is there, however long that lasts", async (t) => {
+  const { proxies, clock, judge } = await stage(t);
+  for (const proxy of proxies) proxy.fault = () => "cut";
+  for (let minutes = 0; minutes < 10; minutes += 1) {
+    assert.equal(await judge.judge(5n, unread, async () => true, never), undefined);
+    await clock.advance(limits.rpcGapPatienceMs);
+  }
+  for (const proxy of proxies) proxy.fault = () => undefined;
+  assert.equal(await judge.judge(5n, unread, async () => true, never), undefined, "and not as soon as they are back");
+});
+
+test("a block that nodes have and cannot give is lost after a while, alone, and the next ones like it at once", async (t) => {
   const { clock, judge } = await stage(t);
-  assert.equal(await judge.judge(5n, dead, async () => true, never), undefined);
-  await clock.advance(10 * limits.rpcGapPatienceMs);
-  assert.equal(await judge.judge(5n, dead, async () => true, never), undefined);
+  assert.equal(await judge.judge(5n, unread, async () => false, never), undefined);
+  await clock.advance(limits.rpcGapPatienceMs);
+  for (const height of [5n, 6n, 7n]) {
+    assert.deepEqual(await judge.judge(height, unread, async () => false, never), { from: height, to: height });
+    await clock.advance(limits.rpcGapPatienceMs / 10);
+  }
+  assert.equal(await judge.judge(9n, unread, async () => false, never), undefined, "but not after one that was read");
 });
 
 test("results that nodes threw away are lost once they had time to come back, up to the first that is there", async (t) => {

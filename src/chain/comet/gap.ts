@@ -1,7 +1,11 @@
-/** Decides when blocks are lost for good: not because a node failed, only because all of them say they lack them. */
+/**
+ * Decides when a block is given up: not because no node is there, only because those that are there cannot give it, for long
+ * enough. What it changed is then read from the chain's lists.
+ */
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Condition } from "./member.ts";
 import type { Pool } from "./pool.ts";
 
 export interface Gap {
@@ -12,7 +16,7 @@ export interface Gap {
 export interface GapJudge {
   /**
    * The gap that begins at this height, or undefined when it is too early to give up. `has` asks the nodes whether any
-   * of them has a block.
+   * of them has a block; it matters where one said that it does not.
    */
   judge(
     height: bigint,
@@ -23,26 +27,47 @@ export interface GapJudge {
 }
 
 export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clock): GapJudge {
-  let refused: { readonly height: bigint; readonly sinceMs: number } | undefined;
+  /** Since when this block could not be had although nodes were there, and when that was last seen. */
+  let waiting: { readonly height: bigint; readonly sinceMs: number; readonly seenMs: number } | undefined;
+
+  function waitFor(height: bigint): number {
+    const nowMs = clock.monotonicMs();
+    const goesOn = waiting?.height === height && nowMs - waiting.seenMs <= limits.rpcGapPatienceMs;
+    const sinceMs = goesOn && waiting ? waiting.sinceMs : nowMs;
+    waiting = { height, sinceMs, seenMs: nowMs };
+    return nowMs - sinceMs;
+  }
+
+  /** Where one block after the other cannot be had, patience is lost once, not for each of them. */
+  function give(gap: Gap): Gap {
+    if (waiting) waiting = { ...waiting, height: gap.to + 1n };
+    return gap;
+  }
 
   return {
     async judge(height, failure, has, signal) {
-      if (!hasRefusal(failure)) return undefined;
-      if (refused?.height !== height) refused = { height, sinceMs: clock.monotonicMs() };
-      await pool.probe({ signal });
-      const present = pool.members.filter(({ condition }) => ["good", "failing"].includes(condition));
+      const present = (await pool.probe({ signal })).filter(({ condition }) => isUsable(condition));
       // A node that is behind will have the block; one that is down may.
       const able = present.filter((member) => (member.height ?? 0n) >= height);
-      if (able.length === 0) return undefined;
+      if (able.length === 0) {
+        waiting = undefined;
+        return undefined;
+      }
+      const isOver = waitFor(height) >= limits.rpcGapPatienceMs;
       const lowest = able.map(({ earliestHeight = 0n }) => earliestHeight).reduce((a, b) => (a < b ? a : b));
-      const isOver = clock.monotonicMs() - refused.sinceMs >= limits.rpcGapPatienceMs;
-      const allHere = pool.members.every(({ condition }) => ["good", "failing", "other chain"].includes(condition));
-      if (lowest > height && (allHere || isOver)) return { from: height, to: lowest - 1n };
+      const allHere = pool.members.every(({ condition }) => isUsable(condition) || condition === "other chain");
+      if (lowest > height && (allHere || isOver)) return give({ from: height, to: lowest - 1n });
       if (!isOver) return undefined;
+      // They have it and cannot give it in a way that we can read: too large, too slow, or of a shape that we do not know.
+      if (!hasRefusal(failure)) return give({ from: height, to: height });
       const highest = able.map((member) => member.height ?? 0n).reduce((a, b) => (a > b ? a : b));
-      return { from: height, to: (await firstPresent(height, highest, has)) - 1n };
+      return give({ from: height, to: (await firstPresent(height, highest, has)) - 1n });
     },
   };
+}
+
+function isUsable(condition: Condition): boolean {
+  return condition === "good" || condition === "failing";
 }
 
 /**

@@ -62,8 +62,8 @@ export interface Pool {
   head(bounds?: CallLimits): Promise<Reading>;
   /** The node in use shows no new block: another one is to be used, if there is one. */
   standsStill(bounds?: CallLimits): Promise<void>;
-  /** Asks every node how it is. */
-  probe(bounds?: CallLimits): Promise<void>;
+  /** Asks every node how it is; gives those that said so. */
+  probe(bounds?: CallLimits): Promise<readonly MemberState[]>;
   /** Keeps asking until the signal. */
   run(signal: AbortSignal): Promise<void>;
   /** The node in use. */
@@ -168,7 +168,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     return new ProviderError("AKP_CHAIN_WRONG_ID", details);
   }
 
-  async function probe(bounds: CallLimits = {}): Promise<void> {
+  async function probe(bounds: CallLimits = {}): Promise<readonly MemberState[]> {
     const asked = members.filter((member) => member.admit());
     const within = { timeoutMs: limits.rpcProbeMs, ...bounds };
     const answers = await Promise.allSettled(
@@ -183,6 +183,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
     judgeLag(present.filter(({ reading }) => reading?.chainId === chainId));
     for (const member of members) tell(member);
+    return present.map(({ state }) => state);
   }
 
   /** Only readings of the same moment can be compared. */
@@ -231,7 +232,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     async run(signal) {
       while (!signal.aborted) {
         await sleep(clock, jitter(random, limits.rpcProbeMs), signal).catch(unlessAborted(signal));
-        if (!signal.aborted) await probe({ signal }).catch(unlessAborted(signal));
+        if (!signal.aborted) await probe({ signal }).then(() => undefined, unlessAborted(signal));
       }
     },
     get preferred() {

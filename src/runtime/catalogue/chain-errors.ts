@@ -83,7 +83,7 @@ export const chainErrors = {
     exit: failure,
   },
   AKP_CHAIN_GAP: {
-    message: "no node has the blocks {from} to {to} any more",
+    message: "no node gives the blocks {from} to {to}: {reason}",
     advice:
       "The state is read from the chain's lists instead. To keep every event, name a node that keeps more history.",
     http: 502,
