@@ -152,6 +152,12 @@ export const limits = {
   rpcBreakerMostMs: 10 * second,
   /** Blocks that are fetched at once to catch up: hides the way to a far node, and holds a few megabytes. */
   rpcReadAheadBlocks: 16,
+  /** The same in bytes of answers, for large blocks: as objects they take several times as much. */
+  rpcReadAheadBytes: 16 * 1024 * 1024,
+  /** Characters of a large answer that are parsed between two breaths of the event loop: about 3 ms. */
+  rpcSliceChars: 256 * 1024,
+  /** Events of a block that are read between two breaths of the event loop: about 5 ms. */
+  rpcSliceEvents: 500,
   /** Bounds of the measured time between blocks, so that one odd header cannot put the watchdog to sleep. */
   rpcBlockTimeLeastMs: 50,
   rpcBlockTimeMostMs: 30 * second,

@@ -1,5 +1,6 @@
 /** Events as nodes write them into results. What is none is a TypeError that says so. */
 import { isRecord } from "../../runtime/is-record.ts";
+import type { AbciAttribute } from "./event-fields.ts";
 import type { AbciEvent } from "./events.ts";
 
 export function listIn(value: unknown): unknown[] {
@@ -11,10 +12,18 @@ export function listIn(value: unknown): unknown[] {
 export function eventsIn(value: unknown): AbciEvent[] {
   return listIn(value).map((event) => {
     if (!isRecord(event) || typeof event["type"] !== "string") throw new TypeError("an event has no type");
-    const attributes = listIn(event["attributes"]).map((attribute) => {
-      if (!isRecord(attribute)) throw new TypeError("an attribute is not an object");
-      return { key: String(attribute["key"]), value: String(attribute["value"] ?? "") };
-    });
-    return { type: event["type"], attributes };
+    const attributes = listIn(event["attributes"]);
+    // As they came where that is possible: a block may have a hundred thousand of them.
+    if (attributes.every(isAttribute)) return { type: event["type"], attributes };
+    return { type: event["type"], attributes: attributes.map(attributeOf) };
   });
+}
+
+function isAttribute(value: unknown): value is AbciAttribute {
+  return isRecord(value) && typeof value["key"] === "string" && typeof value["value"] === "string";
+}
+
+function attributeOf(value: unknown): AbciAttribute {
+  if (!isRecord(value)) throw new TypeError("an attribute is not an object");
+  return { key: String(value["key"]), value: String(value["value"] ?? "") };
 }

@@ -1,6 +1,8 @@
 /** A block as we follow it: its height, its time, its transactions, and what happened on the market in it, in order. */
+import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
+import { limits } from "../../runtime/limits.ts";
 import { eventsIn, listIn } from "./abci-events.ts";
 import { type BlockTx, blockTx, readTxResult, type TxResult } from "./block-tx.ts";
 import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";
@@ -80,14 +82,18 @@ export function readBlockContent(node: string, height: bigint, chainId: string, 
   });
 }
 
-/** Both may come from different nodes; those that do not fit together are of no use. */
-export function readBlock(results: BlockResults, content: BlockContent): ChainBlock {
+/**
+ * Both may come from different nodes; those that do not fit together are of no use. The event loop goes on while a large
+ * block is read.
+ */
+export async function readBlock(results: BlockResults, content: BlockContent, clock: Clock): Promise<ChainBlock> {
   const { height, events } = results;
   if (content.txs.length !== results.txs.length) throw unlike(results, content);
   const known: SourcedEvent[] = [];
   const malformed: ProviderError[] = [];
   let otherEvents = 0;
-  for (const { source, event: abci } of events) {
+  for (const [index, { source, event: abci }] of events.entries()) {
+    if (index % limits.rpcSliceEvents === limits.rpcSliceEvents - 1) await clock.yield();
     try {
       const event = readEvent(abci);
       if (event) known.push({ source, event });

@@ -16,6 +16,8 @@ export interface EndpointOptions {
 export interface CallLimits {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
+  /** So much more of the answer has come. */
+  readonly onBytes?: (bytes: number) => void;
 }
 
 export interface Endpoint {
@@ -66,7 +68,7 @@ export function createEndpoint({ url: address, tls: paths = {} }: EndpointOption
       ids += 1;
       const question = { endpoint: name, method, id: ids };
       const body = JSON.stringify({ jsonrpc: "2.0", id: question.id, method, params });
-      return readAnswer(question, await post(question, body, bounds));
+      return readAnswer(question, await post(question, body, bounds), clock);
     },
     close: () => agent?.destroy(),
   };
@@ -98,7 +100,7 @@ interface Exchange {
 }
 
 function send({ url, agent, body, question, bounds, clock }: Exchange): Promise<HttpAnswer> {
-  const { timeoutMs = limits.rpcCallMs, signal } = bounds;
+  const { timeoutMs = limits.rpcCallMs, signal, onBytes } = bounds;
   const { endpoint, method } = question;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -129,6 +131,7 @@ function send({ url, agent, body, question, bounds, clock }: Exchange): Promise<
       answered = true;
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
+        onBytes?.(chunk.length);
         chunks.push(chunk);
         if (bytes <= limits.rpcAnswerBytes) return;
         const reason = `more than ${limits.rpcAnswerBytes} bytes`;

@@ -7,6 +7,7 @@ import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { formatDecCoin } from "../../market/coin.ts";
 import { decimalFromAtto, formatDecimal } from "../../market/decimal.ts";
 import { formatBidId, formatOrderId } from "../../market/ids.ts";
+import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { typedEvent } from "../embedded/events.ts";
 import { readBlock, readBlockContent, readBlockResults } from "./block.ts";
@@ -24,14 +25,14 @@ interface RecordedBlock {
 function recorded(height: number) {
   const { block, block_results } = readJsonVector<RecordedBlock>(`chain/blocks/${height}.json`);
   const content = readBlockContent("node", BigInt(height), "lab-1", block);
-  return readBlock(readBlockResults("node", BigInt(height), block_results), content);
+  return readBlock(readBlockResults("node", BigInt(height), block_results), content, realClock);
 }
 
-vectorTest("every recorded block holds the events that the index says, and none that cannot be read", () => {
+vectorTest("every recorded block holds the events that the index says, and none that cannot be read", async () => {
   const index = readJsonVector<Record<string, number>>("chain/events-index.json");
   for (const [entry, height] of Object.entries(index)) {
     const [from = "", type = ""] = entry.split(":");
-    const { events, malformed, otherEvents } = recorded(height);
+    const { events, malformed, otherEvents } = await recorded(height);
     assert.deepEqual(malformed, [], entry);
     assert.ok(otherEvents > 0, entry);
     const kinds = events.map(({ source, event }) => `${typeof source === "number" ? "tx" : "block"} ${event.kind}`);
@@ -41,8 +42,8 @@ vectorTest("every recorded block holds the events that the index says, and none 
   }
 });
 
-vectorTest("a recorded close of a deployment tells of group, order, bid and lease, in the chain's order", () => {
-  const { events } = recorded(413);
+vectorTest("a recorded close of a deployment tells of group, order, bid and lease, in the chain's order", async () => {
+  const { events } = await recorded(413);
   assert.deepEqual(
     events.map(({ event }) => event.kind),
     ["DeploymentClosed", "GroupClosed", "OrderClosed", "BidClosed", "LeaseClosed"],
@@ -53,8 +54,8 @@ vectorTest("a recorded close of a deployment tells of group, order, bid and leas
 
 vectorTest(
   "a recorded transaction that failed and paid is known by its hash, with its gas and the coins it cost",
-  () => {
-    const { txs, events } = recorded(321);
+  async () => {
+    const { txs, events } = await recorded(321);
     const hash = "C71F04A847D75BD051514455BC3AED7B5E8782FF9A1BED8D944D27DD0F8A6D67";
     assert.deepEqual(
       txs.map((tx) => [tx.hash, tx.code, tx.codespace, tx.gasWanted, tx.gasUsed]),
@@ -66,13 +67,13 @@ vectorTest(
   },
 );
 
-vectorTest("recorded events read well in one line", () => {
+vectorTest("recorded events read well in one line", async () => {
   const [owner, provider] = [
     "akash1hqtvxf7m74dee4julve4u9y8xge609ppe9ujjy",
     "akash14qwqwt3y8x7yas7c9el6jw6grpuwhk042prk04",
   ];
   assert.deepEqual(
-    [...showBlock(recorded(337)), ...showBlock(recorded(339))],
+    [...showBlock(await recorded(337)), ...showBlock(await recorded(339))],
     [
       `337 2026-11-15T08:22:38.102Z tx 0  deployment created      ${owner}/1794730957394  manifest 2cc9e6c2bcd1da48`,
       `337 2026-11-15T08:22:38.102Z tx 0  order created           ${owner}/1794730957394/1/1`,
@@ -122,7 +123,7 @@ test("a started reclamation carries its reason and its deadline", () => {
   );
 });
 
-test("events that cannot be read are told one by one, and the others of the block still come", () => {
+test("events that cannot be read are told one by one, and the others of the block still come", async () => {
   const good = typedEvent("akash.market.v1.EventBidClosed", { id: bidId });
   const bad: AbciEvent[] = [
     { type: "akash.market.v1.EventBidClosed", attributes: [] },
@@ -134,7 +135,7 @@ test("events that cannot be read are told one by one, and the others of the bloc
     typedEvent("akash.market.v1.EventBidCreated", { id: bidId, price: { denom: "uact", amount: "NaN" } }),
   ];
   const events = [...bad, good].map((event) => ({ source: 0, event }));
-  const block = readBlock({ height: 9n, events, txs: [] }, { timeNs: 0n, txs: [] });
+  const block = await readBlock({ height: 9n, events, txs: [] }, { timeNs: 0n, txs: [] }, realClock);
   assert.equal(block.events.length, 1);
   assert.equal(block.malformed.length, bad.length);
   for (const error of block.malformed) assert.match(error.message, /block 9 cannot be read/);
@@ -166,7 +167,7 @@ test("no text that stands in an event makes reading fail in another way", () => 
   );
 });
 
-test("events of a block come as they took effect: its beginning, its transactions, its end; nothing of what failed", () => {
+test("events of a block come as they took effect: its beginning, its transactions, its end; nothing of what failed", async () => {
   const order = (dseq: number, mode?: string) => {
     const { type, attributes } = typedEvent("akash.market.v1.EventOrderCreated", {
       id: { owner, dseq: BigInt(dseq), gseq: 1, oseq: 1 },
@@ -182,7 +183,11 @@ test("events of a block come as they took effect: its beginning, its transaction
     ],
     finalize_block_events: [order(4, "EndBlock"), order(1, "BeginBlock")],
   };
-  const { events } = readBlock(readBlockResults("node", 5n, result), { timeNs: 0n, txs: ["", "", ""] });
+  const { events } = await readBlock(
+    readBlockResults("node", 5n, result),
+    { timeNs: 0n, txs: ["", "", ""] },
+    realClock,
+  );
   assert.deepEqual(
     events.map(({ source, event }) => [source, event.kind === "OrderCreated" && event.id.dseq]),
     [

@@ -16,7 +16,7 @@ import type { CallLimits } from "./endpoint.ts";
 import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
 import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
-import { readAhead } from "./read-ahead.ts";
+import { type Fetching, readAhead } from "./read-ahead.ts";
 
 export interface BlockConsumer {
   /** May return what is to be written together with the cursor. A failure of the chain's makes it come again. */
@@ -58,6 +58,8 @@ export interface FollowerDeps {
   readonly log: Log;
 }
 
+const aheadBounds = { width: limits.rpcReadAheadBlocks, bytes: limits.rpcReadAheadBytes };
+
 export function createFollower({ pool, journal, consumer, clock, log }: FollowerDeps): Follower {
   const counts: FollowerCounts = {
     blocks: 0,
@@ -85,13 +87,13 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
    * A node that takes longer than a block for a call is as good as dead. After a failure it may take longer: a large
    * block over a slow line is no reason to try for ever.
    */
-  function bounds(signal: AbortSignal): CallLimits {
+  function bounds(signal: AbortSignal, onBytes: (bytes: number) => void = () => undefined): CallLimits {
     const patienceMs = Math.max(blockTime.averageMs, limits.rpcCallLeastMs) * 2 ** failuresInRow;
-    return { signal, timeoutMs: Math.min(patienceMs, limits.rpcCallMs) };
+    return { signal, onBytes, timeoutMs: Math.min(patienceMs, limits.rpcCallMs) };
   }
 
-  async function fetchBlock(at: bigint, signal: AbortSignal): Promise<ChainBlock> {
-    const options = bounds(signal);
+  async function fetchBlock(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
+    const options = bounds(signal, took);
     const params = { height: `${at}` };
     const results = (result: unknown, node: string) => readBlockResults(node, at, result);
     const content = (result: unknown, node: string) => readBlockContent(node, at, pool.chainId, result);
@@ -100,7 +102,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
         pool.call("block_results", params, results, options),
         pool.call("block", params, content, options),
       ]);
-      return readBlock(happened.result, made.result);
+      return await readBlock(happened.result, made.result, clock);
     } catch (thrown) {
       throw new Unfetched(thrown);
     }
@@ -123,9 +125,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   }
 
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
-    const width = limits.rpcReadAheadBlocks;
     try {
-      for await (const block of readAhead(height + 1n, to, width, fetchBlock, signal)) {
+      for await (const block of readAhead(height + 1n, to, aheadBounds, fetchBlock, signal)) {
         const unit = await handOver(block);
         height = block.height;
         await cursor.moveTo(height, unit);
@@ -134,7 +135,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
       newsAtMs = clock.monotonicMs();
     } catch (thrown) {
       if (!(thrown instanceof Unfetched)) throw thrown;
-      const has = (at: bigint) => fetchBlock(at, signal).then(() => true, isRefused);
+      const has = (at: bigint) => fetchBlock(at, { signal, took: () => undefined }).then(() => true, isRefused);
       const mayBeLost = isOfChain(thrown.reason) && !isNotYet(thrown.reason);
       const gap = mayBeLost ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
       if (!gap) throw thrown.reason;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { createVirtualClock, sleep } from "../../runtime/clock.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { readAhead } from "./read-ahead.ts";
+import { type Fetching, readAhead } from "./read-ahead.ts";
 
 const never = new AbortController().signal;
 
@@ -30,7 +30,8 @@ test("whatever comes first, things are given out in order, and never more than s
       };
       let done = false;
       const reading = (async () => {
-        for await (const number of readAhead(5n, 4n + BigInt(count), width, fetch, never)) given.push(number);
+        for await (const number of readAhead(5n, 4n + BigInt(count), { width, bytes: 1 }, fetch, never))
+          given.push(number);
         done = true;
       })();
       await clock.advance(100 * (count + 1));
@@ -47,16 +48,63 @@ test("whatever comes first, things are given out in order, and never more than s
 });
 
 test("those before a failure are given out, then it is thrown, and the others are given up", async () => {
-  const signals: AbortSignal[] = [];
-  const fetch = async (number: bigint, signal: AbortSignal) => {
-    signals.push(signal);
+  const signals = new Map<bigint, AbortSignal>();
+  const fetch = async (number: bigint, { signal }: Fetching) => {
+    signals.set(number, signal);
     if (number === 3n) throw new Error("three");
     return number;
   };
   const given: bigint[] = [];
   await assert.rejects(async () => {
-    for await (const number of readAhead(1n, 9n, 4, fetch, never)) given.push(number);
+    for await (const number of readAhead(1n, 9n, { width: 4, bytes: 1 }, fetch, never)) given.push(number);
   }, /three/);
   assert.deepEqual(given, [1n, 2n]);
-  assert.ok(signals.every(({ aborted }) => aborted));
+  for (const given of [1n, 2n]) signals.delete(given);
+  assert.equal(signals.size, 4);
+  for (const signal of signals.values()) assert.ok(signal.aborted);
+});
+
+test("what waits for its turn stays within its bytes, and all of it still comes once and in order", async () => {
+  const cases = fc.record({
+    seed: fc.integer(),
+    sizes: fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 40 }),
+    mostBytes: fc.integer({ min: 1, max: 1_000 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ seed, sizes, mostBytes }) => {
+      const clock = createVirtualClock();
+      const random = createSeededRandom(seed);
+      const held = new Map<bigint, number>();
+      const given: bigint[] = [];
+      const fetch = async (number: bigint, { signal, took }: Fetching) => {
+        signal.addEventListener("abort", () => held.delete(number));
+        for (let left = sizes[Number(number)] ?? 0; left > 0; left -= 100) {
+          await sleep(clock, random.int(100), signal);
+          const bytes = Math.min(left, 100);
+          held.set(number, (held.get(number) ?? 0) + bytes);
+          took(bytes);
+        }
+        return number;
+      };
+      let most = 0;
+      const reading = (async () => {
+        const bounds = { width: 8, bytes: mostBytes };
+        for await (const number of readAhead(0n, BigInt(sizes.length) - 1n, bounds, fetch, never)) {
+          given.push(number);
+          await sleep(clock, random.int(50));
+          const waiting = [...held].filter(([each]) => each !== number).reduce((sum, [, bytes]) => sum + bytes, 0);
+          most = Math.max(most, waiting);
+          held.delete(number);
+        }
+      })();
+      await clock.advance(1_000 * (sizes.length + 1));
+      await reading;
+      assert.deepEqual(
+        given,
+        sizes.map((_, index) => BigInt(index)),
+      );
+      assert.ok(most <= mostBytes, `${most} of ${mostBytes}`);
+    }),
+    { numRuns: runs(20, 1_000) },
+  );
 });

@@ -1,6 +1,9 @@
 /** What a node answered, taken apart: a result, a refusal, or something that is no answer of a node at all. */
+import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
+import { limits } from "../../runtime/limits.ts";
+import { slicedJson } from "./sliced-json.ts";
 
 export interface Question {
   readonly endpoint: string;
@@ -16,11 +19,11 @@ export interface HttpAnswer {
 /** So much of a strange answer is shown: enough to recognise a proxy's error page. */
 const shownChars = 80;
 
-/** The result of a JSON-RPC call; throws what else it may be. */
-export function readAnswer(question: Question, { status, body }: HttpAnswer): unknown {
+/** The result of a JSON-RPC call; throws what else it may be. The event loop goes on while a large one is read. */
+export async function readAnswer(question: Question, { status, body }: HttpAnswer, clock: Clock): Promise<unknown> {
   const { endpoint, method, id } = question;
   const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason });
-  const answer = parse(body);
+  const answer = await parse(body, clock);
   if (answer === undefined) throw strange(describe(status, body));
   const { error, result } = answer;
   if (isRecord(error)) {
@@ -32,13 +35,22 @@ export function readAnswer(question: Question, { status, body }: HttpAnswer): un
   return result;
 }
 
-function parse(body: string): Record<string, unknown> | undefined {
+async function parse(body: string, clock: Clock): Promise<Record<string, unknown> | undefined> {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = body.length > limits.rpcSliceChars ? await parseLarge(body, clock) : JSON.parse(body);
     return isRecord(value) && "jsonrpc" in value ? value : undefined;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return undefined;
     throw thrown;
+  }
+}
+
+async function parseLarge(body: string, clock: Clock): Promise<unknown> {
+  const parsing = slicedJson(body, limits.rpcSliceChars);
+  for (;;) {
+    const { done, value } = parsing.next();
+    if (done) return value;
+    await clock.yield();
   }
 }
 

@@ -1,0 +1,55 @@
+/** Blocks of many megabytes, from a node in another process: what is measured here is ours alone. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type TestContext, test } from "node:test";
+import { follow, openPool } from "./event-chain.ts";
+import { eventually } from "./eventually.ts";
+
+async function startLargeNode(t: TestContext, blocks: number, eventsPerBlock: number): Promise<string> {
+  const script = join(import.meta.dirname, "..", "bench", "event-node.ts");
+  const node = spawn(process.execPath, [script, `${blocks}`, `${eventsPerBlock}`], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.after(async () => {
+    const exited = once(node, "exit");
+    node.kill();
+    await exited;
+  });
+  const [url] = (await once(createInterface(node.stdout), "line")) as [string];
+  return url;
+}
+
+/** The longest that this thread worked between two turns of the event loop; what other programs take does not count. */
+function watchLoop(): () => number {
+  let mostMs = 0;
+  let last = process.threadCpuUsage();
+  let watching = true;
+  const turn = () => {
+    const now = process.threadCpuUsage();
+    mostMs = Math.max(mostMs, (now.user + now.system - last.user - last.system) / 1_000);
+    last = now;
+    if (watching) setImmediate(turn);
+  };
+  setImmediate(turn);
+  return () => {
+    watching = false;
+    return mostMs;
+  };
+}
+
+test("blocks of 10 MB are read without holding the event loop for 50 ms", async (t) => {
+  const [blocks, eventsPerBlock] = [2, 40_000];
+  const pool = openPool(t, [await startLargeNode(t, blocks, eventsPerBlock)]);
+  await pool.open();
+  const mostMs = watchLoop();
+  const { follower, gaps } = await follow(t, pool);
+  await eventually("the head", () => follower.height === BigInt(blocks), 60_000);
+  const longestMs = mostMs();
+  t.diagnostic(`${longestMs} ms at most`);
+  assert.ok(longestMs < 50, `${longestMs} ms`);
+  assert.equal(follower.counts.events, blocks * eventsPerBlock);
+  assert.deepEqual(gaps, []);
+});
