@@ -11,6 +11,7 @@ import { checkCustomResources } from "./kube-custom.contract.ts";
 import { checkDeletion } from "./kube-delete.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
 import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
+import { checkRestarts } from "./kube-restart.contract.ts";
 import { checkSelection } from "./kube-select.contract.ts";
 import type { Owner } from "./owner.ts";
 
@@ -41,6 +42,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkSelection(open);
     checkObjects(open);
     checkApply(open);
+    checkRestarts(open);
     checkDeletion(open);
     checkCustomResources(open);
     checkPods(open);

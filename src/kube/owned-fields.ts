@@ -1,99 +1,103 @@
 /**
- * Which fields of a live object are ours, and with what values. The server keeps book of it (`managedFields`): a field
- * that somebody else changed is no longer ours. So what we own equals what we want exactly when nobody touched it.
+ * Which fields of a live object are ours, and what the object has there. The server keeps book of it (`managedFields`):
+ * a field that somebody else changed or removed is no longer ours.
  */
-import { createHash } from "node:crypto";
-import { formatQuantity, parseQuantity } from "../market/quantity.ts";
-import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
 import type { KubeObject } from "./kube.ts";
 
 export interface OwnedFields {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
-  /** The part of the object that is ours. */
-  readonly fields: unknown;
+  /** It is on its way out, whatever it looks like. */
+  readonly deleting: boolean;
+  readonly fields: Owned;
+}
+
+/** What we own of a value. */
+export type Owned = OwnedWhole | OwnedRecord | OwnedList | Foreign;
+
+/** All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none. */
+export interface OwnedWhole {
+  readonly is: "whole";
+  readonly value: unknown;
+}
+
+export interface OwnedRecord {
+  readonly is: "record";
+  readonly fields: Readonly<Record<string, Owned>>;
+}
+
+/** Some elements of it, in their live order. */
+export interface OwnedList {
+  readonly is: "list";
+  readonly elements: readonly Owned[];
+}
+
+/** Nothing of it, and there is something: the server's, or somebody else's. */
+export interface Foreign {
+  readonly is: "foreign";
 }
 
 export function ownedFields(object: KubeObject, fieldManager: string): OwnedFields {
-  const { uid, resourceVersion, managedFields = [] } = object.metadata;
-  const entry = managedFields.find(
+  const { uid, resourceVersion, deletionTimestamp, managedFields = [] } = object.metadata;
+  const paths = managedFields.find(
     ({ manager, operation, subresource }) => manager === fieldManager && operation === "Apply" && !subresource,
-  );
-  return { uid, resourceVersion, fields: entry?.fieldsV1 ? pick(object, entry.fieldsV1) : undefined };
+  )?.fieldsV1;
+  // Nobody owns these two themselves, so they are looked into even if nothing in them is ours.
+  const metadata = ownedRecord(object.metadata, stepsOf(paths?.["f:metadata"]));
+  const { fields } = ownedRecord(object, stepsOf(paths));
+  const deleting = deletionTimestamp !== undefined;
+  return { uid, resourceVersion, deleting, fields: { is: "record", fields: { ...fields, metadata } } };
 }
 
-/** The same fields give the same text, whatever the order of keys and the notation of amounts. */
-export function digest(fields: unknown): string {
-  const text = JSON.stringify(plain(fields)) ?? "";
-  return createHash("sha256").update(text).digest("base64");
-}
-
-/** What an apply would make ours: all but the identity, which belongs to nobody. */
-export function wishedFields({ apiVersion: _, kind: __, metadata, ...rest }: KubeObject): unknown {
-  const { labels, annotations, finalizers, ...others } = metadata;
-  const ownerReferences = (others as Record<string, unknown>)["ownerReferences"];
-  return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
-}
-
-type Path = Readonly<Record<string, unknown>>;
+type Step = readonly [step: string, below: unknown];
 
 /** Follows a field set: f:name is a field, k:{…} the element of a list with that key, v:… an element of a set. */
-function pick(value: unknown, paths: unknown): unknown {
-  if (!isRecord(paths)) return value;
-  const steps = Object.entries(paths as Path).filter(([step]) => step !== ".");
-  if (steps.length === 0) return value;
-  if (Array.isArray(value)) return value.length === 0 ? [] : pickElements(value, steps);
-  if (!isRecord(value)) return undefined;
-  const entries = steps
-    .filter(([step]) => step.startsWith("f:") && Object.hasOwn(value, step.slice(2)))
-    .map(([step, below]) => [step.slice(2), pick(value[step.slice(2)], below)]);
-  return Object.fromEntries(entries);
+function owned(value: unknown, paths: unknown): Owned {
+  const steps = stepsOf(paths);
+  const [first] = steps;
+  if (first === undefined) return { is: "whole", value };
+  return first[0].startsWith("f:") ? ownedRecord(value, steps) : ownedList(value, steps, first[0]);
 }
 
-/** In the order of the live list, which is the order we gave it. */
-function pickElements(list: readonly unknown[], steps: [string, unknown][]): unknown[] {
-  const wanted = steps.map(([step, below]) => ({
-    isKey: step.startsWith("k:"),
-    key: JSON.parse(step.slice(2)),
-    below,
-  }));
-  return list.flatMap((element) => {
-    const step = wanted.find(({ isKey, key }) => (isKey ? hasKeys(element, key) : element === key));
-    return step === undefined ? [] : [pick(element, step.below)];
-  });
+function stepsOf(paths: unknown): Step[] {
+  return isRecord(paths) ? Object.entries(paths).filter(([step]) => step !== ".") : [];
 }
 
-function hasKeys(element: unknown, keys: unknown): boolean {
-  return isRecord(element) && isRecord(keys) && Object.entries(keys).every(([name, value]) => element[name] === value);
-}
+const foreign: Foreign = { is: "foreign" };
 
-/** Keys sorted, nothing that is not there, amounts in one notation. */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value)
-    .filter(([, inner]) => inner !== undefined && inner !== null)
-    .map(([name, inner]) => [name, amounts.has(name) ? plainAmounts(inner) : plain(inner)] as const)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries);
-}
-
-/** Where the server writes amounts in its own notation: 1000m of a processor as 1. */
-const amounts = new Set(["limits", "requests", "sizeLimit"]);
-
-function plainAmounts(value: unknown): unknown {
-  if (isRecord(value)) return plain(Object.fromEntries(Object.entries(value).map(([n, v]) => [n, plainAmount(v)])));
-  return plainAmount(value);
-}
-
-/** A custom resource may mean something else by these names; then it stays as it is. */
-function plainAmount(value: unknown): unknown {
-  if (typeof value !== "string" && typeof value !== "number") return plain(value);
-  try {
-    return formatQuantity(parseQuantity(String(value)));
-  } catch (thrown) {
-    if (thrown instanceof ProviderError) return value;
-    throw thrown;
+function ownedRecord(value: unknown, steps: readonly Step[]): OwnedRecord {
+  const live = isRecord(value) ? value : {};
+  const fields: Record<string, Owned> = {};
+  for (const name in live) if (hasParts(live[name])) fields[name] = foreign;
+  for (const [step, below] of steps) {
+    const name = step.slice("f:".length);
+    fields[name] = owned(Object.hasOwn(live, name) ? live[name] : undefined, below);
   }
+  return { is: "record", fields };
+}
+
+function ownedList(value: unknown, steps: readonly Step[], first: string): OwnedList {
+  const keyOf = elementKey(first);
+  const missing = new Map(steps.map(([step, below]) => [keyOf(JSON.parse(step.slice(2))), below]));
+  const elements: Owned[] = [];
+  for (const element of Array.isArray(value) ? value : []) {
+    const key = keyOf(element);
+    if (!missing.has(key)) continue;
+    elements.push(owned(element, missing.get(key)));
+    missing.delete(key);
+  }
+  for (const _ of missing) elements.push({ is: "whole", value: undefined });
+  return { is: "list", elements };
+}
+
+/** What tells the elements of a list apart: themselves, or some of their fields, which all steps name alike. */
+function elementKey(step: string): (element: unknown) => string {
+  if (!step.startsWith("k:")) return (element) => JSON.stringify(element);
+  const names = Object.keys(JSON.parse(step.slice("k:".length)));
+  return (element) => JSON.stringify(names.map((name) => (isRecord(element) ? element[name] : undefined)));
+}
+
+function hasParts(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }

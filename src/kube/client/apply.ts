@@ -1,9 +1,11 @@
 /** Server-side apply, which writes only what is not yet so. */
+import { createHash } from "node:crypto";
 import type { Boundary } from "../../runtime/boundary.ts";
-import { limits } from "../../runtime/limits.ts";
+import { asSent, isAsWished } from "../as-wished.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { Applied, ApplyOptions, KubeObject, ObjectAt } from "../kube.ts";
-import { digest, type OwnedFields, ownedFields, wishedFields } from "../owned-fields.ts";
+import { type OwnedFields, ownedFields } from "../owned-fields.ts";
+import type { LastWrites } from "./last-writes.ts";
 import { objectPath, withQuery } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 
@@ -11,46 +13,55 @@ export interface ApplyDeps {
   readonly requests: Requests;
   readonly fieldManager: string;
   readonly boundary: Boundary;
+  readonly lastWrites: LastWrites;
   readonly get: (kind: Kind, at: ObjectAt) => Promise<KubeObject | undefined>;
 }
 
 export type Apply = (kind: Kind, desired: KubeObject, options?: ApplyOptions) => Promise<Applied>;
 
-export function createApply({ requests, fieldManager, boundary, get }: ApplyDeps): Apply {
-  /**
-   * What our fields became by our last write, by object. The server may write a wish in its own words; then what we
-   * own never equals what we wish, and only this tells that nothing has changed since.
-   */
-  const became = new Map<string, { readonly wished: string; readonly owned: string }>();
-
-  function remember(path: string, wished: string, object: KubeObject): void {
-    became.delete(path);
-    became.set(path, { wished, owned: digest(ownedFields(object, fieldManager).fields) });
-    const [oldest] = became.keys();
-    if (became.size > limits.kubeAppliedObjects && oldest !== undefined) became.delete(oldest);
+export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Apply {
+  /** What it is now, and no cache from before our last write may say. */
+  async function ask(kind: Kind, at: ObjectAt, path: string): Promise<KubeObject | undefined> {
+    const object = await get(kind, at);
+    const last = lastWrites.get(path);
+    // Also when its versions went back: what the server has now is what a cache must show from here on.
+    if (last && object) lastWrites.note(path, { ...last, version: object.metadata.resourceVersion });
+    return object;
   }
 
-  function isAsWished(path: string, wished: string, live: OwnedFields): boolean {
-    const owned = digest(live.fields);
-    const last = became.get(path);
-    return owned === wished || (last?.wished === wished && last.owned === owned);
+  function isFulfilled(kind: Kind, desired: KubeObject, live: OwnedFields, path: string): boolean {
+    const { resourceVersion, uid = live.uid } = desired.metadata;
+    // Preconditions are for the server to answer, so it is always asked.
+    if (resourceVersion !== undefined || uid !== live.uid) return false;
+    if (isAsWished(kind, desired, live)) return true;
+    const odd = lastWrites.get(path)?.odd;
+    return odd !== undefined && !live.deleting && odd.wished === digest(desired) && odd.became === digest(live.fields);
   }
 
-  return async (kind, desired, { force = false, live } = {}) => {
+  function remember(kind: Kind, desired: KubeObject, written: KubeObject, path: string): void {
+    const owned = ownedFields(written, fieldManager);
+    const isOdd = !isAsWished(kind, desired, owned);
+    const odd = isOdd ? { odd: { wished: digest(desired), became: digest(owned.fields) } } : {};
+    lastWrites.note(path, { version: owned.resourceVersion, ...odd });
+  }
+
+  return async (kind, wish, { force = false, live } = {}) => {
+    const desired = asSent(kind, wish);
     const { name, namespace } = desired.metadata;
-    const path = objectPath(kind, { name, namespace });
-    const wished = digest(wishedFields(desired));
-    // A precondition on the version is a question to the server, so it is always asked.
-    const object = live === undefined ? await get(kind, { name, namespace }) : undefined;
-    const known = live === undefined ? object && ownedFields(object, fieldManager) : live;
-    if (known && desired.metadata.resourceVersion === undefined && isAsWished(path, wished, known)) {
+    const at = { name, namespace };
+    const path = objectPath(kind, at);
+    const isBelieved = live !== undefined && lastWrites.isShownBy(path, live);
+    const object = isBelieved ? undefined : await ask(kind, at, path);
+    const known = isBelieved ? live : object && ownedFields(object, fieldManager);
+    if (known && isFulfilled(kind, desired, known, path)) {
       requests.counts.unchanged += 1;
       return { written: false, object };
     }
     boundary.cross("kube", "apply:before");
+    lastWrites.begin(path);
     const written = (await requests.json({
       verb: "apply",
-      resource: objectText(kind, { name, namespace }),
+      resource: objectText(kind, at),
       method: "PATCH",
       path: withQuery(path, { fieldManager, force }),
       contentType: "application/apply-patch+yaml",
@@ -58,7 +69,11 @@ export function createApply({ requests, fieldManager, boundary, get }: ApplyDeps
     })) as KubeObject;
     boundary.cross("kube", "apply:after");
     requests.counts.applied += 1;
-    remember(path, wished, written);
+    remember(kind, desired, written, path);
     return { written: true, object: written };
   };
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }

@@ -2,11 +2,13 @@
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { DeleteOptions, Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
 import { createApply } from "./apply.ts";
+import { createLastWrites } from "./last-writes.ts";
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
@@ -29,6 +31,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const { signal: closing } = ending;
   const requests = createRequests({ transport, clock, random, closing });
   const watches = new Set<WatchCache<unknown>>();
+  const lastWrites = createLastWrites(limits.kubeAppliedObjects);
 
   async function get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined> {
     const asked = { verb: "get", resource: objectText(kind, at) };
@@ -60,10 +63,12 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
       const asked = { verb: "create", resource: objectText(kind, object.metadata) };
       return write("create", () => requests.json({ ...asked, method: "POST", path, body }) as Promise<KubeObject>);
     },
-    apply: createApply({ requests, fieldManager, boundary, get }),
+    apply: createApply({ requests, fieldManager, boundary, lastWrites, get }),
     async delete(kind, at, wishes = {}) {
       const asked = { verb: "delete", resource: objectText(kind, at) };
-      const request = { ...asked, method: "DELETE", path: objectPath(kind, at), body: deleteBody(wishes) } as const;
+      const path = objectPath(kind, at);
+      const request = { ...asked, method: "DELETE", path, body: deleteBody(wishes) } as const;
+      lastWrites.begin(path);
       const gone = await write("delete", () => absentAsUndefined(requests.json(request)));
       return gone !== undefined;
     },

@@ -117,7 +117,7 @@ export function createWrites(deps: WriteDeps): Writes {
     const ignored = isStatus ? noFields : ignoredBy(served);
     const next: Record<string, unknown> & KubeObject = isStatus
       ? { ...live, status: object["status"] }
-      : { ...object, ...(served.hasStatus ? { status: live["status"] } : {}) };
+      : keepStatus(served, live, object);
     if (served.kind.kind === "Namespace" && options.subresource === undefined) next["spec"] = live["spec"];
     // An object that nobody ever owned anything of stays so, until somebody applies it.
     const isTracked = live.metadata.managedFields !== undefined;
@@ -160,8 +160,7 @@ export function createWrites(deps: WriteDeps): Writes {
       const { object, managedFields } = applied(before, sent, wish, { shape, ignored: ignoredBy(served) });
       const merged = object as unknown as KubeObject;
       if (!live) return add(served, decode(served, withoutStatus(served, merged)), managedFields);
-      const next = decode(served, merged);
-      return replace(served, live, served.hasStatus ? { ...next, status: live["status"] } : next, managedFields);
+      return replace(served, live, keepStatus(served, live, decode(served, merged)), managedFields);
     },
   };
 }
@@ -171,6 +170,13 @@ function withoutStatus({ hasStatus, kind }: Served, object: KubeObject): KubeObj
   if (!hasStatus || kind.kind === "Node") return object;
   const { status: _, ...rest } = object;
   return rest;
+}
+
+/** One that has none keeps none. */
+function keepStatus({ hasStatus }: Served, live: KubeObject, next: KubeObject): KubeObject {
+  if (!hasStatus) return next;
+  const { status: _, ...rest } = next;
+  return "status" in live ? { ...rest, status: live["status"] } : rest;
 }
 
 function owners(managedFields: readonly ManagedFields[]): Pick<ObjectMeta, "managedFields"> {

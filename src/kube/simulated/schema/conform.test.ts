@@ -30,8 +30,10 @@ test("amounts and times come back in one notation", () => {
   assert.deepEqual(conform({ limits }, builtInShape("ResourceRequirements")), {
     limits: { cpu: "1", memory: "1Gi", "nvidia.com/gpu": "1" },
   });
-  const lease = { renewTime: "2026-01-01T00:00:00.123Z" };
-  assert.deepEqual(conform(lease, builtInShape("LeaseSpec")), { renewTime: "2026-01-01T00:00:00.123000Z" });
+  const lease = (renewTime: string) => conform({ renewTime }, builtInShape("LeaseSpec"));
+  const renewTime = "2026-01-01T00:00:00.123000Z";
+  assert.deepEqual(lease(renewTime), { renewTime });
+  assert.throws(() => lease("2026-01-01T00:00:00.123Z"), /expected micro-time/, "it takes six digits and no fewer");
   const condition = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00.123Z" };
   assert.deepEqual(conform(condition, builtInShape("DeploymentCondition")), {
     ...condition,

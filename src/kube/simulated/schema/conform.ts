@@ -52,8 +52,9 @@ function conformScalar(value: unknown, of: Scalar, path: string): unknown {
   if (of === "int-or-string" ? typeof value !== "string" && !Number.isInteger(value) : !isOf(value, of)) {
     throw mistyped(value, of, path);
   }
-  if (of === "time") return conformTime(String(value), "");
-  return of === "micro-time" ? conformTime(String(value), ".000000") : value;
+  // Go reads these with exactly six digits after the second.
+  if (of === "micro-time" && !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(String(value))) throw mistyped(value, of, path);
+  return of === "time" ? conformTime(String(value)) : value;
 }
 
 function isOf(value: unknown, of: Scalar): boolean {
@@ -71,11 +72,9 @@ function conformQuantity(value: unknown, path: string): string {
   }
 }
 
-/** "2026-01-01T00:00:00.123Z" to the second, or with six digits after it. */
-function conformTime(text: string, fraction: "" | ".000000"): string {
-  const [, second, digits = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text) ?? [];
-  if (second === undefined) return text;
-  return fraction === "" ? `${second}Z` : `${second}.${digits.slice(0, 6).padEnd(6, "0")}Z`;
+/** To the second. */
+function conformTime(text: string): string {
+  return text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, "$1Z");
 }
 
 function isZero(value: unknown): boolean {

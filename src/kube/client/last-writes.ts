@@ -1,0 +1,52 @@
+/**
+ * What we last did to each object. A cache lags behind the server, so it may still show what was there before our own
+ * write or delete; who believed it would take an old object for the one that is wished, or for one that is there at all.
+ */
+import type { OwnedFields } from "../owned-fields.ts";
+
+export interface LastWrite {
+  /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
+  readonly version: string | undefined;
+  /** A wish that the server answered in words we do not know: what was wished, and what became of it. */
+  readonly odd?: { readonly wished: string; readonly became: string };
+}
+
+export interface LastWrites {
+  /** From now on until its outcome is noted only the server knows: the answer may be lost, and a delete may take long. */
+  begin(path: string): void;
+  note(path: string, write: LastWrite): void;
+  get(path: string): LastWrite | undefined;
+  /** Whether this sight of an object (null: none) shows our last write or what came after it. */
+  isShownBy(path: string, sight: OwnedFields | null): boolean;
+}
+
+export function createLastWrites(most: number): LastWrites {
+  const writes = new Map<string, LastWrite>();
+
+  function note(path: string, write: LastWrite): void {
+    writes.delete(path);
+    writes.set(path, write);
+    const [oldest] = writes.keys();
+    if (writes.size > most && oldest !== undefined) writes.delete(oldest);
+  }
+
+  return {
+    begin: (path) => note(path, { version: undefined }),
+    note,
+    get: (path) => writes.get(path),
+    isShownBy(path, sight) {
+      const last = writes.get(path);
+      if (!last) return true;
+      if (last.version === undefined || sight?.resourceVersion === undefined) return false;
+      return isSameOrLater(sight.resourceVersion, last.version);
+    },
+  };
+}
+
+/** Versions are numbers that grow in every API server we know of; of others only the very same one is believed. */
+function isSameOrLater(version: string, than: string): boolean {
+  if (version === than) return true;
+  return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
+}
+
+const isNumber = /^\d+$/;
