@@ -3,12 +3,13 @@
  * account, and a lease as long as its payment, so escrow tells the others when the money has come to its end.
  */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { Decimal } from "../../../market/decimal.ts";
 import type { Context, Module } from "../module.ts";
 import { closeDeployment, closeGroup } from "./deployment/lifecycle.ts";
 import { deploymentModule } from "./deployment/module.ts";
 import { type DeploymentParams, defaultDeploymentParams } from "./deployment/params.ts";
 import { findDeployment, groupsOf } from "./deployment/records.ts";
-import { createEscrow } from "./escrow/escrow.ts";
+import { createEscrow, type EscrowHooks } from "./escrow/escrow.ts";
 import { deploymentOfAccount, leaseOfPayment } from "./escrow/ids.ts";
 import { escrowModule } from "./escrow/module.ts";
 import type { Account, Payment } from "./escrow/records.ts";
@@ -25,14 +26,17 @@ export interface MarketplaceSettings {
    * next transaction that settles its account.
    */
   readonly closeDryLeasesInEndBlock?: boolean;
+  /** What an akt is worth while the chain makes no uact; see escrow. The chain in a box makes none either way. */
+  readonly aktPriceWhileMintHalts?: Decimal;
 }
 
 export function createMarketplace(settings: MarketplaceSettings = {}): Module[] {
   const { deploymentParams = defaultDeploymentParams, marketParams = defaultMarketParams } = settings;
-  const escrow = createEscrow({
+  const hooks: EscrowHooks = {
     accountEnded: (context, account) => endDeployment(context, market, account),
     paymentEnded: (context, payment) => endLease(context, market, payment),
-  });
+  };
+  const escrow = createEscrow(hooks, { aktPrice: settings.aktPriceWhileMintHalts });
   const market = createMarket(escrow);
   const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = marketParams;
   const { closeDryLeasesInEndBlock = false } = settings;
