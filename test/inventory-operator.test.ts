@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Hardware } from "../src/operators/inventory/inventory.ts";
 import { discoveryPodName } from "../src/operators/inventory/nodes/discovery-pod.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { discoveryImage, hardware, namespace, pod, stage } from "./inventory-stage.ts";
 import { gib, localVolume, storageClass } from "./storage-samples.ts";
 
@@ -208,4 +209,27 @@ test("the disk of a node is not sold as ephemeral storage and as volumes of loca
   assert.deepEqual([ephemeralFree("one"), ephemeralFree("two")], [60n, 100n]);
   server.delete(kinds.persistentVolume, { name: "data" });
   await until("the volume to go", () => ephemeralFree("one") === 100n);
+});
+
+test("a node whose discovery answers far too much is told of, and takes nothing from the others", async (t) => {
+  const big = { ...hardware, interfaces: Array.from({ length: 60_000 }, (_, n) => ({ name: `veth${n}`, up: true })) };
+  const asked: (number | undefined)[] = [];
+  const { node, until, labels } = await stage(t, {
+    through: (kube) => ({
+      ...kube,
+      async proxy(target, request) {
+        if (target.name !== discoveryPodName("one")) return kube.proxy(target, request);
+        asked.push(request?.mostBytes);
+        return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(big)) };
+      },
+    }),
+  });
+  await until("the other node's labels", () => labels("two")[modelKey] === "2");
+  await until("the condition", () =>
+    node("one")?.conditions.some(({ message }) => /interfaces: Too big/.test(message)),
+  );
+  assert.equal(node("one")?.hardware, undefined);
+  assert.equal(node("one")?.offered, true);
+  assert.deepEqual(node("two")?.conditions, []);
+  assert.deepEqual([...new Set(asked)], [limits.discoveryAnswerBytes]);
 });

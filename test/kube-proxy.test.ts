@@ -38,3 +38,11 @@ test("where nothing listens, the answer says so", async (t) => {
   assert.match(nowhere.body.toString(), /no endpoints available for service/);
   assert.equal((await kube.proxy({ kind: "pod", namespace, name: "nobody", port: 80 })).status, 404);
 });
+
+test("an answer longer than was asked for is refused", async (t) => {
+  const cluster = await simulateBox(t, { http: () => ({ body: "x".repeat(1_001) }) });
+  const kube = cluster.connect("akash-provider");
+  const target = { kind: "pod", ...box, port: 80 } as const;
+  assert.equal((await kube.proxy(target, { mostBytes: 1_001 })).body.length, 1_001);
+  await assert.rejects(kube.proxy(target, { mostBytes: 1_000 }), /more than 1000 bytes/);
+});

@@ -201,6 +201,8 @@ export interface ProxyRequest {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
+  /** A longer answer is refused. */
+  readonly mostBytes?: number;
   readonly signal?: AbortSignal;
 }
 

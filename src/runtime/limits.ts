@@ -308,6 +308,8 @@ export const limits = {
   kubePingMs: 20 * second,
 
   // gRPC
+  /** What a client takes unless it is told otherwise; a larger message is an error to it, whatever is in it. */
+  grpcClientBytes: 4 * 1024 * 1024,
   /** A request is small, and whoever sends it has it ready. */
   grpcRequestMs: 10 * second,
   /** A client that does not answer a ping before the next one is gone. */
@@ -356,6 +358,14 @@ export const limits = {
   discoveryEntries: 10_000,
   /** A name that a device gives itself; they are a few words. */
   discoveryNameChars: 128,
+  /** Parts of one kind: a machine has a few sockets and tens of cards, disks and ports, and a virtual one may show each processor as a socket. */
+  discoveryParts: 256,
+  /** A feature that a processor says it has is a short word, and there are about 200 of them. */
+  discoveryFeatures: 1_024,
+  /** An answer of a discovery pod: as many parts with as long names as may be; the usual one is a few kilobytes. */
+  discoveryAnswerBytes: 4 * 1024 * 1024,
+  /** A fault names a file and what is wrong with it. */
+  discoveryProblemChars: 512,
   /** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
   discoveryProblems: 50,
   /** Files that are read at once: Node has four threads for them. */

@@ -5,14 +5,14 @@ import { objectPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 
 export function proxy(target: ProxyTarget, request: ProxyRequest, requests: Requests): Promise<ProxyAnswer> {
-  const { method = "GET", path = "/", headers = {}, body, signal } = request;
+  const { method = "GET", path = "/", headers = {}, body, mostBytes, signal } = request;
   const kind: Kind = target.kind === "pod" ? kinds.pod : kinds.service;
   const { namespace, name, port, scheme = "http" } = target;
   // Made plain before it is put behind ours: dots in it must not lead to other parts of the API.
   const inside = new URL(path, "http://inside");
   const part = scheme === "https" ? `https:${name}:${port}` : `${name}:${port}`;
   const outside = `${objectPath(kind, { namespace, name: part })}/proxy`;
-  return requests.raw({
+  const sent = {
     verb: "reach",
     resource: objectText(kind, target),
     method,
@@ -20,5 +20,6 @@ export function proxy(target: ProxyTarget, request: ProxyRequest, requests: Requ
     headers,
     body,
     signal,
-  });
+  };
+  return requests.raw(sent, mostBytes);
 }

@@ -28,7 +28,7 @@ export interface Requests {
   /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
   stream(request: Request): Promise<Answer>;
   /** Whatever the answer is, refusals too; never sent twice. */
-  raw(request: SentRequest): Promise<ProxyAnswer>;
+  raw(request: SentRequest, mostBytes?: number): Promise<ProxyAnswer>;
   peer(): Promise<Peer>;
   readonly counts: KubeCounts;
 }
@@ -93,10 +93,10 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
         return parseJson(body, request, answer.peer);
       }),
     stream: (request) => tried(request, () => accepted(request, true)),
-    async raw(request) {
+    async raw(request, mostBytes = limits.kubeAnswerBytes) {
       const answer = await send({ ...request, neverTwice: true });
       const { status, headers } = answer;
-      return { status, headers, body: await bodyOf(answer, request, limits.kubeAnswerBytes) };
+      return { status, headers, body: await bodyOf(answer, request, mostBytes) };
     },
     peer: () => transport.peer(),
     counts,

@@ -15,6 +15,7 @@ import { filesFromFacts } from "../../../../test/node-facts.ts";
 import { runs } from "../../../../test/runs.ts";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { readHardwareAnswer } from "../nodes/hardware-answer.ts";
 import { builtInRegistry } from "../registry/built-in-registry.ts";
 import { nameCard } from "../registry/name-card.ts";
 import { interfaceKind } from "../registry/registry.ts";
@@ -330,3 +331,53 @@ function inspect(value: unknown): void {
   if (typeof value === "string") assert.ok(value.length <= 256 && !/\p{Cc}/u.test(value), JSON.stringify(value));
   if (typeof value === "object" && value !== null) Object.values(value).forEach(inspect);
 }
+
+test("of more parts than a machine can have the first are told, and that there are more", async () => {
+  const many = limits.discoveryParts + 1;
+  const each = (make: (index: number) => MachineFiles) => Array.from({ length: many }, (_, index) => make(index));
+  const hex = (index: number) => index.toString(16).padStart(4, "0");
+  const hardware = await discoverIn(
+    Object.assign(
+      { "/proc/sys/kernel/arch": "x86_64\n", "/proc/meminfo": "MemTotal:       131980916 kB\n" },
+      processorFiles(Array.from({ length: many }, (_, packageId) => ({ packageId, facts: xeon }))),
+      ...each((index) => pciFiles(`${hex(index)}:00:00.0`, { class: "0x030200", id: "10de:2335" })),
+      ...each((index) => ({ [`/sys/block/sd${index}/size`]: "8\n" })),
+      ...each((index) => ({ [`/sys/class/net/eth${index}/device`]: { link: "../../../card" } })),
+    ),
+  );
+  const { cpus, gpus, disks, interfaces, problems } = hardware;
+  assert.deepEqual(
+    [cpus, gpus, disks, interfaces].map(({ length }) => length),
+    Array.from({ length: 4 }, () => limits.discoveryParts),
+  );
+  assert.deepEqual(
+    problems,
+    ["cards", "disks", "interfaces", "processors"].map(
+      (what) => `${many} ${what} were found, and only the first ${limits.discoveryParts} are told`,
+    ),
+  );
+  // The operator takes what discovery tells, however much there is.
+  assert.deepEqual(readHardwareAnswer(JSON.stringify(hardware), "n1"), hardware);
+});
+
+test("no text that a machine tells of itself is longer than a name", async () => {
+  const long = "9".repeat(60_000);
+  const address = "0000:01:00.0";
+  const { cpus, gpus, disks, problems } = await discoverIn({
+    ...processorFiles([{ facts: { vendor_id: long, "model name": long, flags: `lm ${long}` } }]),
+    "/proc/meminfo": `MemTotal: ${long} kB\n`,
+    ...pciFiles(address, { class: "0x030200", id: "10de:2335", driver: "nvidia" }),
+    ...nvidiaFiles({
+      version: `580.${long}`,
+      cards: { [address]: `Model: ${long}\nGPU UUID: ${long}\nDevice Minor: ${long}\n` },
+    }),
+    "/sys/block/sda/size": "8\n",
+    "/sys/block/sda/device/model": long,
+  });
+  const texts = [...cpus, ...gpus, ...disks]
+    .flatMap((part) => Object.values(part))
+    .filter((value) => typeof value === "string");
+  assert.ok(texts.length > 5);
+  for (const text of texts) assert.ok(text.length <= limits.discoveryNameChars, text.slice(0, 200));
+  for (const problem of problems) assert.ok(problem.length <= limits.discoveryProblemChars, problem.slice(0, 200));
+});

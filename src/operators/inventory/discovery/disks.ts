@@ -2,7 +2,7 @@
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Disk } from "../inventory.ts";
-import type { Tree } from "./tree.ts";
+import { plainName, type Tree } from "./tree.ts";
 
 /** Files, memory, unions of disks, optical and floppy drives, disks of other machines, and parts of a flash chip. */
 const unreal = /^(loop|ram|zram|dm-|md|sr|fd|nbd|rbd|drbd|zd|bcache|mmcblk\d+(boot|rpmb|gp))/;
@@ -24,7 +24,7 @@ async function readDisk(tree: Tree, name: string): Promise<Disk | undefined> {
   const rotational = await tree.text(`${folder}/queue/rotational`);
   const model = await tree.name(`${folder}/device/model`);
   const type = name.startsWith("nvme") ? "nvme" : rotational === "0" ? "ssd" : "hdd";
-  return { name, type, sizeBytes, ...(model ? { model } : {}) };
+  return { name: plainName(name), type, sizeBytes, ...(model ? { model } : {}) };
 }
 
 /** A volume that a storage system attached over a network is counted there. */

@@ -34,8 +34,8 @@ export function isGpuCard({ classCode, vendorId, deviceId, virtualFunction }: Pc
   );
 }
 
-export function readGpuCards(tree: Tree, devices: readonly PciDevice[]): Promise<GpuCard[]> {
-  return inParallel(devices.filter(isGpuCard), limits.discoveryAtOnce, (device) => readCard(tree, device));
+export function readGpuCards(tree: Tree, cards: readonly PciDevice[]): Promise<GpuCard[]> {
+  return inParallel(cards, limits.discoveryAtOnce, (device) => readCard(tree, device));
 }
 
 async function readCard(tree: Tree, device: PciDevice): Promise<GpuCard> {

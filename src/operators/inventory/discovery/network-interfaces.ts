@@ -2,7 +2,7 @@
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { NetworkInterface } from "../inventory.ts";
-import type { Tree } from "./tree.ts";
+import { plainName, type Tree } from "./tree.ts";
 
 /** What older kernels say instead of -1 when they do not know. */
 const unknownSpeed = 2 ** 32 - 1;
@@ -20,7 +20,7 @@ async function readInterface(tree: Tree, name: string): Promise<NetworkInterface
   if (await tree.has(`${folder}/device/physfn`)) return undefined;
   const speedMbps = Number(await tree.text(`${folder}/speed`));
   const known = Number.isSafeInteger(speedMbps) && speedMbps > 0 && speedMbps < unknownSpeed;
-  return { name, up: await isUp(tree, folder), ...(known ? { speedMbps } : {}) };
+  return { name: plainName(name), up: await isUp(tree, folder), ...(known ? { speedMbps } : {}) };
 }
 
 async function isUp(tree: Tree, folder: string): Promise<boolean> {

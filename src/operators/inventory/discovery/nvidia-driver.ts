@@ -25,7 +25,7 @@ export async function readNvidiaFacts(tree: Tree, address: string): Promise<Driv
 
 /** "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build …" */
 async function readDriverVersion(tree: Tree): Promise<string | undefined> {
-  const version = /^\d{3,}\.\d+(\.\d+)?$/;
+  const version = /^\d{3,5}\.\d{1,5}(\.\d{1,5})?$/;
   const line = (await tree.text("/proc/driver/nvidia/version"))?.split("\n")[0] ?? "";
   const told = line.split(/\s+/).find((word) => version.test(word));
   const module = told ?? (await tree.text("/sys/module/nvidia/version"));

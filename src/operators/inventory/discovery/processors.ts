@@ -86,6 +86,6 @@ function describe(facts: CpuFacts): Pick<ProcessorPackage, "vendor" | "model" | 
     model: plainName(
       first("model name", "Model Name", "Processor", "cpu model", "uarch", "cpu") ?? armModelOf(facts) ?? "",
     ),
-    features: (first("flags", "Features") ?? "").split(/\s+/).filter(Boolean),
+    features: (first("flags", "Features") ?? "").split(/\s+/, limits.discoveryFeatures).filter(Boolean).map(plainName),
   };
 }

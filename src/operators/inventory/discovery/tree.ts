@@ -106,7 +106,7 @@ export function createTree(root: string): Tree {
     link: (path) => attempt(path, (full) => readlink(full)),
     report: (problem) => void problems.add(problem),
     problems() {
-      const inOrder = [...problems].sort(byNumber.compare);
+      const inOrder = [...problems].sort(byNumber.compare).map((each) => each.slice(0, limits.discoveryProblemChars));
       const more = inOrder.length - limits.discoveryProblems;
       return more > 0 ? [...inOrder.slice(0, limits.discoveryProblems), `and ${more} more`] : inOrder;
     },

@@ -158,7 +158,11 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   async function ask(node: string, { name }: LivePod, signal: AbortSignal): Promise<Outcome> {
     const target = { kind: "pod", namespace: options.namespace, name, port: options.port } as const;
     try {
-      const { status, body } = await kube.proxy(target, { path: "/hardware", signal });
+      const { status, body } = await kube.proxy(target, {
+        path: "/hardware",
+        mostBytes: limits.discoveryAnswerBytes,
+        signal,
+      });
       if (status !== 200) throw new ProviderError("AKP_DISCOVERY_MALFORMED", { node, reason: `status ${status}` });
       const hardware = readHardwareAnswer(body.toString(), node);
       known.set(node, { hardware, atMs: clock.now() });

@@ -1,18 +1,23 @@
-/** What a discovery pod answers, looked at before it is believed: during an upgrade it may be of another version. */
+/**
+ * What a discovery pod answers, looked at before it is believed: during an upgrade it may be of another version, and a
+ * node that tells too much must not make the picture of all others too large to be sent. The bounds are discovery's own.
+ */
 import { z } from "zod";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
 import type { Hardware } from "../inventory.ts";
 
 const whole = z.number().int().nonnegative();
 /** The wire has 32 bits for a number of cores. */
 const cores = whole.max(2 ** 32 - 1);
-const word = z.string().max(256);
+const word = z.string().max(limits.discoveryNameChars);
+const parts = <T extends z.ZodType>(part: T) => z.array(part).max(limits.discoveryParts);
 
 const hardware = z.object({
   architecture: word,
-  cpus: z.array(z.object({ id: word, vendor: word, model: word, vcores: cores })),
+  cpus: parts(z.object({ id: word, vendor: word, model: word, vcores: cores })),
   memory: z.object({ totalBytes: whole }),
-  gpus: z.array(
+  gpus: parts(
     z.object({
       address: word,
       vendorId: word,
@@ -28,11 +33,12 @@ const hardware = z.object({
       health: z.object({ healthy: z.boolean(), reason: word.optional() }).optional(),
     }),
   ),
-  disks: z.array(
+  disks: parts(
     z.object({ name: word, type: z.enum(["nvme", "ssd", "hdd"]), sizeBytes: whole, model: word.optional() }),
   ),
-  interfaces: z.array(z.object({ name: word, up: z.boolean(), speedMbps: whole.optional() })),
-  problems: z.array(z.string()),
+  interfaces: parts(z.object({ name: word, up: z.boolean(), speedMbps: whole.optional() })),
+  // And one that says how many more there are.
+  problems: z.array(z.string().max(limits.discoveryProblemChars)).max(limits.discoveryProblems + 1),
 });
 
 export function readHardwareAnswer(text: string, node: string): Hardware {

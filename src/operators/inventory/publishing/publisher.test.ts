@@ -26,6 +26,27 @@ function open(owner: Owner, busMessageBytes = limits.busMessageBytes, log: Log =
   return { clock, bus, publisher, messages, topics };
 }
 
+test("a cluster that is larger than clients of gRPC take is said once, until it fits again", async (t) => {
+  const said: string[] = [];
+  const log: Log = { ...silentLog, error: (message) => void said.push(message) };
+  const { clock, publisher } = open(t, limits.busMessageBytes, log);
+  const storageClasses = Array.from({ length: 200 }, () => "c".repeat(253));
+  const large = Array.from({ length: 90 }, (_, n) => sampleNode(`n${n}`, { storageClasses }));
+  const show = async (nodes: readonly NodeInventory[]) => {
+    publisher.show(sampleInventory([...nodes]));
+    await clock.advance(limits.inventoryPublishMs);
+  };
+  await show(large);
+  await show(large.slice(1));
+  assert.deepEqual(
+    said.filter((each) => each.includes("gRPC")),
+    ["the inventory is larger than gRPC clients take by default"],
+  );
+  await show(large.slice(0, 10));
+  await show(large);
+  assert.equal(said.filter((each) => each.includes("gRPC")).length, 2);
+});
+
 /** Collects what a listener is told, as a stream does that keeps up. */
 function listen(publisher: ReturnType<typeof open>["publisher"], owner: Owner): Inventory[] {
   const told: Inventory[] = [];

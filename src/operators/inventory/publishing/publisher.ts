@@ -56,13 +56,25 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   let timer: Timer | undefined;
   let copyTimer: Timer | undefined;
   let restUntilMs = 0;
+  let large = false;
+
+  /** Said once, not at every change. */
+  function warnIfLarge(bytes: number): void {
+    const isLarge = bytes > limits.grpcClientBytes;
+    if (isLarge && !large) {
+      log.error("the inventory is larger than gRPC clients take by default", { bytes, most: limits.grpcClientBytes });
+    }
+    large = isLarge;
+  }
 
   function publish(picture: Picture): void {
     restUntilMs = clock.monotonicMs() + limits.inventoryPublishMs;
     // In its own turn: streams come first, the provider lives by them.
     if (copy) copyTimer = clock.timer(0, () => copy.publish(picture));
-    if (told?.clusterMessage().equals(picture.clusterMessage())) return;
+    const message = picture.clusterMessage();
+    if (told?.clusterMessage().equals(message)) return;
     told = picture;
+    warnIfLarge(message.length);
     published += 1;
     for (const listener of [...listeners]) listener(picture);
   }

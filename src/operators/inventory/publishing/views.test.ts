@@ -2,9 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import fc from "fast-check";
-import { amounts, rtx4090, sampleInventory, sampleNode, sampleStorage } from "../../../../test/inventory-samples.ts";
+import {
+  amounts,
+  manyNodes,
+  rtx4090,
+  sampleInventory,
+  sampleNode,
+  sampleStorage,
+} from "../../../../test/inventory-samples.ts";
+import { largestHardware } from "../../../../test/largest-hardware.ts";
 import { runs } from "../../../../test/runs.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
+import { limits } from "../../../runtime/limits.ts";
 import type { NamedGpu } from "../inventory.ts";
 import { fullNodeJson, fullStorageJson } from "./full-json.ts";
 import { networkNodeJson, networkStorageJson } from "./network-json.ts";
@@ -143,6 +152,32 @@ test("a card that is not sold as one is shown to people with the reason, and not
   assert.equal(networkNode(node).gpus.length, 1);
   const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
   assert.partialDeepStrictEqual(info[1], { mig_instances: 7, not_sold: "has 7 MIG instances" });
+});
+
+test("the largest node there can be is a small part of what clients of gRPC take, beside a thousand others", () => {
+  const word = "w".repeat(63);
+  const named = { vendor: word, name: word, interface: word, memorySize: word };
+  const namedGpus = largestHardware.gpus.map(({ health: _, ...card }) => ({
+    ...card,
+    ...named,
+    vendorId: "10de",
+    deviceId: "2684",
+  }));
+  const most = 2n ** 63n - 1n;
+  const largest = {
+    hardware: largestHardware,
+    namedGpus,
+    cpuMilli: amounts(most, most),
+    memoryBytes: amounts(most, most),
+  };
+  const picture = createPictures()(sampleInventory([...manyNodes(1_000), sampleNode("z".repeat(253), largest)]));
+  const alone = picture.nodeMessage("z".repeat(253))?.length ?? Number.POSITIVE_INFINITY;
+  assert.equal(
+    Node.decode(picture.nodeMessage("z".repeat(253)) ?? new Uint8Array()).resources?.gpu?.info.length,
+    limits.discoveryParts,
+  );
+  assert.ok(alone < limits.grpcClientBytes / 8, `${alone} bytes`);
+  assert.ok(picture.clusterMessage().length < limits.grpcClientBytes / 2, `${picture.clusterMessage().length} bytes`);
 });
 
 test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { largestHardware } from "../../../../test/largest-hardware.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
+import { readHardwareAnswer } from "./hardware-answer.ts";
+
+test("the largest machine that discovery can tell of is believed, and fits into an answer", () => {
+  const text = JSON.stringify(largestHardware);
+  assert.ok(Buffer.byteLength(text) <= limits.discoveryAnswerBytes, `${Buffer.byteLength(text)} bytes`);
+  assert.deepEqual(readHardwareAnswer(text, "n1"), largestHardware);
+});
+
+test("one part or one character more than that is refused, and it is said where", () => {
+  const { cpus, gpus, disks, interfaces, problems } = largestHardware;
+  const [cpu, card] = [cpus[0], gpus[0]];
+  const cases: [object, RegExp][] = [
+    [{ cpus: [...cpus, cpu] }, /cpus: Too big/],
+    [{ gpus: [...gpus, card] }, /gpus: Too big/],
+    [{ disks: [...disks, disks[0]] }, /disks: Too big/],
+    [{ interfaces: [...interfaces, interfaces[0]] }, /interfaces: Too big/],
+    [{ problems: [...problems, ""] }, /problems: Too big/],
+    [{ problems: ["x".repeat(limits.discoveryProblemChars + 1)] }, /problems\.0: Too big/],
+    [{ architecture: "x".repeat(limits.discoveryNameChars + 1) }, /architecture: Too big/],
+    [{ cpus: [{ ...cpu, model: `${cpu?.model}x` }] }, /cpus\.0\.model: Too big/],
+    [{ gpus: [{ ...card, driverModel: `${card?.driverModel}x` }] }, /gpus\.0\.driverModel: Too big/],
+  ];
+  for (const [more, reason] of cases) {
+    const text = JSON.stringify({ ...largestHardware, ...more });
+    assert.throws(
+      () => readHardwareAnswer(text, "n1"),
+      (thrown) => ProviderError.is(thrown, "AKP_DISCOVERY_MALFORMED") && reason.test(thrown.message),
+      String(reason),
+    );
+  }
+});
