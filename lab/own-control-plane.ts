@@ -160,6 +160,7 @@ function apiArguments(file: (name: string) => string, etcdUrl: string, port: num
     `--service-account-signing-key-file=${file("service-account.key")}`,
     `--service-account-key-file=${file("service-account.key")}`,
     `--audit-policy-file=${file("audit-policy.json")}`,
+    "--allow-privileged=true",
     `--audit-log-path=${file("audit.log")}`,
   ];
 }

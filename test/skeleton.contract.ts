@@ -12,6 +12,7 @@ import { realClock } from "../src/runtime/clock.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
+import { skeletonWorkload } from "./skeleton-workload.ts";
 import { fees, startSkeleton, tenantSigner } from "./walking-skeleton.ts";
 
 export interface SkeletonContract {
@@ -32,7 +33,9 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
     skip,
   }, async (t) => {
     const kube = await open(t);
-    const { node, foundation, bidOn } = await startSkeleton(t, kube, (lease) => workload(leaseNamespace(lease)));
+    const { node, foundation, bidOn } = await startSkeleton(t, kube, (lease) =>
+      skeletonWorkload({ namespace: leaseNamespace(lease), image, port }),
+    );
     const { broadcaster, chain } = foundation.chain;
     const sending = { chainId: node.chainId, chain: broadcaster, signer: tenantSigner, settings: fees };
     const send = (message: ReturnType<typeof createLease>) =>
@@ -56,23 +59,6 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
     await eventually("the namespace to go", gone, withinMs);
     assert.deepEqual(await kube.list(kinds.pod, { namespace }), []);
   });
-
-  function workload(namespace: string): KubeObject {
-    const labels = { app: "web" };
-    const container = { name: "web", image, ports: [{ containerPort: port }] };
-    const readinessProbe = { httpGet: { path: "/", port }, periodSeconds: 1 };
-    return {
-      metadata: { name: "web", namespace },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: { containers: [{ ...container, readinessProbe }], terminationGracePeriodSeconds: 1 },
-        },
-      },
-    };
-  }
 }
 
 async function readyPods(kube: Kube, namespace: string): Promise<KubeObject[]> {

@@ -1,5 +1,5 @@
 /** Data recorded from the real network. It lies beside the repository, never in it; VECTORS says where. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
@@ -13,6 +13,12 @@ export function readVector(path: string): Buffer {
 
 export function readJsonVector<T>(path: string): T {
   return JSON.parse(readVector(path).toString()) as T;
+}
+
+/** The paths of all files in a folder and those below it. */
+export function listVectors(path: string): string[] {
+  const names = readdirSync(join(folder, path), { recursive: true, encoding: "utf8" });
+  return names.map((name) => join(path, name)).sort();
 }
 
 /** A test that needs recorded data. Without the data it is skipped, and its name says why. */

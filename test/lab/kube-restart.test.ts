@@ -1,0 +1,179 @@
+/**
+ * A restart writes nothing: everything that we make, and everything that the network's own provider was seen to make, is
+ * applied to a real API server, and then again by a new client. And the other way: what was meddled with is put back.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, describe, test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { leaseObjects } from "../../bench/lease-objects.ts";
+import { definitionsOf } from "../../lab/build.ts";
+import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { type Kind, kinds, resourceOf } from "../../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../../src/kube/kube.ts";
+import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
+import { eventually } from "../eventually.ts";
+import { definitionOf } from "../kube-definition.ts";
+import { recordedWishes } from "../recorded-wishes.ts";
+import { skeletonWorkload } from "../skeleton-workload.ts";
+import { vectorsPresent } from "../vectors.ts";
+import { shapes } from "../wished-shapes.ts";
+import { kubectl } from "./cluster.ts";
+import { openKube } from "./open-kube.ts";
+
+const skip = controlPlaneMissing(["kube", "traefik"]);
+const image = "nowhere.example/web:1";
+
+interface Wish {
+  readonly what: string;
+  readonly kind: Kind;
+  readonly object: KubeObject;
+}
+
+describe("a restart on a real API server", { skip }, () => {
+  /** With its controllers, which write into our objects too; no pod ever runs. */
+  const stage = skip ? undefined : startControlPlane({ after }, { controllers: true });
+
+  async function open(fieldManager = "akash-provider"): Promise<Kube> {
+    assert.ok(stage);
+    return openKube({ after }, (await stage).kubeconfig, { fieldManager });
+  }
+
+  test("writes nothing that our own builders make", async () => {
+    const kube = await open();
+    const namespace = "built";
+    await kube.create(kinds.namespace, { metadata: { name: namespace } });
+    await checkUnchanged(kube, await open(), await builtWishes(kube, namespace));
+  });
+
+  test(`writes nothing that the network's provider was seen to make${vectorsPresent ? "" : " (no recorded data)"}`, {
+    skip: !vectorsPresent,
+  }, async () => {
+    const kube = await open();
+    const namespace = "recorded";
+    await kube.create(kinds.namespace, { metadata: { name: namespace } });
+    await defineCustomKinds(kube);
+    const wishes = recordedWishes().map(({ from, kind, fields, metadata }, index) => {
+      const at = { name: `recorded-${index}`, ...(kind.namespaced ? { namespace } : {}) };
+      return { what: from, kind, object: { metadata: { ...at, ...metadata }, ...fields } };
+    });
+    assert.ok(wishes.length > 50, `${wishes.length} are too few to be all`);
+    await checkUnchanged(kube, await open(), wishes);
+  });
+
+  test("puts back what was edited or removed by hand meanwhile, and takes out what is no longer wished", async () => {
+    const kube = await open();
+    const namespace = "meddled";
+    await kube.create(kinds.namespace, { metadata: { name: namespace } });
+    const at = { namespace, name: "web" };
+    const wish = skeletonWorkload({ namespace, image, port: 80 });
+    const env = [
+      { name: "A", value: "1" },
+      { name: "B", value: "" },
+    ];
+    const full = withContainer(wish, { env, args: ["a", "b"] });
+    const container = "/spec/template/spec/containers/0";
+    const edits = [
+      [{ op: "replace", path: "/spec/replicas", value: 3 }],
+      [{ op: "remove", path: `${container}/args` }],
+      [{ op: "remove", path: `${container}/env/0` }],
+      [{ op: "remove", path: `${container}/readinessProbe/periodSeconds` }],
+      [{ op: "add", path: `${container}/env/1/value`, value: "by hand" }],
+      [{ op: "add", path: `${container}/args/1`, value: "by hand" }],
+      [{ op: "remove", path: "/metadata/labels/ours" }],
+    ];
+    const labelled = { ...full, metadata: { ...at, labels: { ours: "1" } } };
+    await kube.apply(kinds.deployment, labelled);
+    const wished = (await kube.get(kinds.deployment, at))?.["spec"];
+    assert.ok(wished);
+    for (const edit of edits) {
+      const what = JSON.stringify(edit);
+      await edited(await stage, kinds.deployment, at, edit);
+      const restarted = await open();
+      assert.equal((await restarted.apply(kinds.deployment, labelled, { force: true })).written, true, what);
+      assert.equal((await restarted.apply(kinds.deployment, labelled)).written, false, what);
+      assert.deepEqual((await kube.get(kinds.deployment, at))?.["spec"], wished, what);
+      assert.equal((await kube.get(kinds.deployment, at))?.metadata.labels?.["ours"], "1");
+    }
+    // Something of somebody else beside ours is not our business.
+    await edited(await stage, kinds.deployment, at, [{ op: "add", path: "/metadata/labels/theirs", value: "1" }]);
+    assert.equal((await (await open()).apply(kinds.deployment, labelled)).written, false);
+
+    assert.equal((await (await open()).apply(kinds.deployment, wish)).written, true);
+    const live = await kube.get(kinds.deployment, at);
+    assert.ok(live);
+    assert.deepEqual(live.metadata.labels, { theirs: "1" });
+    assert.deepEqual(
+      Object.keys(containerOf(live)).filter((name) => ["env", "args"].includes(name)),
+      [],
+    );
+  });
+});
+
+/** Applies all of them, and again with another client, which only looks. */
+async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Wish[]): Promise<void> {
+  for (const { kind, object } of wishes) await kube.apply(kind, object);
+  const again: string[] = [];
+  for (const { what, kind, object } of wishes) {
+    if ((await restarted.apply(kind, object)).written) again.push(what);
+  }
+  assert.deepEqual(again, []);
+  assert.equal(restarted.counts.requests, wishes.length, "each was looked at, and nothing else was asked");
+}
+
+async function builtWishes(kube: Kube, namespace: string): Promise<Wish[]> {
+  const node = await kube.create(kinds.node, { metadata: { name: "one" } });
+  const { uid } = node.metadata;
+  assert.ok(uid);
+  const pod = discoveryPod({ name: "one", uid }, { namespace, image, port: 8080 });
+  const tolerant = { containers: [{ name: "web", image }], tolerations: [{ key: "a", operator: "Exists" }] };
+  return [
+    { what: "labels of a node", kind: kinds.node, object: { metadata: { name: "one", uid, labels: { a: "b" } } } },
+    { what: "a discovery pod", kind: kinds.pod, object: pod },
+    { what: "a tolerant pod", kind: kinds.pod, object: { metadata: { namespace, name: "tolerant" }, spec: tolerant } },
+    { what: "a namespace", kind: kinds.namespace, object: { metadata: { name: "skeleton" } } },
+    {
+      what: "a skeleton",
+      kind: kinds.deployment,
+      object: skeletonWorkload({ namespace: "skeleton", image, port: 80 }),
+    },
+    ...leaseObjects(namespace, 1).map(({ kind, desired }) => ({ what: kind.kind, kind, object: desired("same") })),
+    ...shapes.map(({ name, kind, wish }, n) => ({ what: name, kind, object: wish({ namespace, name: `shape-${n}` }) })),
+  ];
+}
+
+/** Ours take what they are given; that of the Gateway API fills in its defaults. */
+async function defineCustomKinds(kube: Kube): Promise<void> {
+  const routes = resourceOf(kinds.httpRoute);
+  const documents = parseAllDocuments(readFileSync(definitionsOf("traefik"), "utf8")).map((each) => each.toJS());
+  const route = documents.find((each) => each?.metadata?.name === routes);
+  assert.ok(route, `${routes} is defined`);
+  const own = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];
+  for (const definition of [...own.map((kind) => definitionOf(kind)), route]) {
+    await kube.create(kinds.customResourceDefinition, definition);
+  }
+  for (const kind of [...own, kinds.httpRoute]) await eventually(kind.plural, () => kube.list(kind));
+}
+
+async function edited(
+  stage: { readonly kubeconfig: string } | undefined,
+  kind: Kind,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  patch: readonly object[],
+): Promise<void> {
+  const where = [`--kubeconfig=${stage?.kubeconfig}`, "--namespace", namespace, "--field-manager=hand"];
+  await kubectl("patch", ...where, resourceOf(kind), name, "--type=json", "--patch", JSON.stringify(patch));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function containerOf(object: KubeObject): Fields {
+  const { template } = object["spec"] as { template: { spec: { containers: Fields[] } } };
+  return template.spec.containers[0] ?? {};
+}
+
+function withContainer(object: KubeObject, more: Fields): KubeObject {
+  const spec = object["spec"] as { template: { spec: { containers: Fields[] } } };
+  const containers = [{ ...containerOf(object), ...more }];
+  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template.spec, containers } } } };
+}

@@ -1,0 +1,108 @@
+/**
+ * Every object that the network's own provider was seen to make, as one would wish it: without what the server and its
+ * controllers put in. Of objects that differ in their values alone there is one.
+ */
+import { type Kind, kinds } from "../src/kube/kinds.ts";
+import type { KubeObject } from "../src/kube/kube.ts";
+import { isRecord } from "../src/runtime/is-record.ts";
+import { listVectors, readJsonVector } from "./vectors.ts";
+
+export interface RecordedWish {
+  /** Where it was recorded, and what it is. */
+  readonly from: string;
+  readonly kind: Kind;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly metadata: Pick<KubeObject["metadata"], "labels" | "annotations">;
+}
+
+export function recordedWishes(): RecordedWish[] {
+  const wishes = new Map<string, RecordedWish>();
+  for (const path of listVectors("objects").filter((each) => each.endsWith(".json"))) {
+    for (const object of objectsIn(readJsonVector(path))) {
+      const kind = kindOf(object);
+      if (!kind) continue;
+      const wish = { from: `${path} ${kind.kind} ${object.metadata.name}`, kind, ...wished(object) };
+      for (const each of [wish, inShort(wish)]) {
+        const key = `${kind.kind} ${JSON.stringify(outline(each.fields))} ${Object.keys(each.metadata)}`;
+        if (!wishes.has(key)) wishes.set(key, each);
+      }
+    }
+  }
+  return [...wishes.values()];
+}
+
+function objectsIn(value: unknown): KubeObject[] {
+  if (isObject(value)) return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(objectsIn);
+}
+
+function isObject(value: unknown): value is KubeObject {
+  return isRecord(value) && "apiVersion" in value && "kind" in value && isRecord(value["metadata"]);
+}
+
+function kindOf({ apiVersion, kind }: KubeObject): Kind | undefined {
+  return Object.values(kinds).find((each: Kind) => {
+    const version = each.group === "" ? each.version : `${each.group}/${each.version}`;
+    return each.kind === kind && version === apiVersion;
+  });
+}
+
+/** Made by the server, by controllers and by kubectl, or good for one cluster only. */
+const notWished = new Set(["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "nodePort", "volumeName"]);
+const foreignKeys = /(^|\.)(kubernetes\.io|k8s\.io|metallb\.io)\//;
+
+function wished({ apiVersion: _, kind: __, metadata, status: ___, ...rest }: KubeObject) {
+  const fields = without(rest, (name) => notWished.has(name)) as Record<string, unknown>;
+  if (metadata.labels?.["kubernetes.io/metadata.name"]) delete fields["spec"];
+  if (isRecord(fields["data"]))
+    fields["data"] = { ".dockerconfigjson": Buffer.from('{"auths":{}}').toString("base64") };
+  const ours = (entries = {}) => without(entries, (name) => foreignKeys.test(name)) as Record<string, string>;
+  return { fields, metadata: { labels: ours(metadata.labels), annotations: ours(metadata.annotations) } };
+}
+
+/** What a builder may leave out, because the server puts it in. */
+const defaults: Readonly<Record<string, unknown>> = {
+  protocol: "TCP",
+  volumeMode: "Filesystem",
+  dnsPolicy: "ClusterFirst",
+  restartPolicy: "Always",
+  schedulerName: "default-scheduler",
+  terminationGracePeriodSeconds: 30,
+  terminationMessagePath: "/dev/termination-log",
+  terminationMessagePolicy: "File",
+  sessionAffinity: "None",
+  internalTrafficPolicy: "Cluster",
+  externalTrafficPolicy: "Cluster",
+  allocateLoadBalancerNodePorts: true,
+  podManagementPolicy: "OrderedReady",
+  apiGroup: kinds.role.group,
+  weight: 1,
+};
+const ofClaimTemplates = ["apiVersion", "kind", "status"];
+
+function inShort(wish: RecordedWish): RecordedWish {
+  const isDefault = (name: string, value: unknown, parent: Record<string, unknown>) =>
+    (name in defaults && defaults[name] === value) ||
+    (ofClaimTemplates.includes(name) && parent["kind"] === kinds.persistentVolumeClaim.kind) ||
+    (wish.kind === kinds.httpRoute && ["group", "kind", "matches"].includes(name));
+  return { ...wish, from: `${wish.from} in short`, fields: without(wish.fields, isDefault) as Record<string, unknown> };
+}
+
+type Unwanted = (name: string, value: unknown, parent: Record<string, unknown>) => boolean;
+
+function without(value: unknown, isUnwanted: Unwanted): unknown {
+  if (Array.isArray(value)) return value.map((element) => without(element, isUnwanted));
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).filter(([name, inner]) => !isUnwanted(name, inner, value));
+  return Object.fromEntries(kept.map(([name, inner]) => [name, without(inner, isUnwanted)]));
+}
+
+/** The names of all fields, and what sort of value they have. */
+function outline(value: unknown): unknown {
+  if (Array.isArray(value)) return [...new Set(value.map((element) => JSON.stringify(outline(element))))].sort();
+  if (!isRecord(value)) return value === "" || value === 0 || value === false ? value : typeof value;
+  return Object.keys(value)
+    .sort()
+    .map((name) => [name, outline(value[name])]);
+}
