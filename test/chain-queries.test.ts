@@ -23,8 +23,16 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { openPool } from "./event-chain.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
-import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "./market-chain.ts";
-import { createBid, createDeployment, createLease, hash } from "./market-messages.ts";
+import {
+  providerAddress,
+  providerKey,
+  rivalAddress,
+  rivalKey,
+  startMarketChain,
+  tenantAddress,
+  tenantKey,
+} from "./market-chain.ts";
+import { closeLease, createBid, createDeployment, createLease, hash, spec } from "./market-messages.ts";
 import { person } from "./market-stage.ts";
 import { readJsonVector, vectorTest } from "./vectors.ts";
 
@@ -52,7 +60,7 @@ for (const [name, query] of recordedLists) {
   vectorTest(`the real node's list ${name} is read whole`, () => {
     const { response } = readJsonVector<{ response: { value: string | null } }>(`chain/queries/${name}.json`);
     const bytes = Buffer.from(response.value ?? "", "base64");
-    const { items } = query.decode(bytes);
+    const { items } = query.decode(bytes, 1n);
     // What is listed is the first field of every one of these answers.
     assert.equal(items.length, [...wireFields(bytes)].filter(({ number }) => number === 1).length);
   });
@@ -62,7 +70,7 @@ vectorTest("the real node's market parameters are read with what reclamation add
   const { response } = readJsonVector<{ response: { value: string } }>(
     "chain/queries/akash.market.v1beta5.Query.Params.json",
   );
-  const params = marketParamsQuery.decode(Buffer.from(response.value, "base64"));
+  const params = marketParamsQuery.decode(Buffer.from(response.value, "base64"), 1n);
   assert.equal(params.orderMaxBids, 20);
   assert.equal(params.minReclamationWindowNs, 3_600_000_000_000n);
 });
@@ -191,6 +199,34 @@ test("a list in pages is whole, whatever the size of a page, and all of one heig
     const accounts = await queries.escrowAccounts({ state: "open" }, { pageEntries });
     assert.equal(accounts.items.length, 46, `pages of ${pageEntries}`);
   }
+});
+
+test("all payments of a deployment's account are listed, also a rival's, and none of another whose number begins alike", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  await act(
+    tenantKey,
+    createDeployment({ id: deployment(1n), groups: [spec({ name: "one" }), spec({ name: "two" })] }),
+  );
+  await act(tenantKey, createDeployment({ id: deployment(12n) }));
+  const rivals: BidId = { ...bid(1n), gseq: 2, provider: rivalAddress };
+  await act(providerKey, createBid(bid(1n)), createBid(bid(12n)));
+  await act(rivalKey, createBid({ ...bid(1n), provider: rivalAddress }), createBid(rivals));
+  await act(tenantKey, createLease(bid(1n)), createLease(rivals), createLease(bid(12n)));
+  await act(tenantKey, closeLease(bid(1n)));
+  const { items, height } = await queries.paymentsOf(deployment(1n));
+  assert.deepEqual(
+    items.map(({ owner, state }) => [owner, state]).sort(),
+    [
+      [providerAddress, "closed"],
+      [rivalAddress, "open"],
+    ].sort(),
+  );
+  for (const each of items) assert.equal(each.height, height);
+  assert.equal((await queries.bidCount(order(1n))).value, 2, "also those that lost or are closed");
+  assert.equal((await queries.bidCount(order(99n))).value, 0);
 });
 
 /** Reads a list in three pages; something happens before the second. */

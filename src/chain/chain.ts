@@ -10,7 +10,7 @@ import type { Gap } from "./comet/gap.ts";
 import type { MemberState } from "./comet/member.ts";
 import type { MirrorKey } from "./comet/mirror/mirror-state.ts";
 import type { Queries } from "./comet/queries/queries.ts";
-import type { Bid, Deployment, Lease, Order } from "./records.ts";
+import type { Balance, Bid, Deployment, Lease, Order } from "./records.ts";
 
 export interface Chain {
   readonly chainId: string;
@@ -31,6 +31,10 @@ export interface MirrorView {
   /** Built at least once. Until then it is empty, and that means nothing. */
   readonly ready: boolean;
   readonly height: bigint;
+  /** When the block of its height was made: the age of all that is in it. 0 until it was built. */
+  readonly timeNs: bigint;
+  /** Resolves once it holds what happened up to this height; whoever did something there finds it done. */
+  reached(height: bigint, signal: AbortSignal): Promise<void>;
   /** All open orders. */
   orders(): Iterable<Order>;
   order(id: OrderId): Order | undefined;
@@ -42,6 +46,9 @@ export interface MirrorView {
   lease(id: LeaseId): Lease | undefined;
   /** Those that our running leases belong to. */
   deployment(id: DeploymentId): Deployment | undefined;
+  /** What our account holds; a denomination of which there is none is not in it. */
+  balances(): Iterable<Balance>;
+  balance(denom: string): Balance | undefined;
 }
 
 export interface Step {
@@ -60,5 +67,7 @@ export interface ChainStatus {
   readonly nodes: readonly MemberState[];
   readonly head: bigint | undefined;
   readonly blockTimeMs: number;
+  /** How old the mirror's view is, by the time of its block; undefined until it was built. */
+  readonly mirrorAgeMs: number | undefined;
   readonly trouble: string | undefined;
 }

@@ -83,6 +83,8 @@ export interface SignedDecCoin {
 export interface EscrowAccount {
   /** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
   readonly key: string;
+  /** At which these figures were read: they are true of it. */
+  readonly height: bigint;
   readonly owner: string;
   readonly state: EscrowState;
   /** Height up to which its payments are settled. */
@@ -94,6 +96,8 @@ export interface EscrowAccount {
 export interface EscrowPayment {
   /** "deployment/owner/dseq/gseq/oseq/provider". */
   readonly key: string;
+  /** At which these figures were read: they are true of it. */
+  readonly height: bigint;
   readonly owner: string;
   readonly state: EscrowState;
   /** Per block. */
@@ -101,6 +105,11 @@ export interface EscrowPayment {
   readonly balance: DecCoin;
   readonly unsettled: DecCoin;
   readonly withdrawn: Coin;
+}
+
+/** What an account holds of one denomination, and the height at which that was read. */
+export interface Balance extends Coin {
+  readonly height: bigint;
 }
 
 export interface Account {

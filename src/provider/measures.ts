@@ -216,6 +216,7 @@ export function measureChain(metrics: Metrics, chain: CometChain): void {
     ["head_height", "Newest block that a node told of", () => Number(chain.status.head ?? 0n)],
     ["block_seconds", "Time between blocks, on average", () => chain.status.blockTimeMs / 1_000],
     ["mirror_ready", "1 once the mirror was built", () => (chain.mirror.ready ? 1 : 0)],
+    ["mirror_age_seconds", "Age of the mirror's block", () => (chain.status.mirrorAgeMs ?? 0) / 1_000],
   ] as const;
   for (const [name, help, value] of gauges) {
     metrics.read({ name: `akash_provider_chain_${name}`, help, kind: "gauge" }, value);

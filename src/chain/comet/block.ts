@@ -22,6 +22,8 @@ export interface ChainBlock {
   /** All of them, whoever sent them and whatever came of them. */
   readonly txs: readonly BlockTx[];
   readonly events: readonly SourcedEvent[];
+  /** Addresses whose coins came or went, also by the fee of a transaction that failed. */
+  readonly coinsMovedOf: ReadonlySet<string>;
   /** Events that are none of the market's: passed over. */
   readonly otherEvents: number;
   /** Events of the market that cannot be read. State that they touch must be read from the chain. */
@@ -33,6 +35,7 @@ export interface BlockResults {
   /** In the order in which they took effect: begin of the block, transactions, end of the block. */
   readonly events: readonly { readonly source: EventSource; readonly event: AbciEvent }[];
   readonly txs: readonly TxResult[];
+  readonly coinsMovedOf: ReadonlySet<string>;
 }
 
 /** When a block was made, and its transactions in base64. */
@@ -53,9 +56,13 @@ export function readBlockResults(node: string, height: bigint, result: unknown):
     const ofTxs = txs.flatMap(({ code, events }, index) =>
       code === 0 ? events.map((event) => ({ source: index, event })) : [],
     );
+    const coinsMovedOf = new Set<string>();
+    noteAccounts(ofBlock, coinsMovedOf);
+    for (const { events } of txs) noteAccounts(events, coinsMovedOf);
     return {
       height,
       txs,
+      coinsMovedOf,
       events: [
         ...ofBlock.filter(isBegin).map((event) => ({ source: "begin" as const, event })),
         ...ofTxs,
@@ -65,6 +72,30 @@ export function readBlockResults(node: string, height: bigint, result: unknown):
   });
 }
 
+/** The bank tells of both ends of every move under these names. */
+function noteAccounts(events: readonly AbciEvent[], accounts: Set<string>): void {
+  for (const { type, attributes } of events) {
+    const name = type === "coin_spent" ? "spender" : type === "coin_received" ? "receiver" : undefined;
+    if (name === undefined) continue;
+    for (const { key, value } of attributes ?? []) if (key === name) accounts.add(value);
+  }
+}
+
+/** The answer to header: when the block was made. */
+export function readHeaderTime(node: string, height: bigint, chainId: string, result: unknown): bigint {
+  return reading(node, "header", () => {
+    const header = isRecord(result) ? result["header"] : undefined;
+    if (!isRecord(header)) throw new TypeError("it holds no header");
+    return headerTime(header, height, chainId);
+  });
+}
+
+function headerTime(header: Record<string, unknown>, height: bigint, chainId: string): bigint {
+  mustBe(height, readHeight(header["height"]));
+  if (header["chain_id"] !== chainId) throw new TypeError(`it belongs to the chain ${header["chain_id"]}`);
+  return readTimeNs(header["time"]);
+}
+
 /** The answer to block. */
 export function readBlockContent(node: string, height: bigint, chainId: string, result: unknown): BlockContent {
   return reading(node, "block", () => {
@@ -72,13 +103,12 @@ export function readBlockContent(node: string, height: bigint, chainId: string, 
     const header = isRecord(block) ? block["header"] : undefined;
     const data = isRecord(block) ? block["data"] : undefined;
     if (!isRecord(header) || !isRecord(data)) throw new TypeError("it holds no block");
-    mustBe(height, readHeight(header["height"]));
-    if (header["chain_id"] !== chainId) throw new TypeError(`the block belongs to the chain ${header["chain_id"]}`);
+    const timeNs = headerTime(header, height, chainId);
     const txs = listIn(data["txs"]).map((tx) => {
       if (typeof tx !== "string") throw new TypeError("a transaction is not a text");
       return tx;
     });
-    return { timeNs: readTimeNs(header["time"]), txs };
+    return { timeNs, txs };
   });
 }
 
@@ -87,7 +117,7 @@ export function readBlockContent(node: string, height: bigint, chainId: string, 
  * block is read.
  */
 export async function readBlock(results: BlockResults, content: BlockContent, clock: Clock): Promise<ChainBlock> {
-  const { height, events } = results;
+  const { height, events, coinsMovedOf } = results;
   if (content.txs.length !== results.txs.length) throw unlike(results, content);
   const known: SourcedEvent[] = [];
   const malformed: ProviderError[] = [];
@@ -105,7 +135,7 @@ export async function readBlock(results: BlockResults, content: BlockContent, cl
     }
   }
   const txs = results.txs.map((result, index) => blockTx(content.txs[index] ?? "", result));
-  return { height, timeNs: content.timeNs, txs, events: known, otherEvents, malformed };
+  return { height, timeNs: content.timeNs, txs, events: known, coinsMovedOf, otherEvents, malformed };
 }
 
 function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderError {

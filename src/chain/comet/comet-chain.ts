@@ -109,7 +109,8 @@ export function createCometChain(options: CometChainOptions): CometChain {
     },
     get status() {
       const { head, blockTimeMs, trouble } = follower;
-      return { nodes: pool.members, head: head?.height, blockTimeMs, trouble };
+      const mirrorAgeMs = mirror.ready ? clock.now() - Number(mirror.timeNs / 1_000_000n) : undefined;
+      return { nodes: pool.members, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
     },
     compareMirror,
     onStep: telling.add,

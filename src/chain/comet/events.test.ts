@@ -135,7 +135,11 @@ test("events that cannot be read are told one by one, and the others of the bloc
     typedEvent("akash.market.v1.EventBidCreated", { id: bidId, price: { denom: "uact", amount: "NaN" } }),
   ];
   const events = [...bad, good].map((event) => ({ source: 0, event }));
-  const block = await readBlock({ height: 9n, events, txs: [] }, { timeNs: 0n, txs: [] }, realClock);
+  const block = await readBlock(
+    { height: 9n, events, txs: [], coinsMovedOf: new Set() },
+    { timeNs: 0n, txs: [] },
+    realClock,
+  );
   assert.equal(block.events.length, 1);
   assert.equal(block.malformed.length, bad.length);
   for (const error of block.malformed) assert.match(error.message, /block 9 cannot be read/);

@@ -110,10 +110,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
 
   async function look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     const seen = await pool.head(bounds(signal));
-    if (head === undefined || seen.height > head.height) {
-      newsAtMs = clock.monotonicMs();
-      head = seen;
-    }
+    note(seen);
     if (seen.height > height) return follow(seen.height, cursor, signal);
     settleDown();
     if (clock.monotonicMs() - newsAtMs > limits.rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
@@ -124,6 +121,12 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     return Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
   }
 
+  function note(seen: Reading): void {
+    if (head !== undefined && seen.height <= head.height) return;
+    newsAtMs = clock.monotonicMs();
+    head = seen;
+  }
+
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     try {
       for await (const block of readAhead(height + 1n, to, aheadBounds, fetchBlock, signal)) {
@@ -131,6 +134,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
         height = block.height;
         await cursor.moveTo(height, unit);
         settleDown();
+        // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
+        if (pool.newest) note(pool.newest);
       }
       newsAtMs = clock.monotonicMs();
     } catch (thrown) {

@@ -69,7 +69,7 @@ export function isAnsweredByErrors(method: string): boolean {
 }
 
 function heightAsked(method: string, { height }: Params): bigint | undefined {
-  const isOfBlock = method === "block" || method === "block_results";
+  const isOfBlock = method === "block" || method === "block_results" || method === "header";
   return isOfBlock && typeof height === "string" ? BigInt(height) : undefined;
 }
 

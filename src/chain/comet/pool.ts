@@ -71,6 +71,8 @@ export interface Pool {
   /** Called when another node has taken over. */
   onSwitch(listener: () => void): void;
   readonly members: readonly MemberState[];
+  /** The highest that a node in use has told, whoever asked it. */
+  readonly newest: Reading | undefined;
   /** How often another node took over. */
   readonly switches: number;
   close(): void;
@@ -241,6 +243,12 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     onSwitch: (listener) => void listeners.push(listener),
     get members() {
       return members.map(({ state }) => state);
+    },
+    get newest() {
+      return members
+        .filter(({ condition }) => condition === "good" || condition === "failing")
+        .flatMap(({ reading }) => reading ?? [])
+        .reduce<Reading | undefined>((best, each) => (best && best.height >= each.height ? best : each), undefined);
     },
     get switches() {
       return switches;

@@ -21,6 +21,8 @@ export interface MirrorChanges {
   readonly bids: Map<string, BidId>;
   readonly leases: Map<string, LeaseId>;
   readonly deployments: Map<string, DeploymentId>;
+  /** Coins of ours came or went. */
+  balances: boolean;
   /** Orders never open again, so these need not be read. */
   readonly endedOrders: Set<string>;
   /** Everything that somebody might want to look at now. */
@@ -41,6 +43,7 @@ export function changesOf(block: ChainBlock, known: Known): MirrorChanges {
     bids: new Map(),
     leases: new Map(),
     deployments: new Map(),
+    balances: block.coinsMovedOf.has(known.provider),
     endedOrders: new Set(),
     keys: [],
   };

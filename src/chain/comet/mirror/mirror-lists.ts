@@ -4,7 +4,7 @@ import { type DeploymentId, deploymentOf, formatDeploymentId } from "../../../ma
 import { ProviderError } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Deployment, Lease, Order } from "../../records.ts";
+import type { Balance, Deployment, Lease, Order } from "../../records.ts";
 import { isStateGone, type QueryOptions } from "../queries/abci-query.ts";
 import type { Listed } from "../queries/paged-list.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -72,7 +72,14 @@ async function readRest(
   const deployments = await deploymentsOf(queries, leases, read, (id) =>
     unlessGone({ ...rest, height: steady ? height : undefined }, (each) => queries.deployment(id, each)),
   );
-  return { state: stateOf(orders.items, [...openBids, ...wonBids], leases, deployments), height, steady };
+  const balances = await readBalances(queries, provider, { ...rest, height: steady ? height : undefined });
+  const state = stateOf(orders.items, [...openBids, ...wonBids], leases, deployments, balances);
+  return { state, height, steady };
+}
+
+export async function readBalances(queries: Queries, provider: Address, options: QueryOptions): Promise<Balance[]> {
+  const { items, height } = await unlessGone(options, (each) => queries.balances(provider, each));
+  return items.map((coin) => ({ ...coin, height }));
 }
 
 /** What is asked of a height that the node does not keep is asked again of the newest. */

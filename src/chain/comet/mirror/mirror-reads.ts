@@ -3,11 +3,11 @@ import type { Address } from "../../../market/address.ts";
 import { formatBidId } from "../../../market/ids.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Bid, Deployment, Lease, Order } from "../../records.ts";
+import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 import type { At, QueryOptions } from "../queries/abci-query.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { MirrorChanges } from "./mirror-changes.ts";
-import { unlessGone } from "./mirror-lists.ts";
+import { readBalances, unlessGone } from "./mirror-lists.ts";
 
 export interface MirrorReads {
   /** Every open order there is, when so many were new that the list was read. */
@@ -16,6 +16,8 @@ export interface MirrorReads {
   readonly bids: readonly Bid[];
   readonly leases: readonly Lease[];
   readonly deployments: readonly Deployment[];
+  /** Undefined where they have not changed. */
+  readonly balances: readonly Balance[] | undefined;
 }
 
 /** Of the state after this block, or of a newer one where that is gone: later blocks then say nothing new. */
@@ -34,6 +36,7 @@ export async function readChanges(
     bids: await readBids(queries, provider, changes, at),
     leases: await each(changes.leases.values(), at, queries.lease),
     deployments: await each(changes.deployments.values(), at, queries.deployment),
+    balances: changes.balances ? await readBalances(queries, provider, at) : undefined,
   };
 }
 

@@ -1,7 +1,7 @@
 /** What the mirror holds, by the text of each id. */
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Bid, Deployment, Lease, Order } from "../../records.ts";
+import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 
 export interface MirrorState {
   readonly orders: Map<string, Order>;
@@ -9,24 +9,28 @@ export interface MirrorState {
   readonly leases: Map<string, Lease>;
   /** Those of our leases, with the escrow account that pays them. */
   readonly deployments: Map<string, Deployment>;
+  /** What our account holds, by denomination. */
+  readonly balances: Map<string, Balance>;
 }
 
 /** Which thing changed. Says nothing about what it is now: look it up. */
 export interface MirrorKey {
-  readonly kind: "order" | "bid" | "lease" | "deployment" | "provider";
+  readonly kind: "order" | "bid" | "lease" | "deployment" | "provider" | "escrow" | "balance";
+  /** Of escrow that of the account or the payment, of a balance its denomination. */
   readonly key: string;
 }
 
 export function emptyState(): MirrorState {
-  return { orders: new Map(), bids: new Map(), leases: new Map(), deployments: new Map() };
+  return { orders: new Map(), bids: new Map(), leases: new Map(), deployments: new Map(), balances: new Map() };
 }
 
-export function copyState({ orders, bids, leases, deployments }: MirrorState): MirrorState {
+export function copyState({ orders, bids, leases, deployments, balances }: MirrorState): MirrorState {
   return {
     orders: new Map(orders),
     bids: new Map(bids),
     leases: new Map(leases),
     deployments: new Map(deployments),
+    balances: new Map(balances),
   };
 }
 
@@ -35,12 +39,14 @@ export function stateOf(
   bids: Iterable<Bid>,
   leases: Iterable<Lease>,
   deployments: Iterable<Deployment>,
+  balances: Iterable<Balance>,
 ): MirrorState {
   const state = emptyState();
   for (const order of orders) putOrder(state, order);
   for (const bid of bids) state.bids.set(formatBidId(bid.id), bid);
   for (const lease of leases) state.leases.set(formatBidId(lease.id), lease);
   for (const deployment of deployments) state.deployments.set(formatDeploymentId(deployment.id), deployment);
+  for (const balance of balances) state.balances.set(balance.denom, balance);
   return state;
 }
 
@@ -55,7 +61,7 @@ export function isLive(record: Bid | Lease): boolean {
   return record.state === "open" || record.state === "active" || record.state === "reclaiming";
 }
 
-/** What differs between two states of one height. Escrow moves with every block and is not looked at. */
+/** What differs between two states of one height, apart from figures. */
 export function differences(ours: MirrorState, theirs: MirrorState): MirrorKey[] {
   return [
     ...differing("order", ours.orders, theirs.orders, ({ state }) => state),

@@ -11,8 +11,9 @@ import type { MirrorView } from "../../chain.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Queries } from "../queries/queries.ts";
 import { changesOf, type MirrorChanges } from "./mirror-changes.ts";
+import { changedFigures, refreshFigures } from "./mirror-figures.ts";
 import { readLists } from "./mirror-lists.ts";
-import { readChanges } from "./mirror-reads.ts";
+import { type MirrorReads, readChanges } from "./mirror-reads.ts";
 import {
   copyState,
   differences,
@@ -22,6 +23,7 @@ import {
   type MirrorKey,
   type MirrorState,
   putOrder,
+  stateOf,
 } from "./mirror-state.ts";
 
 export interface MirrorCounts {
@@ -53,7 +55,9 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   const counts: MirrorCounts = { builds: 0, comparisons: 0, drift: 0 };
   let state = emptyState();
   let height = 0n;
+  let timeNs = 0n;
   let ready = false;
+  const waiting = new Set<{ readonly height: bigint; readonly reached: () => void }>();
   let turn: Promise<unknown> = Promise.resolve();
 
   /** One at a time: a block must not change what is just being built. */
@@ -67,27 +71,55 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     // Never back in time, also where less would do.
     const floor = atOrAbove > height ? atOrAbove : height;
     const built = await readLists(queries, provider, { atOrAbove: floor, signal });
-    const changed = differences(state, built.state);
+    const builtNs = await queries.blockTimeNs(built.height, { signal });
+    const changed = [...differences(state, built.state), ...changedFigures(state, built.state)];
     keepEnded(state, built.state);
     state = built.state;
-    height = built.height;
     ready = true;
     counts.builds += 1;
+    arrive(built.height, builtNs);
     return changed;
+  }
+
+  function arrive(at: bigint, blockNs: bigint): void {
+    height = at;
+    timeNs = blockNs;
+    for (const each of waiting) if (each.height <= at) each.reached();
+  }
+
+  function reached(wanted: bigint, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (height >= wanted) return resolve();
+      if (signal.aborted) return reject(signal.reason);
+      const end = (settle: () => void) => {
+        waiting.delete(each);
+        signal.removeEventListener("abort", onAbort);
+        settle();
+      };
+      const onAbort = () => end(() => reject(signal.reason));
+      const each = { height: wanted, reached: () => end(resolve) };
+      waiting.add(each);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
   }
 
   async function apply(block: ChainBlock, head: bigint): Promise<MirrorKey[]> {
     const isAhead = block.height <= height;
     const changes = changesOf(block, { provider, state, isAhead });
+    // Also while older blocks are replayed: they take their time, and the chain goes on meanwhile.
+    const isLeftBehind = head - (isAhead ? height : block.height) > limits.rpcMirrorLagBlocks;
+    const cannotBeLed = !ready || block.malformed.length > 0;
+    if (isLeftBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await build(block.height))];
     if (isAhead) return changes.keys;
-    const cannotBeLed = !ready || block.malformed.length > 0 || head - block.height > limits.rpcMirrorLagBlocks;
-    if (cannotBeLed) return [...changes.keys, ...(await build(block.height))];
-    take(await readChanges(queries, provider, changes, block.height), changes);
-    height = block.height;
-    return changes.keys;
+    const figures = take(await readChanges(queries, provider, changes, block.height), changes);
+    arrive(block.height, block.timeNs);
+    return [...changes.keys, ...figures];
   }
 
-  function take(read: Awaited<ReturnType<typeof readChanges>>, changes: MirrorChanges): void {
+  /** Gives the figures that are different now. */
+  function take(read: MirrorReads, changes: MirrorChanges): MirrorKey[] {
+    const balances = read.balances ?? state.balances.values();
+    const figures = changedFigures(state, stateOf([], read.bids, read.leases, read.deployments, balances));
     if (read.allOrders) {
       state.orders.clear();
       for (const order of read.allOrders) putOrder(state, order);
@@ -97,7 +129,10 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     for (const bid of read.bids) state.bids.set(formatBidId(bid.id), bid);
     for (const lease of read.leases) state.leases.set(formatBidId(lease.id), lease);
     for (const deployment of read.deployments) state.deployments.set(formatDeploymentId(deployment.id), deployment);
+    if (read.balances) state.balances.clear();
+    for (const balance of read.balances ?? []) state.balances.set(balance.denom, balance);
     forgetEnded(state);
+    return figures;
   }
 
   async function compare(signal?: AbortSignal): Promise<MirrorKey[]> {
@@ -108,23 +143,12 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     const drifted = differences(ours, theirs.state);
     counts.comparisons += 1;
     counts.drift += drifted.length;
-    if (drifted.length === 0) return refreshEscrow(ours, theirs.state);
+    if (drifted.length === 0) return refreshFigures(state, ours, theirs.state);
     log.error("the mirror was not as the chain has it, and is built anew", {
       height: at,
       drifted: drifted.slice(0, 10),
     });
     return [...drifted, ...(await inTurn(() => build(height, signal)))];
-  }
-
-  /** Money moves without events. What a block has changed meanwhile is newer and stays. */
-  function refreshEscrow(before: MirrorState, fresh: MirrorState): MirrorKey[] {
-    for (const [key, deployment] of fresh.deployments) {
-      if (state.deployments.get(key) === before.deployments.get(key)) state.deployments.set(key, deployment);
-    }
-    for (const [key, lease] of fresh.leases) {
-      if (state.leases.get(key) === before.leases.get(key)) state.leases.set(key, lease);
-    }
-    return [];
   }
 
   return {
@@ -138,6 +162,10 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     get height() {
       return height;
     },
+    get timeNs() {
+      return timeNs;
+    },
+    reached,
     orders: () => state.orders.values(),
     bids: () => state.bids.values(),
     leases: () => state.leases.values(),
@@ -145,6 +173,8 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     bid: (id) => state.bids.get(formatBidId(id)),
     lease: (id) => state.leases.get(formatBidId(id)),
     deployment: (id) => state.deployments.get(formatDeploymentId(id)),
+    balances: () => state.balances.values(),
+    balance: (denom) => state.balances.get(denom),
   };
 }
 

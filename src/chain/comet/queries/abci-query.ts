@@ -23,7 +23,8 @@ export interface At<T> {
 export interface Query<Request, Value> {
   readonly path: string;
   encode(request: Request): Uint8Array;
-  decode(answer: Uint8Array): Value;
+  /** The height is that of the state which the answer tells of. */
+  decode(answer: Uint8Array, height: bigint): Value;
 }
 
 /** The SDK's own errors; the first is what a gRPC NotFound turns into on the way through ABCI. */
@@ -83,7 +84,7 @@ async function askOnce<Request, Value>(
   const { path } = query;
   const { result, endpoint, nodeHeight } = await send(pool, path, query.encode(request), options);
   const { code, codespace, log } = result;
-  if (code === 0) return { value: decode(query, result.value, endpoint), height: result.height, endpoint };
+  if (code === 0) return { value: decode(query, result, endpoint), height: result.height, endpoint };
   if (codespace === "sdk" && code === sdkCodes.keyNotFound) {
     // Of the height that was asked for; else the node had reached this one, as it said.
     return { value: undefined, height: options.height ?? nodeHeight, endpoint };
@@ -135,9 +136,9 @@ function behind(log: string): string {
   return `its state is behind its blocks (${log})`;
 }
 
-function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, endpoint: string): Value {
+function decode<Value>(query: Query<never, Value>, { value, height }: Response, endpoint: string): Value {
   try {
-    return query.decode(bytes);
+    return query.decode(value, height);
   } catch (thrown) {
     const details = { endpoint, method: `abci_query ${query.path}`, reason: reasonOf(thrown) };
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details, { cause: thrown });

@@ -33,7 +33,7 @@ export interface DeploymentFilter {
 export const deploymentQuery: Query<DeploymentId, Deployment> = {
   path: `${service}/Deployment`,
   encode: (id) => QueryDeploymentRequest.encode(QueryDeploymentRequest.fromPartial({ id: writeId(id) })).finish(),
-  decode: (bytes) => readDeployment(queryDeploymentResponse.decode(bytes)),
+  decode: (bytes, height) => readDeployment(queryDeploymentResponse.decode(bytes), height),
 };
 
 export const deploymentsQuery: ListQuery<DeploymentFilter, Deployment> = {
@@ -42,9 +42,12 @@ export const deploymentsQuery: ListQuery<DeploymentFilter, Deployment> = {
     const filters = { ...rest, ...(dseq !== undefined && { dseq: writeUint64(dseq) }) };
     return QueryDeploymentsRequest.encode(QueryDeploymentsRequest.fromPartial({ filters, pagination })).finish();
   },
-  decode(bytes) {
+  decode(bytes, height) {
     const { deployments, pagination } = queryDeploymentsResponse.decode(bytes);
-    return { items: deployments.map(readDeployment), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    return {
+      items: deployments.map((each) => readDeployment(each, height)),
+      nextKey: pagination?.nextKey ?? new Uint8Array(),
+    };
   },
 };
 
@@ -74,9 +77,12 @@ export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = {
   path: "/akash.escrow.v1.Query/Accounts",
   encode: ({ filter, pagination }) =>
     QueryAccountsRequest.encode(QueryAccountsRequest.fromPartial({ ...filter, pagination })).finish(),
-  decode(bytes) {
+  decode(bytes, height) {
     const { accounts, pagination } = QueryAccountsResponse.decode(bytes);
-    return { items: accounts.map(readEscrowAccount), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    return {
+      items: accounts.map((each) => readEscrowAccount(each, height)),
+      nextKey: pagination?.nextKey ?? new Uint8Array(),
+    };
   },
 };
 
@@ -84,8 +90,11 @@ export const escrowPaymentsQuery: ListQuery<EscrowFilter, EscrowPayment> = {
   path: "/akash.escrow.v1.Query/Payments",
   encode: ({ filter, pagination }) =>
     QueryPaymentsRequest.encode(QueryPaymentsRequest.fromPartial({ ...filter, pagination })).finish(),
-  decode(bytes) {
+  decode(bytes, height) {
     const { payments, pagination } = QueryPaymentsResponse.decode(bytes);
-    return { items: payments.map(readEscrowPayment), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    return {
+      items: payments.map((each) => readEscrowPayment(each, height)),
+      nextKey: pagination?.nextKey ?? new Uint8Array(),
+    };
   },
 };

@@ -60,32 +60,32 @@ export const ordersQuery: ListQuery<Omit<MarketFilter<OrderState>, "provider">, 
 export const bidQuery: Query<BidId, Bid> = {
   path: `${service}/Bid`,
   encode: (id) => QueryBidRequest.encode(QueryBidRequest.fromPartial({ id: writeId(id) })).finish(),
-  decode: (bytes) => readBid(queryBidResponse.decode(bytes)),
+  decode: (bytes, height) => readBid(queryBidResponse.decode(bytes), height),
 };
 
 export const bidsQuery: ListQuery<MarketFilter<BidState>, Bid> = {
   path: `${service}/Bids`,
   encode: ({ filter, pagination }) =>
     QueryBidsRequest.encode(QueryBidsRequest.fromPartial({ filters: filters(filter), pagination })).finish(),
-  decode(bytes) {
+  decode(bytes, height) {
     const { bids, pagination } = queryBidsResponse.decode(bytes);
-    return { items: bids.map(readBid), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    return { items: bids.map((each) => readBid(each, height)), nextKey: pagination?.nextKey ?? new Uint8Array() };
   },
 };
 
 export const leaseQuery: Query<LeaseId, Lease> = {
   path: `${service}/Lease`,
   encode: (id) => QueryLeaseRequest.encode(QueryLeaseRequest.fromPartial({ id: writeId(id) })).finish(),
-  decode: (bytes) => readLease(queryLeaseResponse.decode(bytes)),
+  decode: (bytes, height) => readLease(queryLeaseResponse.decode(bytes), height),
 };
 
 export const leasesQuery: ListQuery<MarketFilter<LeaseState>, Lease> = {
   path: `${service}/Leases`,
   encode: ({ filter, pagination }) =>
     QueryLeasesRequest.encode(QueryLeasesRequest.fromPartial({ filters: filters(filter), pagination })).finish(),
-  decode(bytes) {
+  decode(bytes, height) {
     const { leases, pagination } = queryLeasesResponse.decode(bytes);
-    return { items: leases.map(readLease), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    return { items: leases.map((each) => readLease(each, height)), nextKey: pagination?.nextKey ?? new Uint8Array() };
   },
 };
 

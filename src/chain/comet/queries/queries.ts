@@ -3,7 +3,14 @@ import type { AuditedProvider, CertificateResponse } from "@akashnetwork/chain-s
 import type { Params as DeploymentParams, Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Address } from "../../../market/address.ts";
 import type { Coin } from "../../../market/coin.ts";
-import type { BidId, DeploymentId, GroupId, LeaseId, OrderId } from "../../../market/ids.ts";
+import {
+  type BidId,
+  type DeploymentId,
+  formatDeploymentId,
+  type GroupId,
+  type LeaseId,
+  type OrderId,
+} from "../../../market/ids.ts";
 import type { MarketParams } from "../../codec/reclamation.ts";
 import type {
   Account,
@@ -18,6 +25,8 @@ import type {
   Order,
   OrderState,
 } from "../../records.ts";
+import { readHeaderTime } from "../block.ts";
+import type { CallLimits } from "../endpoint.ts";
 import type { Pool } from "../pool.ts";
 import { type At, ask, type Query, type QueryOptions } from "./abci-query.ts";
 import {
@@ -76,6 +85,12 @@ export interface Queries {
   readonly marketParams: One<undefined, MarketParams>;
   readonly escrowAccounts: Many<EscrowFilter, EscrowAccount>;
   readonly escrowPayments: Many<EscrowFilter, EscrowPayment>;
+  /** Of a deployment's account: to every provider that it pays or has paid. */
+  readonly paymentsOf: Many<DeploymentId, EscrowPayment>;
+  /** On an order, of everybody and whatever became of them; the chain's parameters bound them. */
+  bidCount(order: OrderId, options?: QueryOptions): Promise<At<number>>;
+  /** When the block of this height was made. */
+  blockTimeNs(height: bigint, options?: CallLimits): Promise<bigint>;
 }
 
 export function createQueries(pool: Pool): Queries {
@@ -108,5 +123,20 @@ export function createQueries(pool: Pool): Queries {
     marketParams: one(marketParamsQuery),
     escrowAccounts: many(escrowAccountsQuery),
     escrowPayments: many(escrowPaymentsQuery),
+    async paymentsOf(id, options) {
+      const xid = `deployment/${formatDeploymentId(id)}`;
+      const listed = await list(pool, escrowPaymentsQuery, { xid }, options);
+      // The chain compares the beginning only: 12 begins with 1.
+      return { ...listed, items: listed.items.filter(({ key }) => key.startsWith(`${xid}/`)) };
+    },
+    async bidCount({ owner, dseq, gseq, oseq }, options) {
+      const { items, height, endpoint } = await list(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
+      return { value: items.length, height, endpoint };
+    },
+    async blockTimeNs(height, options) {
+      const read = (result: unknown, node: string) => readHeaderTime(node, height, pool.chainId, result);
+      const { result } = await pool.call("header", { height: `${height}` }, read, { ...options, atOrAbove: height });
+      return result;
+    },
   };
 }

@@ -52,7 +52,7 @@ export function readOrder(wire: WireOrder | undefined): Order {
   };
 }
 
-export function readBid({ bid, escrowAccount }: QueryBidResponse): Bid {
+export function readBid({ bid, escrowAccount }: QueryBidResponse, height: bigint): Bid {
   if (!bid) throw strange("an answer without a bid");
   return {
     id: readBidId(bid.id),
@@ -61,11 +61,11 @@ export function readBid({ bid, escrowAccount }: QueryBidResponse): Bid {
     createdAt: readInt64(bid.createdAt),
     offer: bid.resourcesOffer,
     reclamationWindowNs: bid.reclamationWindowNs,
-    escrow: escrowAccount && readEscrowAccount(escrowAccount),
+    escrow: escrowAccount && readEscrowAccount(escrowAccount, height),
   };
 }
 
-export function readLease({ lease, escrowPayment }: QueryLeaseResponse): Lease {
+export function readLease({ lease, escrowPayment }: QueryLeaseResponse, height: bigint): Lease {
   if (!lease) throw strange("an answer without a lease");
   return {
     id: readBidId(lease.id),
@@ -75,11 +75,14 @@ export function readLease({ lease, escrowPayment }: QueryLeaseResponse): Lease {
     closedOn: readInt64(lease.closedOn),
     reason: lease.reason,
     reclamation: lease.reclamation,
-    payment: escrowPayment && readEscrowPayment(escrowPayment),
+    payment: escrowPayment && readEscrowPayment(escrowPayment, height),
   };
 }
 
-export function readDeployment({ deployment, groups, escrowAccount }: QueryDeploymentResponse): Deployment {
+export function readDeployment(
+  { deployment, groups, escrowAccount }: QueryDeploymentResponse,
+  height: bigint,
+): Deployment {
   if (!deployment) throw strange("an answer without a deployment");
   return {
     id: readDeploymentId(deployment.id),
@@ -88,7 +91,7 @@ export function readDeployment({ deployment, groups, escrowAccount }: QueryDeplo
     createdAt: readInt64(deployment.createdAt),
     reclamationWindowNs: deployment.reclamation?.minWindowNs,
     groups: groups.map(readGroup),
-    escrow: escrowAccount && readEscrowAccount(escrowAccount),
+    escrow: escrowAccount && readEscrowAccount(escrowAccount, height),
   };
 }
 
@@ -108,10 +111,11 @@ function accountKey(id: { scope: number; xid: string } | undefined): string {
   return `${readState(scopes, id?.scope ?? 0, "an escrow account's scope")}/${id?.xid ?? ""}`;
 }
 
-export function readEscrowAccount({ id, state }: WireAccount): EscrowAccount {
+export function readEscrowAccount({ id, state }: WireAccount, height: bigint): EscrowAccount {
   if (!state) throw strange("an escrow account without a state");
   return {
     key: accountKey(id),
+    height,
     owner: state.owner,
     state: readState(escrowStates, state.state, "an escrow account"),
     settledAt: readInt64(state.settledAt),
@@ -120,10 +124,11 @@ export function readEscrowAccount({ id, state }: WireAccount): EscrowAccount {
   };
 }
 
-export function readEscrowPayment({ id, state }: WirePayment): EscrowPayment {
+export function readEscrowPayment({ id, state }: WirePayment, height: bigint): EscrowPayment {
   if (!state) throw strange("an escrow payment without a state");
   return {
     key: `${accountKey(id?.aid)}/${id?.xid ?? ""}`,
+    height,
     owner: state.owner,
     state: readState(escrowStates, state.state, "an escrow payment"),
     rate: readPrice(state.rate),
