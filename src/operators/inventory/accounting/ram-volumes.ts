@@ -15,17 +15,19 @@ import { podMemoryLimit } from "../../../kube/pod-requests.ts";
  * there is no limit either, nothing bounds it, as nothing bounds the containers; then the requests stand, as for those.
  */
 export function withRamVolumes(pod: KubeObject, requested: bigint, read: ReadAmounts): bigint {
-  const volumes = listOf(fieldsOf(pod["spec"])["volumes"])
-    .map(fieldsOf)
-    .filter(({ emptyDir }) => fieldsOf(emptyDir)["medium"] === "Memory");
+  const volumes = listOf(fieldsOf(pod["spec"])["volumes"]).filter(isInRam);
   if (volumes.length === 0) return requested;
   const limit = podMemoryLimit(pod, read);
   let filled = requested;
-  for (const { name, emptyDir } of volumes) {
+  for (const { name, emptyDir } of volumes.map(fieldsOf)) {
     const size = read({ memory: fieldsOf(emptyDir)["sizeLimit"] }, `sizeLimit of RAM volume ${name}`).get("memory");
     // To the kubelet a size of zero is none.
     filled += size || limit || 0n;
   }
   if (limit === undefined || filled <= limit) return filled;
   return limit > requested ? limit : requested;
+}
+
+function isInRam(volume: unknown): boolean {
+  return fieldsOf(fieldsOf(volume)["emptyDir"])["medium"] === "Memory";
 }
