@@ -1,4 +1,7 @@
-/** What our own image holds: Node with the libraries it needs, our sources, and the packages that production needs. */
+/**
+ * What our own image holds: Node with the libraries it needs, our sources (also stripped and compiled), and the packages
+ * that production needs.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,8 +17,11 @@ export function providerLayers(): Entry[][] {
   // Maps for debuggers are half of the packages' size, and nobody debugs in there.
   const packages = productionPackages().flatMap((folder) => below(folder).filter((path) => !path.endsWith(".map")));
   const ours = ["package.json", ...below("bin"), ...below("src").filter((path) => !path.endsWith(".test.ts"))];
+  // As an installation would have it: without it every pod strips types anew, in memory that it never gives back.
+  execFileSync(process.execPath, [join(root, "tools/compile.js")]);
+  const compiled = below("node_modules/.cache/akash-provider");
   const inApp = (path: string) => fileOf(join(root, path), `app/${path}`);
-  return [runtime, packages.map(inApp), ours.map(inApp)].map(withFolders);
+  return [runtime, packages.map(inApp), [...ours, ...compiled].map(inApp)].map(withFolders);
 }
 
 /** Relative to the checkout. Packages inside packages are listed on their own. */

@@ -13,3 +13,10 @@ export function describeFailure(thrown: unknown, trace = false): { text: string;
   // Our own messages hold no secret; what another library put into its stack may.
   return { text: createRedactor().text(`${lines.join("\n")}\n`), exitCode: error.entry.exit };
 }
+
+/** Whatever happens, a person reads what and what to do; the process ends even if something still holds it open. */
+export function endWith(thrown: unknown, trace = false): never {
+  const { text, exitCode } = describeFailure(thrown, trace);
+  process.stderr.write(text);
+  process.exit(exitCode);
+}

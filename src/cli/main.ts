@@ -1,6 +1,6 @@
 /** The program `akash-provider`: finds the command, runs it, and says plainly what went wrong if it does. */
 import { Command, CommanderError } from "commander";
-import { describeFailure } from "./fail.ts";
+import { endWith } from "./fail.ts";
 import { exitCodeOfUsage, throwOnWrongUsage } from "./usage.ts";
 import { description, version } from "./version.ts";
 
@@ -24,12 +24,9 @@ const program = new Command("akash-provider")
 // In `akash-provider events | head` the reader leaves first. That is a wish to stop, like closing the terminal.
 process.stdout.once("error", () => process.kill(process.pid, "SIGHUP")).on("error", () => undefined);
 
-/** Whatever happens, a person reads what and what to do; the process ends even if something still holds it open. */
 async function fail(thrown: unknown): Promise<never> {
   const { wantsTrace } = await import("./trace.ts");
-  const { text, exitCode } = describeFailure(thrown, wantsTrace(process.argv.slice(2), process.env));
-  process.stderr.write(text);
-  process.exit(exitCode);
+  endWith(thrown, wantsTrace(process.argv.slice(2), process.env));
 }
 
 // A fault that no service caught, rejections included. Nothing is lost by ending here: the journal has it all.

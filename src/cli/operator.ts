@@ -3,9 +3,7 @@ import { Command } from "commander";
 import { addSettingOptions } from "../config/options.ts";
 import type { SettingName } from "../config/table.ts";
 import { realClock } from "../runtime/clock.ts";
-import { createLifecycle, type Scope } from "../runtime/lifecycle.ts";
 import { realRandom } from "../runtime/random.ts";
-import { onAnyAddress } from "./any-address.ts";
 import { prepare } from "./prepare.ts";
 import { redisOf } from "./redis-settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -64,16 +62,8 @@ function discoverCommand(): Command {
   addSettingOptions(command, "discovery");
   return command.action(async (_, given: Command) => {
     const { values, log } = prepare(given);
-    const { serveDiscovery } = await import("../operators/inventory/discovery/discovery-server.ts");
+    const { runDiscovery } = await import("./discovery.ts");
     const { discoveryRoot: root, discoveryApiPort: port, shutdownTimeoutMs: shutdownMs } = values;
-    const service = {
-      name: "discovery",
-      async start(scope: Scope) {
-        const server = await onAnyAddress((host) => serveDiscovery({ root, host, port, clock: realClock, log }));
-        scope.onStop(() => server.close());
-        log.info("the hardware of this node is told", { url: server.url });
-      },
-    };
-    await createLifecycle({ services: [service], clock: realClock, log, shutdownMs }).run(abortOnSignals());
+    await runDiscovery({ root, port, shutdownMs, log });
   });
 }

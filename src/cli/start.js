@@ -5,5 +5,12 @@
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 
-enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/akash-provider", import.meta.url)));
-await import("./main.ts");
+const directory = fileURLToPath(new URL("../../node_modules/.cache/akash-provider", import.meta.url));
+// Portable: what was stripped here is right wherever the whole tree is copied to, an image for instance.
+enableCompileCache({ directory, portable: true });
+// The command line that the inventory operator gives its discovery pods says all there is to say, if the environment is
+// silent. On every node, settings and commands would take more memory than the work does.
+const isDiscoveryPod =
+  /^operator inventory discover --api-port=\d+ --root=\S+$/.test(process.argv.slice(2).join(" ")) &&
+  !Object.keys(process.env).some((name) => /^(AP|AKASH)_/.test(name));
+await import(isDiscoveryPod ? "./discovery-pod.ts" : "./main.ts");

@@ -245,8 +245,8 @@ test("what cannot be read is told, and the rest of the machine holds", async () 
     "/proc/meminfo: it does not tell MemTotal",
     "/proc/meminfo: it is a folder, not a file",
     "/sys/block: it is a file, not a folder",
-    "/sys/bus/pci/devices/0000:01:00.0: it does not tell its class, vendor and device",
     "/sys/bus/pci/devices/0000:01:00.0/vendor: it is a folder, not a file",
+    "/sys/bus/pci/devices/0000:01:00.0: it does not tell its class, vendor and device",
     "/sys/bus/pci/devices/0000:03:00.0: it does not tell its class, vendor and device",
     `/sys/class/net/eth0/operstate: it is longer than ${limits.discoveryFileBytes} bytes`,
   ]);

@@ -39,8 +39,6 @@ const wording: Readonly<Record<string, string>> = {
   ELOOP: "its links lead in a circle",
 };
 
-const byNumber = new Intl.Collator("en", { numeric: true });
-
 export function createTree(root: string): Tree {
   const problems = new Set<string>();
 
@@ -80,7 +78,7 @@ export function createTree(root: string): Tree {
       }
     };
     await attempt(path, read, ["ENOTDIR"]);
-    return found.sort(byNumber.compare);
+    return found.sort(byNumber);
   }
 
   async function has(path: string): Promise<boolean> {
@@ -106,11 +104,26 @@ export function createTree(root: string): Tree {
     link: (path) => attempt(path, (full) => readlink(full)),
     report: (problem) => void problems.add(problem),
     problems() {
-      const inOrder = [...problems].sort(byNumber.compare).map((each) => each.slice(0, limits.discoveryProblemChars));
+      const inOrder = [...problems].sort(byNumber).map((each) => each.slice(0, limits.discoveryProblemChars));
       const more = inOrder.length - limits.discoveryProblems;
       return more > 0 ? [...inOrder.slice(0, limits.discoveryProblems), `and ${more} more`] : inOrder;
     },
   };
+}
+
+/** "cpu2" before "cpu10". Intl has this, and with it 3 MB of the world's alphabets on every node. */
+function byNumber(one: string, other: string): number {
+  const [these, those] = [runsOf(one), runsOf(other)];
+  const at = these.findIndex((run, index) => run !== those[index]);
+  const [a = "", b = ""] = at < 0 ? [] : [these[at], those[at]];
+  const difference = Number(a) - Number(b);
+  if (a !== "" && b !== "" && difference) return difference;
+  return a === b ? these.length - those.length : a < b ? -1 : 1;
+}
+
+/** "cpu10" is "cpu" and "10". */
+function runsOf(name: string): readonly string[] {
+  return name.match(/\d+|\D+/g) ?? [];
 }
 
 /** Digits only, and not so many that they would be rounded. */
