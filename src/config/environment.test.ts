@@ -185,13 +185,17 @@ test("the gateway's certificate works with both prefixes", () => {
   assert.deepEqual([values.gatewayTlsCert, values.gatewayTlsKey], ["/tls/crt", "/tls/key"]);
 });
 
-test("an unknown AP_ variable is refused, with the nearest name if there is one", () => {
+test("an unknown AP_ variable that is near a setting is refused with that name, also where AKASH_ would not be", () => {
   assert.match(refusal({ AP_BID_TIMOUT: "5m" }), /no setting AP_BID_TIMOUT Did you mean AP_BID_TIMEOUT\?/);
-  assert.match(refusal({ AP_SOMETHING_ELSE: "5m" }), /no setting AP_SOMETHING_ELSE docs\/configuration.md/);
+  assert.match(refusal({ AP_BID_TIME: "5m" }), /no setting AP_BID_TIME Did you mean AP_BID_TIMEOUT\?/);
 });
 
-test("a familiar variable of other tools is refused with the prefix that is ours alone", () => {
-  assert.match(refusal({ AP_OWNER: "me" }), /no setting AP_OWNER/);
+test("an unknown AP_ variable that is near no setting draws a warning, for a chart may set any", () => {
+  const { warnings } = load({ AP_SOMETHING_ELSE: "5m", AP_OWNER: "me" });
+  assert.deepEqual(warnings, [
+    "AP_SOMETHING_ELSE has no effect: it is not a setting of this program.",
+    "AP_OWNER has no effect: it is not a setting of this program.",
+  ]);
 });
 
 test("the chart's switch without a prefix is not mentioned once the right one is set", () => {

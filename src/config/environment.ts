@@ -1,5 +1,5 @@
 /** Settings from environment variables: AP_<NAME>, then AKASH_<NAME>, as existing providers have them. */
-import { isTypoOf } from "./nearest.ts";
+import { isTypoOf, nearest } from "./nearest.ts";
 import { type Findings, type Given, givenAt, type ReadFile, readFileAt, unknownSetting } from "./problem.ts";
 import { isFamiliar, isOfTheNode, isServiceLink, whyIneffective } from "./strangers.ts";
 import { settingsByFlag, variableOf } from "./table.ts";
@@ -64,8 +64,8 @@ function judge(variable: string, value: string, given: Map<string, Given>, { pro
     warnings.push(`${variable} has no effect: ${why}.`);
   } else if (isFamiliar(prefix, name)) {
     return;
-  } else if (prefix === "AP_" || isTypo(name)) {
-    // AP_ is ours alone, so what we do not know there is a mistake. AKASH_ is shared: only what looks like a slip is.
+  } else if (prefix === "AP_" ? nearest(variable, namesWith(prefix)) : isTypo(name)) {
+    // Whoever writes AP_ means us, so whatever resembles a setting is one misspelt. AKASH_ is shared: only a slip is.
     problems.push(unknownSetting("environment", variable, namesWith(prefix)));
   } else if (!isOfTheNode(name)) {
     warnings.push(`${variable} has no effect: it is not a setting of this program.`);

@@ -136,13 +136,13 @@ test("a time without a unit is refused with the units it could have", () => {
 });
 
 test("several faults are told together, with where each one is", () => {
-  const error = refusal({ gas: "much" }, { AKASH_BID_DEPOSIT: "5", AP_NOSUCH: "1" }, {});
+  const error = refusal({ gas: "much" }, { AKASH_BID_DEPOSIT: "5", AP_BID_DEPOSITS: "1" }, {});
   assert.equal(error.code, "AKP_SETTINGS_REFUSED");
   for (const part of [
     "3 settings",
     "flag --gas:",
     "environment AKASH_BID_DEPOSIT:",
-    "environment: there is no setting AP_NOSUCH",
+    "environment: there is no setting AP_BID_DEPOSITS",
   ]) {
     assert.ok(error.message.includes(part), part);
   }

@@ -132,7 +132,7 @@ ${table(
 
 const strangers = `## Other variables
 
-- An unknown \`AP_…\` variable is refused.
+- An unknown \`AP_…\` variable is refused when it is near the name of a setting, and otherwise named in a warning.
 - \`AKASH_…\` is shared with the chain's node, the tenants' tools and Kubernetes. A variable that is nearly the name of a setting
   is refused as a typing error; those of the other tools and the links of Kubernetes services are left alone; any other
   gets a warning.
