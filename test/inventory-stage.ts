@@ -27,13 +27,14 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** What discovery answers; undefined for a pod that answers nonsense. */
-  readonly hardware?: () => Hardware | undefined;
+  /** What discovery answers, by the version that its image has; undefined for a pod that answers nonsense. */
+  readonly hardware?: (image: string) => Hardware | undefined;
+  readonly nodes?: readonly string[];
   readonly config?: string;
   /** What is known of the image of discovery pods. */
   readonly image?: () => string | undefined;
   /** Done to the cluster before the operator sees it. */
-  readonly prepare?: (cluster: SimulatedCluster) => void;
+  readonly prepare?: (cluster: SimulatedCluster, clock: VirtualClock) => void | Promise<void>;
   /** What the operator is given of the cluster instead of all of it. */
   readonly through?: (kube: Kube) => Kube;
   readonly log?: Log;
@@ -45,7 +46,7 @@ export async function stage(t: Owner, options: StageOptions = {}): Promise<Stage
   const answer = options.hardware ?? (() => hardware);
   const cluster = createSimulatedCluster(
     {
-      nodes: ["one", "two"].map((name) => ({
+      nodes: (options.nodes ?? ["one", "two"]).map((name) => ({
         name,
         cpuMilli: 8_000n,
         memoryBytes: 32n * gi,
@@ -54,15 +55,20 @@ export async function stage(t: Owner, options: StageOptions = {}): Promise<Stage
         labels: { "example.com/theirs": "yes" },
       })),
       behaviour: (image) =>
-        image === discoveryImage
-          ? { http: ({ path }) => ({ status: 200, body: path === "/health" ? "ok" : JSON.stringify(answer() ?? "?") }) }
+        image.startsWith("discovery:")
+          ? {
+              http: ({ path }) => ({
+                status: 200,
+                body: path === "/health" ? "ok" : JSON.stringify(answer(image) ?? "?"),
+              }),
+            }
           : undefined,
     },
     deps,
   );
   cluster.server.create(kinds.namespace, { metadata: { name: namespace } }, "test");
   cluster.server.create(kinds.namespace, { metadata: { name: "tenants" } }, "test");
-  options.prepare?.(cluster);
+  await options.prepare?.(cluster, clock);
   const through = options.through ?? ((kube) => kube);
   const kube = through(cluster.connect("akash-operator-inventory"));
   const pictures: Inventory[] = [];

@@ -328,6 +328,12 @@ export const limits = {
   discoveryRemakeMostMs: 5 * minute,
   /** A pod that lasted so long was well; longer than any pause, or one that is turned away would count as well. */
   discoveryLastedMs: 10 * minute,
+  /** Nodes whose discovery pod is replaced by another version's at once: a thousand take minutes, and a bad one stops here. */
+  discoveryReplacedAtOnce: 5,
+  /** A successor that has not answered by then no longer holds up the others: some nodes never let one run. */
+  discoveryReplaceMs: 5 * minute,
+  /** The first picture waits so long for the discovery pods that are there: a thousand answer in a few seconds. */
+  discoveryFirstMs: 10 * second,
   /** Events of this long become one picture: far below the 200 ms in which one has to be published. */
   inventoryGatherMs: 20,
   /** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */

@@ -119,6 +119,7 @@ export function createInventoryOperator(
       log,
       wishFor,
       onChange: (node) => assembly.touch(node),
+      onSettled: () => assembly.touchAll(),
     });
 
   const labels = createLabelWriter({
@@ -169,7 +170,9 @@ export function createInventoryOperator(
     for (const [what, { ready, trouble }] of Object.entries(caches)) {
       if (!ready) return trouble ? `${what}: ${trouble.message}` : what;
     }
-    return storage.ready ? undefined : "storage classes and volumes";
+    if (!storage.ready) return "storage classes and volumes";
+    // Else whoever listens would see nodes lose their gpus' models whenever the operator is upgraded.
+    return (discovery?.settled ?? true) ? undefined : "the discovery pods that are there";
   }
 
   /** A node that is not ready keeps its pod: it may be back in a moment, and the pod with it. */

@@ -1,12 +1,12 @@
 /**
  * Keeps one discovery pod on every node that wants one, asks it what the node has, and remembers the last good answer.
- * A pod that has ended or is of another version is replaced, ever more slowly where it does not last; an answer that
- * does not come takes nothing away.
+ * A pod that has ended is replaced, ever more slowly where it does not last; one of another version is asked first, and
+ * replaced when it is the node's turn. An answer that does not come takes nothing away.
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { ProviderError } from "../../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
@@ -26,6 +26,7 @@ import {
 } from "./discovery-pod.ts";
 import { readHardwareAnswer } from "./hardware-answer.ts";
 import { createMakingPace } from "./making-pace.ts";
+import { createRollout } from "./rollout.ts";
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type Wish = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
@@ -43,6 +44,7 @@ export interface DiscoveryPodsDeps {
   readonly wishFor: (node: string) => Wish;
   /** There is an answer of this node, or something new to say about its absence. */
   readonly onChange: (node: string) => void;
+  readonly onSettled: () => void;
 }
 
 export interface Discovered {
@@ -58,6 +60,8 @@ export interface DiscoveryPods {
   /** Something about this node may have changed. */
   add(node: string): void;
   about(node: string): Discovered;
+  /** Whether every pod that was ready when we came was asked, or had its time to answer. */
+  readonly settled: boolean;
   readonly queue: Queue;
 }
 
@@ -72,7 +76,11 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   const { kube, clock, log, onChange } = deps;
   const known = new Map<string, Known>();
   const pace = createMakingPace(deps);
+  const rollout = createRollout(clock, (node) => void queue.add(node));
   let pods: WatchCache<LivePod> | undefined;
+  /** The nodes whose pods were ready when we came, and were not asked yet. */
+  const unheard = new Set<string>();
+  let settled = false;
   const queue = createQueue({ name: "discovery", work, ...deps });
 
   function tell(node: string, message: string, change: Known = {}): void {
@@ -120,6 +128,8 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     const live = pods?.get({ namespace: options.namespace, name: discoveryPodName(node) });
     if (wish === "kept") return done();
     if (wish === "unwanted") {
+      rollout.end(node);
+      heard(node);
       known.delete(node);
       pace.forget(node);
       if (live && !live.deleting) await remove(live);
@@ -134,12 +144,26 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     if (!live) return make(discoveryPod(wish.wanted, recipe), node);
     if (live.deleting) return waiting("pod", "the one before it is going");
     if (live.finished) return replaceFinished(node, live);
-    if (!isMadeAs(live, node, recipe)) return replace(node, live, "it is made otherwise");
+    if (!isMadeAs(live, node, recipe)) return replaceOld(node, live, signal);
     if (!live.ready) {
       missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
       return waiting("pod", live.reason);
     }
-    return ask(node, live, signal);
+    const outcome = await ask(node, live, signal);
+    rollout.end(node);
+    return outcome;
+  }
+
+  /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
+  async function replaceOld(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
+    const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
+    if (live.ready && clock.now() - atMs >= limits.discoveryPeriodMs) {
+      await ask(node, live, signal).catch((thrown) => {
+        log.debug("a discovery pod of another version gave no answer", { node, reason: reasonOf(thrown) });
+      });
+    }
+    if (!rollout.begin(node)) return recheck(limits.discoveryPeriodMs);
+    return replace(node, live, "it is made otherwise");
   }
 
   /** It stays until its successor may be made, so that a person can look at it meanwhile. */
@@ -172,7 +196,19 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       const error = ProviderError.from(thrown);
       missing(node, `its discovery pod does not answer: ${error.message}`);
       throw error;
+    } finally {
+      heard(node);
     }
+  }
+
+  function heard(node: string): void {
+    if (unheard.delete(node) && unheard.size === 0) settle();
+  }
+
+  function settle(): void {
+    if (settled) return;
+    settled = true;
+    deps.onSettled();
   }
 
   return {
@@ -186,16 +222,23 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       });
       pods = cache;
       scope.onStop(() => cache.close());
+      const patience = clock.timer(limits.discoveryFirstMs, settle);
+      scope.onStop(() => patience.cancel());
       scope.task("discovery", async (signal) => {
         // Before the pods are known, each would look as if it were missing.
         await cache.synced(signal).catch((thrown) => {
           if (!signal.aborted) throw thrown;
         });
+        for (const { node, ready, deleting } of cache.list()) if (ready && !deleting) unheard.add(node);
+        if (unheard.size === 0) settle();
         await queue.run(signal);
       });
     },
     add: (node) => void queue.add(node),
     about: (node) => known.get(node) ?? nothing,
+    get settled() {
+      return settled;
+    },
     queue,
   };
 }
