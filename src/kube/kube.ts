@@ -40,7 +40,7 @@ export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid?: string;
-  /** Opaque: equal or not, never older or newer. */
+  /** Opaque to services: equal or not. Only the client itself reads which one is later. */
   readonly resourceVersion?: string;
   readonly generation?: number;
   readonly labels?: Readonly<Record<string, string>>;

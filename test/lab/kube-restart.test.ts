@@ -10,11 +10,14 @@ import { leaseObjects } from "../../bench/lease-objects.ts";
 import { definitionsOf } from "../../lab/build.ts";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
 import { type Kind, kinds, resourceOf } from "../../src/kube/kinds.ts";
-import type { Kube, KubeObject } from "../../src/kube/kube.ts";
+import type { Kube, KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
 import { eventually } from "../eventually.ts";
 import { definitionOf } from "../kube-definition.ts";
+import { createOwner } from "../owner.ts";
 import { recordedWishes } from "../recorded-wishes.ts";
+import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../restart-properties.ts";
+import { runs } from "../runs.ts";
 import { skeletonWorkload } from "../skeleton-workload.ts";
 import { vectorsPresent } from "../vectors.ts";
 import { shapes } from "../wished-shapes.ts";
@@ -22,6 +25,10 @@ import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube", "traefik"]);
+/** With its controllers, which write into our objects too; no pod ever runs. */
+const kubeconfig = skip ? "" : (await startControlPlane({ after }, { controllers: true })).kubeconfig;
+if (!skip) await defineCustomKinds(open());
+
 const image = "nowhere.example/web:1";
 
 interface Wish {
@@ -31,38 +38,43 @@ interface Wish {
 }
 
 describe("a restart on a real API server", { skip }, () => {
-  /** With its controllers, which write into our objects too; no pod ever runs. */
-  const stage = skip ? undefined : startControlPlane({ after }, { controllers: true });
-
-  async function open(fieldManager = "akash-provider"): Promise<Kube> {
-    assert.ok(stage);
-    return openKube({ after }, (await stage).kubeconfig, { fieldManager });
-  }
-
   test("writes nothing that our own builders make", async () => {
-    const kube = await open();
+    const kube = open();
     const namespace = "built";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
-    await checkUnchanged(kube, await open(), await builtWishes(kube, namespace));
+    await checkUnchanged(kube, open(), await builtWishes(kube, namespace));
   });
 
   test(`writes nothing that the network's provider was seen to make${vectorsPresent ? "" : " (no recorded data)"}`, {
     skip: !vectorsPresent,
   }, async () => {
-    const kube = await open();
+    const kube = open();
     const namespace = "recorded";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
-    await defineCustomKinds(kube);
     const wishes = recordedWishes().map(({ from, kind, fields, metadata }, index) => {
       const at = { name: `recorded-${index}`, ...(kind.namespaced ? { namespace } : {}) };
       return { what: from, kind, object: { metadata: { ...at, ...metadata }, ...fields } };
     });
     assert.ok(wishes.length > 50, `${wishes.length} are too few to be all`);
-    await checkUnchanged(kube, await open(), wishes);
+    await checkUnchanged(kube, open(), wishes);
+  });
+
+  test("writes nothing again and leaves nothing unwritten, whatever is wished", async () => {
+    const kube = open();
+    const namespace = "random";
+    await kube.create(kinds.namespace, { metadata: { name: namespace } });
+    let tried = 0;
+    const inPlace = async (check: (place: Place) => Promise<void>) => {
+      await using owner = createOwner();
+      tried += 1;
+      await check({ connect: () => openKube(owner, kubeconfig), at: { namespace, name: `random-${tried}` } });
+    };
+    await checkNothingIsWrittenAgain(inPlace, runs(60, 2_000));
+    await checkNothingIsLeftUnwritten(inPlace, runs(60, 2_000));
   });
 
   test("puts back what was edited or removed by hand meanwhile, and takes out what is no longer wished", async () => {
-    const kube = await open();
+    const kube = open();
     const namespace = "meddled";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
     const at = { namespace, name: "web" };
@@ -88,18 +100,18 @@ describe("a restart on a real API server", { skip }, () => {
     assert.ok(wished);
     for (const edit of edits) {
       const what = JSON.stringify(edit);
-      await edited(await stage, kinds.deployment, at, edit);
-      const restarted = await open();
+      await edited(kinds.deployment, at, edit);
+      const restarted = open();
       assert.equal((await restarted.apply(kinds.deployment, labelled, { force: true })).written, true, what);
       assert.equal((await restarted.apply(kinds.deployment, labelled)).written, false, what);
       assert.deepEqual((await kube.get(kinds.deployment, at))?.["spec"], wished, what);
       assert.equal((await kube.get(kinds.deployment, at))?.metadata.labels?.["ours"], "1");
     }
     // Something of somebody else beside ours is not our business.
-    await edited(await stage, kinds.deployment, at, [{ op: "add", path: "/metadata/labels/theirs", value: "1" }]);
-    assert.equal((await (await open()).apply(kinds.deployment, labelled)).written, false);
+    await edited(kinds.deployment, at, [{ op: "add", path: "/metadata/labels/theirs", value: "1" }]);
+    assert.equal((await open().apply(kinds.deployment, labelled)).written, false);
 
-    assert.equal((await (await open()).apply(kinds.deployment, wish)).written, true);
+    assert.equal((await open().apply(kinds.deployment, wish)).written, true);
     const live = await kube.get(kinds.deployment, at);
     assert.ok(live);
     assert.deepEqual(live.metadata.labels, { theirs: "1" });
@@ -109,6 +121,10 @@ describe("a restart on a real API server", { skip }, () => {
     );
   });
 });
+
+function open(): Kube {
+  return openKube({ after }, kubeconfig);
+}
 
 /** Applies all of them, and again with another client, which only looks. */
 async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Wish[]): Promise<void> {
@@ -155,14 +171,9 @@ async function defineCustomKinds(kube: Kube): Promise<void> {
   for (const kind of [...own, kinds.httpRoute]) await eventually(kind.plural, () => kube.list(kind));
 }
 
-async function edited(
-  stage: { readonly kubeconfig: string } | undefined,
-  kind: Kind,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-  patch: readonly object[],
-): Promise<void> {
-  const where = [`--kubeconfig=${stage?.kubeconfig}`, "--namespace", namespace, "--field-manager=hand"];
-  await kubectl("patch", ...where, resourceOf(kind), name, "--type=json", "--patch", JSON.stringify(patch));
+async function edited(kind: Kind, at: ObjectAt, patch: readonly object[]): Promise<void> {
+  const where = [`--kubeconfig=${kubeconfig}`, `--namespace=${at.namespace}`, "--field-manager=hand"];
+  await kubectl("patch", ...where, resourceOf(kind), at.name, "--type=json", "--patch", JSON.stringify(patch));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
