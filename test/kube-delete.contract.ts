@@ -1,8 +1,10 @@
 /** How objects go: at once, when their finalizers are gone, with their owner, with their namespace. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
+import { InvariantError } from "../src/runtime/invariant.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { clusterMs, configMap, follow, ownName, pickUid, refusal } from "./kube-objects.ts";
@@ -64,10 +66,12 @@ export function checkDeletion(open: OpenKube): void {
   test("a namespace takes all that is in it along, takes nothing new meanwhile, and waits for what is held", async (t) => {
     const { kube } = await open(t);
     const namespace = ownName("doomed");
-    await kube.create(kinds.namespace, { metadata: { name: namespace } });
+    const made = await kube.create(kinds.namespace, { metadata: { name: namespace } });
     await kube.apply(kinds.configMap, held(namespace, "held", ["example.com/hold"]));
     await kube.create(kinds.secret, { metadata: { namespace, name: "free" } });
-    assert.equal(await kube.delete(kinds.namespace, { name: namespace }), true);
+    await assert.rejects(kube.delete(kinds.namespace, { name: namespace }), InvariantError);
+    await refusal(kube.delete(kinds.namespace, { name: namespace }, { uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
+    assert.equal(await kube.delete(kinds.namespace, { name: namespace }, pickUid(made)), true);
     const refused = kube.create(kinds.configMap, configMap(namespace, "late", {}));
     assert.match((await refusal(refused, "AKP_KUBE_TERMINATING")).message, /being terminated/);
     const secret = () => kube.get(kinds.secret, { namespace, name: "free" });

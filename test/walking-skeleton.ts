@@ -103,7 +103,8 @@ function skeletonPart(
     // What destroys asks the chain itself.
     const proof = await queries.lease(id, { atOrAbove: mirror.height });
     if (proof.value?.state !== "closed") return waiting("chain", "no proof that the lease is closed");
-    await kube.delete(kinds.namespace, { name });
+    const { uid } = (await kube.get(kinds.namespace, { name }))?.metadata ?? {};
+    if (uid !== undefined) await kube.delete(kinds.namespace, { name }, { uid });
     return done();
   }
 

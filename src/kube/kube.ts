@@ -12,28 +12,47 @@ export interface Kube {
   /** A cache of all objects of a kind (in a namespace, with a selector) that is kept up to date until it is closed. */
   watch<T>(options: WatchOptions<T>): WatchCache<T>;
   /** The object itself, from the server; undefined when there is none. */
-  get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined>;
+  get(kind: Kind, at: ObjectAt, options?: CallOptions): Promise<KubeObject | undefined>;
   /** Every object, page by page, all of one moment. */
-  list(kind: Kind, selection?: Selection): Promise<KubeObject[]>;
+  list(kind: Kind, options?: Selection & CallOptions): Promise<KubeObject[]>;
   /** For what must not be there yet; AKP_KUBE_EXISTS when it is. */
-  create(kind: Kind, object: KubeObject): Promise<KubeObject>;
+  create(kind: Kind, object: KubeObject, options?: CallOptions): Promise<KubeObject>;
   apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
-  /** False when it was not there. */
+  /**
+   * False when it was not there. True when it goes, or is gone and it may have been us: the answer to a try can be lost,
+   * and the next try finds nothing. A namespace, with all that a tenant has in it, is deleted by its uid only.
+   */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
   /** Merges these fields into the status of an object. */
-  patchStatus(kind: Kind, at: ObjectAt, status: Readonly<Record<string, unknown>>): Promise<KubeObject>;
+  patchStatus(
+    kind: Kind,
+    at: ObjectAt,
+    status: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<KubeObject>;
   /** The lines of a container, oldest first. With `follow` it goes on until the container ends or the signal. */
   logs(at: ObjectAt, options?: LogOptions): AsyncIterable<LogLine>;
   /** Runs a command in a container. */
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   /** An HTTP request to a pod or a service inside the cluster, through the API server. */
   proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
-  version(): Promise<KubeVersion>;
+  version(options?: CallOptions): Promise<KubeVersion>;
   readonly counts: Readonly<KubeCounts>;
   /** Those that were not closed. */
   readonly watches: Iterable<WatchCache<unknown>>;
   /** Ends every watch and connection. */
   close(): Promise<void>;
+}
+
+/** Of every call. */
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How long it may take in all, with further tries and the pauses between them; limits.kubeWholeCallMs unless told. Of
+   * what then goes on for as long as it pleases, a log or a command: how long until it begins.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 export interface ObjectMeta {
@@ -83,8 +102,9 @@ export interface WatchOptions<T> extends Selection {
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
   /**
-   * Called for one change after the other, in the order of the server, when the cache already shows it. The next one
-   * waits for it. A change whose handler fails is handed over again, and then reported and left.
+   * Called for one change after the other, in the order of the server, when the cache already shows it (and, of a list,
+   * all the others too). The next one waits for it. A change whose handler fails is handed over again, and then
+   * reported and left; so is one whose handler does not end within limits.kubeHandlerMs, and the others go on.
    */
   readonly handle?: (change: Change<T>) => void | Promise<void>;
 }
@@ -105,9 +125,9 @@ export interface WatchCache<T> {
   readonly ready: boolean;
   /** Resolves when it is ready. */
   synced(signal?: AbortSignal): Promise<void>;
-  /** Why it may be out of date right now, if it may. */
+  /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
   readonly trouble: Error | undefined;
-  /** How long ago the server was last heard of. */
+  /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */
   readonly ageMs: number;
   readonly counts: Readonly<WatchCounts>;
   close(): Promise<void>;
@@ -117,7 +137,7 @@ export interface WatchCounts {
   events: number;
   bookmarks: number;
   lists: number;
-  /** Lists after the first: the version we had was gone. */
+  /** Lists after the first: the version we had was gone or in doubt. */
   relists: number;
   connections: number;
   /** Connections that were silent for too long. */
@@ -126,7 +146,7 @@ export interface WatchCounts {
   handlerErrors: number;
 }
 
-export interface ApplyOptions {
+export interface ApplyOptions extends CallOptions {
   /** Takes fields of ours back from whoever else owns them. */
   readonly force?: boolean;
   /** Our fields as a cache knows them (`ownedFields`), or null where it knows of no object; else the server is asked. */
@@ -140,7 +160,7 @@ export interface Applied {
   readonly object: KubeObject | undefined;
 }
 
-export interface DeleteOptions {
+export interface DeleteOptions extends CallOptions {
   /** The very object that was looked at, not one that took its name; AKP_KUBE_OTHER_UID when it is another. */
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -149,7 +169,7 @@ export interface DeleteOptions {
   readonly graceSeconds?: number;
 }
 
-export interface LogOptions {
+export interface LogOptions extends CallOptions {
   readonly container?: string;
   readonly follow?: boolean;
   readonly tailLines?: number;
@@ -157,7 +177,6 @@ export interface LogOptions {
   readonly sinceTime?: string;
   /** Of the container before this one, which ended. */
   readonly previous?: boolean;
-  readonly signal?: AbortSignal;
 }
 
 export interface LogLine {
@@ -166,14 +185,13 @@ export interface LogLine {
   readonly text: string;
 }
 
-export interface ExecOptions {
+export interface ExecOptions extends CallOptions {
   readonly container?: string;
   readonly command: readonly string[];
   /** A terminal: then there is no stderr of its own. */
   readonly tty?: boolean;
   /** Without it the command has no input. */
   readonly stdin?: boolean;
-  readonly signal?: AbortSignal;
 }
 
 export interface ExecSession {
@@ -195,7 +213,7 @@ export interface ProxyTarget extends ObjectAt {
   readonly scheme?: "http" | "https";
 }
 
-export interface ProxyRequest {
+export interface ProxyRequest extends CallOptions {
   readonly method?: string;
   /** With its query: "/status?full=1". */
   readonly path?: string;
@@ -203,7 +221,6 @@ export interface ProxyRequest {
   readonly body?: string | Uint8Array;
   /** A longer answer is refused. */
   readonly mostBytes?: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface ProxyAnswer {

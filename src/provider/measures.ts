@@ -96,7 +96,7 @@ function measureWatches(metrics: Metrics, kube: Kube): void {
   );
   const counters = [
     ["events", "events", "Changes that the server told"],
-    ["relists", "relists", "Lists after the first: the version we had was gone"],
+    ["relists", "relists", "Lists after the first: the version we had was gone or in doubt"],
     ["silences", "silences", "Connections that were silent for too long"],
     ["errors", "errors", "Lists and watches that failed or broke off"],
     ["handler_errors", "handlerErrors", "Changes that could not be read or handled"],

@@ -241,12 +241,16 @@ export const limits = {
   // Kubernetes
   /** One call: the slowest sound answers, pages of large objects, take a few seconds. */
   kubeCallMs: 30 * second,
+  /** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
+  kubeWholeCallMs: 2 * minute,
   /** An answer: 500 objects of 100 KB; most are a tenth of that. */
   kubeAnswerBytes: 64 * 1024 * 1024,
   /** A refusal is a sentence or two. */
   kubeRefusalBytes: 64 * 1024,
-  /** Connections for calls; watches have their own, so they never wait for each other. */
+  /** Connections for calls; watches and what is passed on to pods have their own, so none waits for another. */
   kubeSockets: 16,
+  /** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */
+  kubeProxySockets: 64,
   /**
    * An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it; and before a
    * watch that died with it is given up, whose list must not wait for an answer on a connection that is dead too.
@@ -261,10 +265,10 @@ export const limits = {
   kubeRetryMostMs: 5 * second,
   /** The longest pause that the server may ask of us; flow control asks for seconds. */
   kubeRetryAfterMostMs: 30 * second,
-  /** Objects of a page: half a megabyte of pods. Larger ones take memory that is never given back, and are no faster. */
-  kubePageObjects: 50,
+  /** Objects of a page: what every other client asks for. Five megabytes of pods, parsed in 30 ms. */
+  kubePageObjects: 500,
   /** Pages of a list: a million objects are ten times what a cluster can hold. */
-  kubePages: 20_000,
+  kubePages: 2_000,
   /**
    * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
    * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.
@@ -279,12 +283,21 @@ export const limits = {
   kubeWatchWorthMs: second,
   /** Answers in a row that were failures; then the version is doubted, as after a cluster was restored from a backup. */
   kubeDoubts: 5,
+  /**
+   * How long a list and what was heard since are believed, give or take a fifth. A server that was restored and by now is past
+   * our version looks as if nothing had happened; this bounds how long that can fool us.
+   */
+  kubeBelievedMs: hour,
+  /** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
+  kubeStaleMs: minute,
   /** One event: etcd takes objects of 1.5 MB, and JSON may double them. */
   kubeEventBytes: 8 * 1024 * 1024,
   /** Events handed over between two breaths of the event loop. */
   kubeSliceEvents: 128,
   /** An event whose handler fails is handed over so often; then it is left to the next look at its key. */
   kubeHandlerTries: 3,
+  /** A handler puts a key into a queue; one that waits for something must not make the cache old (kubeStaleMs). */
+  kubeHandlerMs: 20 * second,
   /** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
   kubeIdentityMs: minute,
   /** A credential plugin may open a browser or ask a cloud. */

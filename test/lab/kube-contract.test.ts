@@ -6,6 +6,7 @@ import { places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { ObjectAt } from "../../src/kube/kube.ts";
 import { checkKubeContract, type KubeStage } from "../kube.contract.ts";
+import { pickUid } from "../kube-objects.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 import { runShell } from "./pods.ts";
@@ -22,9 +23,9 @@ checkKubeContract({
     const { kubeconfig, pod } = stage;
     const connect = (fieldManager: string) => openKube(owner, kubeconfig, { fieldManager });
     const namespace = `contract-${randomBytes(4).toString("hex")}`;
-    await keeper.create(kinds.namespace, { metadata: { name: namespace } });
+    const made = await keeper.create(kinds.namespace, { metadata: { name: namespace } });
     // Nobody waits for its end, which takes five seconds: another test has another one.
-    owner.after(async () => void (await keeper.delete(kinds.namespace, { name: namespace })));
+    owner.after(async () => void (await keeper.delete(kinds.namespace, { name: namespace }, pickUid(made))));
     return { kube: connect("akash-provider"), connect, namespace, pod };
   },
 });

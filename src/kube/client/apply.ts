@@ -7,22 +7,22 @@ import type { Applied, ApplyOptions, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
 import { objectPath, withQuery } from "./paths.ts";
-import type { Requests } from "./requests.ts";
+import type { Call, Requests } from "./requests.ts";
 
 export interface ApplyDeps {
   readonly requests: Requests;
   readonly fieldManager: string;
   readonly boundary: Boundary;
   readonly lastWrites: LastWrites;
-  readonly get: (kind: Kind, at: ObjectAt) => Promise<KubeObject | undefined>;
+  readonly get: (kind: Kind, at: ObjectAt, call: Call) => Promise<KubeObject | undefined>;
 }
 
 export type Apply = (kind: Kind, desired: KubeObject, options?: ApplyOptions) => Promise<Applied>;
 
 export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Apply {
   /** What it is now, and no cache from before our last write may say. */
-  async function ask(kind: Kind, at: ObjectAt, path: string): Promise<KubeObject | undefined> {
-    const object = await get(kind, at);
+  async function ask(kind: Kind, at: ObjectAt, path: string, call: Call): Promise<KubeObject | undefined> {
+    const object = await get(kind, at, call);
     const last = lastWrites.get(path);
     // Also when its versions went back: what the server has now is what a cache must show from here on.
     if (last && object) lastWrites.note(path, { ...last, version: object.metadata.resourceVersion });
@@ -45,13 +45,15 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     lastWrites.note(path, { version: owned.resourceVersion, ...odd });
   }
 
-  return async (kind, wish, { force = false, live } = {}) => {
+  return async (kind, wish, options = {}) => {
+    const { force = false, live } = options;
+    const call = requests.begin(options);
     const desired = asSent(kind, wish);
     const { name, namespace } = desired.metadata;
     const at = { name, namespace };
     const path = objectPath(kind, at);
     const isBelieved = live !== undefined && lastWrites.isShownBy(path, live);
-    const object = isBelieved ? undefined : await ask(kind, at, path);
+    const object = isBelieved ? undefined : await ask(kind, at, path, call);
     const known = isBelieved ? live : object && ownedFields(object, fieldManager);
     if (known && isFulfilled(kind, desired, known, path)) {
       requests.counts.unchanged += 1;
@@ -60,6 +62,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     boundary.cross("kube", "apply:before");
     lastWrites.begin(path);
     const written = (await requests.json({
+      ...call,
       verb: "apply",
       resource: objectText(kind, at),
       method: "PATCH",

@@ -8,6 +8,8 @@ export interface Sight<T> extends ObjectAt {
   readonly value: T;
 }
 
+type Sights<T> = ReadonlyMap<string, Sight<T>>;
+
 export interface Cache<T> {
   get(at: ObjectAt): Sight<T> | undefined;
   values(): Iterable<T>;
@@ -15,16 +17,16 @@ export interface Cache<T> {
   /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
   seen(sight: Sight<T>): Generator<Change<T>>;
   gone(at: ObjectAt): Generator<Change<T>>;
-  /** Turns the cache into this list: first what went, so that sums over the cache never count double. */
-  replaced(sights: readonly Sight<T>[]): Generator<Change<T>>;
+  /**
+   * Turns the cache into this list, all at once: nobody may take half of it for the whole. What that changed is yielded
+   * afterwards, first what went, so that sums over the changes never count double. Of another past, equal versions
+   * mean nothing.
+   */
+  replaced(sights: readonly Sight<T>[], otherPast: boolean): Iterable<Change<T>>;
 }
 
 export function createCache<T>(): Cache<T> {
-  const entries = new Map<string, Sight<T>>();
-
-  function change(type: Change<T>["type"], { namespace, name, value }: Sight<T>): Change<T> {
-    return { type, namespace, name, value };
-  }
+  let entries = new Map<string, Sight<T>>();
 
   function* seen(sight: Sight<T>): Generator<Change<T>> {
     const key = keyOf(sight);
@@ -52,14 +54,28 @@ export function createCache<T>(): Cache<T> {
     },
     seen,
     gone,
-    *replaced(sights) {
-      const listed = new Map(sights.map((sight) => [keyOf(sight), sight.uid]));
-      for (const [key, entry] of entries) {
-        if (!listed.has(key) || listed.get(key) !== entry.uid) yield* gone(entry);
-      }
-      for (const sight of sights) yield* seen(sight);
+    replaced(sights, otherPast) {
+      const before = entries;
+      entries = new Map(sights.map((sight) => [keyOf(sight), sight]));
+      return changesBetween(before, entries, otherPast);
     },
   };
+}
+
+function* changesBetween<T>(before: Sights<T>, after: Sights<T>, otherPast: boolean): Generator<Change<T>> {
+  for (const [key, was] of before) {
+    const now = after.get(key);
+    if (!now || now.uid !== was.uid) yield change("deleted", was);
+  }
+  for (const [key, now] of after) {
+    const was = before.get(key);
+    if (!was || was.uid !== now.uid) yield change("added", now);
+    else if (otherPast || was.version !== now.version) yield change("modified", now);
+  }
+}
+
+function change<T>(type: Change<T>["type"], { namespace, name, value }: Sight<T>): Change<T> {
+  return { type, namespace, name, value };
 }
 
 function keyOf({ namespace, name }: ObjectAt): string {

@@ -1,5 +1,6 @@
 /** Hands changes to whoever wants to know of them: one after the other, and again when that failed. */
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -16,22 +17,36 @@ export interface HandOverDeps<T> {
   readonly signal: AbortSignal;
 }
 
+class TooLate extends Error {}
+
+function tooLate(): never {
+  throw new TooLate(`its handler did not end within ${limits.kubeHandlerMs} ms`);
+}
+
 export function createHandOver<T>({ handle, onFailure, clock, random, log, signal }: HandOverDeps<T>) {
   let handedOver = 0;
 
   async function one(change: Change<T>): Promise<void> {
     for (let tries = 1; handle && !signal.aborted; tries += 1) {
       try {
-        await handle(change);
+        const handling = handle(change);
+        // Most are done by now, and a timer for each would be most of the work.
+        if (handling instanceof Promise) await inTime(handling);
         return;
       } catch (thrown) {
+        signal.throwIfAborted();
         onFailure();
         const { type, name, namespace } = change;
         log.error("a change could not be handled", { type, name, namespace, tries, error: ProviderError.from(thrown) });
-        if (tries >= limits.kubeHandlerTries) return;
+        // One that still runs is not called a second time for the same change.
+        if (thrown instanceof TooLate || tries >= limits.kubeHandlerTries) return;
         await sleep(clock, backOffMs(random, tries), signal);
       }
     }
+  }
+
+  function inTime(handling: Promise<void>): Promise<void> {
+    return endedBy(withDeadline(clock, limits.kubeHandlerMs, handling, tooLate), signal);
   }
 
   /** A flood is interrupted now and then, for those who share the event loop. */

@@ -6,15 +6,16 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
-import type { DeleteOptions, Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
+import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
 import { createApply } from "./apply.ts";
+import { deleteObject } from "./deletion.ts";
 import { createLastWrites } from "./last-writes.ts";
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { collectionPath, objectPath, withQuery } from "./paths.ts";
 import { proxy } from "./proxy.ts";
-import { createRequests } from "./requests.ts";
+import { type Call, createRequests } from "./requests.ts";
 import type { Transport } from "./transport.ts";
 
 export interface KubeDeps {
@@ -33,8 +34,8 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const watches = new Set<WatchCache<unknown>>();
   const lastWrites = createLastWrites(limits.kubeAppliedObjects);
 
-  async function get(kind: Kind, at: ObjectAt): Promise<KubeObject | undefined> {
-    const asked = { verb: "get", resource: objectText(kind, at) };
+  async function get(kind: Kind, at: ObjectAt, call: Call): Promise<KubeObject | undefined> {
+    const asked = { verb: "get", resource: objectText(kind, at), ...call };
     return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
   }
 
@@ -54,26 +55,22 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
       watches.add(cache);
       return cache;
     },
-    get,
-    list: (kind, selection = {}) => listAll(requests, kind, selection),
-    create(kind, object) {
+    get: (kind, at, options = {}) => get(kind, at, requests.begin(options)),
+    list: (kind, options = {}) => listAll(requests, kind, { ...options, ...requests.begin(options) }),
+    create(kind, object, options = {}) {
       const { namespace } = object.metadata;
       const path = withQuery(collectionPath(kind, namespace), { fieldManager });
       const body = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
-      const asked = { verb: "create", resource: objectText(kind, object.metadata) };
+      const asked = { verb: "create", resource: objectText(kind, object.metadata), ...requests.begin(options) };
       return write("create", () => requests.json({ ...asked, method: "POST", path, body }) as Promise<KubeObject>);
     },
     apply: createApply({ requests, fieldManager, boundary, lastWrites, get }),
-    async delete(kind, at, wishes = {}) {
-      const asked = { verb: "delete", resource: objectText(kind, at) };
-      const path = objectPath(kind, at);
-      const request = { ...asked, method: "DELETE", path, body: deleteBody(wishes) } as const;
-      lastWrites.begin(path);
-      const gone = await write("delete", () => absentAsUndefined(requests.json(request)));
-      return gone !== undefined;
+    async delete(kind, at, options = {}) {
+      lastWrites.begin(objectPath(kind, at));
+      return write("delete", () => deleteObject(requests, kind, at, options));
     },
-    patchStatus(kind, at, status) {
-      const asked = { verb: "patch the status of", resource: objectText(kind, at) };
+    patchStatus(kind, at, status, options = {}) {
+      const asked = { verb: "patch the status of", resource: objectText(kind, at), ...requests.begin(options) };
       const path = withQuery(`${objectPath(kind, at)}/status`, { fieldManager });
       const request = { ...asked, method: "PATCH", path, contentType: "application/merge-patch+json" } as const;
       return write("status", () => requests.json({ ...request, body: { status } }) as Promise<KubeObject>);
@@ -81,7 +78,10 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     logs: (at, wishes = {}) => followLogs(at, wishes, { requests, clock, random, closing }),
     exec: (at, wishes) => transport.exec(at, wishes),
     proxy: (target, request = {}) => proxy(target, request, requests),
-    version: () => requests.json({ verb: "get", resource: "version", path: "/version" }) as Promise<KubeVersion>,
+    version(options = {}) {
+      const asked = { verb: "get", resource: "version", ...requests.begin(options) };
+      return requests.json({ ...asked, path: "/version" }) as Promise<KubeVersion>;
+    },
     counts: requests.counts,
     watches,
     async close() {
@@ -99,14 +99,4 @@ async function absentAsUndefined(answer: Promise<unknown>): Promise<KubeObject |
     if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return undefined;
     throw thrown;
   }
-}
-
-function deleteBody({ uid, resourceVersion, propagation = "Background", graceSeconds }: DeleteOptions): unknown {
-  return {
-    apiVersion: "v1",
-    kind: "DeleteOptions",
-    propagationPolicy: propagation,
-    preconditions: { uid, resourceVersion },
-    gracePeriodSeconds: graceSeconds,
-  };
 }

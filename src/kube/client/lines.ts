@@ -11,8 +11,7 @@ export class Silence extends Error {
 
 export interface LineOptions {
   readonly clock: Clock;
-  /** Without one, silence is no fault. */
-  readonly silenceMs?: number;
+  readonly silenceMs: number;
   readonly mostBytes: number;
   /** What to do with a line that is longer. */
   readonly tooLong: "fail" | "cut";
@@ -46,7 +45,6 @@ export async function* linesOf(body: Readable, options: LineOptions): AsyncGener
 }
 
 function nextOf(chunks: AsyncIterator<Buffer>, { clock, silenceMs }: LineOptions): Promise<IteratorResult<Buffer>> {
-  if (silenceMs === undefined) return chunks.next();
   return withDeadline(clock, silenceMs, chunks.next(), () => {
     throw new Silence(silenceMs);
   });

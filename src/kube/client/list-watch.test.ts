@@ -6,6 +6,7 @@ import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
 import type { Change, KubeObject } from "../kube.ts";
 
@@ -111,6 +112,29 @@ test("when the past is gone, the list is read anew and what went meanwhile is de
   assert.deepEqual([...cache.list()].toSorted(), ["2", "2"]);
 });
 
+test("of a list that is read anew nobody ever sees a part", async (t) => {
+  const sizes = new Set<number>();
+  const { watch, seen, put, remove, until, counts, faults, clock } = stage(t, {
+    handle: () => void sizes.add(cache.size),
+  });
+  const names = (word: string) => Array.from({ length: 300 }, (_, n) => `${word}-${n}`);
+  for (const name of names("old")) put(name, "1");
+  const cache = watch();
+  await cache.synced();
+  await eventually("the watch", () => counts.watching === 1);
+  await clock.advance(2_000);
+  seen.length = 0;
+  sizes.clear();
+  faults.silenceWatches();
+  for (const name of names("old")) remove(name);
+  for (const name of names("new").slice(0, 200)) put(name, "1");
+  faults.forgetPast();
+  faults.cutWatches();
+  await until("the news", () => seen.length === 500);
+  assert.deepEqual([...sizes], [200]);
+  assert.ok(seen.slice(0, 300).every((change) => change.startsWith("deleted old")));
+});
+
 test("a server whose past is always gone is not asked without end", async (t) => {
   const { watch, clock, counts, faults } = stage(t);
   watch();
@@ -179,6 +203,46 @@ test("a handler that always fails is reported and does not stop the others", asy
   await until("the other", () => seen.length === 1);
   assert.deepEqual(seen, ["added b 1"]);
   assert.equal(cache.get({ namespace: "lease", name: "a" }), "1");
+});
+
+test("a handler that never ends is left after its time, and what comes after it is seen", async (t) => {
+  const { watch, seen, put, clock, counts } = stage(t, {
+    handle: ({ name }) => (name === "a" ? new Promise<void>(() => undefined) : undefined),
+  });
+  const cache = watch();
+  await eventually("the watch", () => counts.watching === 1);
+  put("a", "1");
+  put("b", "1");
+  await clock.advance(limits.kubeHandlerMs - 1);
+  assert.deepEqual(seen, []);
+  await clock.advance(1);
+  assert.deepEqual(seen, ["added b 1"]);
+  assert.equal(cache.counts.handlerErrors, 1);
+  assert.equal(cache.trouble, undefined);
+});
+
+test("a cache that was not confirmed for a minute says so, and no longer when it is again", async (t) => {
+  const { watch, put, clock, counts } = stage(t, { handle: () => new Promise<void>(() => undefined) });
+  const cache = watch();
+  await eventually("the watch", () => counts.watching === 1);
+  for (const name of ["a", "b", "c", "d"]) put(name, "1");
+  await clock.advance(limits.kubeStaleMs);
+  assert.equal(cache.trouble, undefined);
+  await clock.advance(1);
+  const { trouble } = cache as { trouble: Error | undefined };
+  assert.ok(ProviderError.is(trouble, "AKP_KUBE_STALE"), String(trouble));
+  assert.match(trouble.message, /configmaps was not confirmed by Kubernetes for more than 60 s/);
+  await clock.advance(limits.kubeHandlerMs);
+  assert.equal(cache.trouble, undefined);
+});
+
+test("a watch can be closed while its handler hangs", async (t) => {
+  const { watch, put, clock, counts } = stage(t, { handle: () => new Promise<void>(() => undefined) });
+  put("a", "1");
+  const cache = watch();
+  await clock.settle();
+  await cache.close();
+  assert.equal(counts.watching, 0);
 });
 
 test("a kind that is not installed yet is waited for, and the watch says so meanwhile", async (t) => {

@@ -3,6 +3,7 @@
  * connections, silent ones and versions that are gone. What it cannot do now it does later, and says so meanwhile.
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -11,12 +12,13 @@ import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createCache, type Sight } from "./cache.ts";
+import { createDoubts, type Doubt } from "./doubt.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence } from "./lines.ts";
-import { listPages } from "./pages.ts";
-import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
+import { createListing, type Listing } from "./pages.ts";
 import { connectionError, malformed, type Peer, statusEventError } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
+import { openWatch, parseEvent, type WatchEvent } from "./watch-stream.ts";
 
 export interface ListWatchDeps {
   readonly requests: Requests;
@@ -46,14 +48,21 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   const cache = createCache<T>();
   const ending = new AbortController();
   const { signal } = ending;
+  const doubts = createDoubts(kind, options, { requests, clock, random, signal });
   const firstList = Promise.withResolvers<void>();
   /** Where the next watch begins; without one, with a list. */
   let version: string | undefined;
+  /** Why the last version was given up, until there is a list again. */
+  let doubt: Doubt | undefined;
+  /** The list that is being read, and what it showed so far. */
+  let reading: Reading<T> | undefined;
   let heardMs = clock.monotonicMs();
   let trouble: Error | undefined;
   let ready = false;
   /** When the watch of now was accepted, if it was, and whether it brought anything. */
   let opened: { readonly atMs: number; brought: boolean } | undefined;
+  /** The watch before this one told nothing, not even that nothing happened. */
+  let toldNothing = false;
 
   function heard(): void {
     heardMs = clock.monotonicMs();
@@ -84,37 +93,52 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   };
   const handOver = createHandOver<T>({ handle: options.handle, onFailure, clock, random, log, signal });
 
-  async function list(): Promise<string> {
+  async function startReading(): Promise<Reading<T>> {
+    await doubts.begin();
     const sights: Sight<T>[] = [];
-    const selection = { ...options, signal, once: true };
-    const listed = await listPages(requests, kind, selection, (object) => {
+    const otherPast = doubt?.otherPast ?? false;
+    const listing = createListing(requests, kind, { ...options, signal, once: true }, (object) => {
+      const known = cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
-      const sight = sightOf(object) ?? cache.get(object.metadata);
+      const sight = !otherPast && isSame(known, object) ? known : (sightOf(object) ?? known);
       if (sight) sights.push(sight);
     });
+    return { listing, sights, otherPast };
+  }
+
+  /** A list that is interrupted goes on with the page that failed, when it is asked for again. */
+  async function list(): Promise<string> {
+    reading ??= await startReading();
+    const { listing, sights, otherPast } = reading;
+    const listed = await listing.read();
+    reading = undefined;
+    if (listed === undefined) throw malformed("a list without a version", asked, await requests.peer());
     counts.lists += 1;
     if (counts.lists > 1) counts.relists += 1;
+    doubt = undefined;
     heard();
-    await handOver(cache.replaced(sights));
+    await handOver(cache.replaced(sights, otherPast));
     ready = true;
     firstList.resolve();
     return listed;
   }
 
+  /** Where to watch from: where the last watch ended, unless that is in doubt, and else from a list. */
+  async function whereFrom(): Promise<string> {
+    const found = await doubts.about(version, toldNothing);
+    if (found) {
+      log.info("reading the list again", { reason: found.reason });
+      doubt = found;
+      version = undefined;
+      reading = undefined;
+    }
+    version ??= await list();
+    return version;
+  }
+
   /** Follows one watch to its end. Every event moves `version`, so the next one begins where this one broke off. */
   async function follow(from: string): Promise<void> {
-    const seconds = Math.round(
-      (limits.kubeWatchLeastMs + random.next() * (limits.kubeWatchMostMs - limits.kubeWatchLeastMs)) / 1_000,
-    );
-    const query = {
-      ...selectionQuery(options),
-      watch: 1,
-      allowWatchBookmarks: true,
-      resourceVersion: from,
-      timeoutSeconds: seconds,
-    };
-    const path = withQuery(collectionPath(kind, options.namespace), query);
-    const { body, peer } = await requests.stream({ ...asked, path, signal, once: true, answerMs });
+    const { body, peer } = await openWatch(kind, options, from, { requests, random, signal });
     counts.connections += 1;
     opened = { atMs: clock.monotonicMs(), brought: false };
     heard();
@@ -158,31 +182,49 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     const error = ProviderError.from(thrown);
     counts.errors += 1;
     if (error.code === "AKP_KUBE_GONE") version = undefined;
+    if (!passing.has(error.code)) reading = undefined;
     if (trouble?.message !== error.message) log.info("the watch is interrupted", { error });
     trouble = error;
   }
 
-  /** A watch that brought something, or stood for a moment, is taken up again at once when it ends. */
-  function worked(): boolean {
-    return opened !== undefined && (opened.brought || clock.monotonicMs() - opened.atMs >= limits.kubeWatchWorthMs);
+  /** Whatever the reason: what was not confirmed for so long is not to be relied on. */
+  function staleness(): Error | undefined {
+    if (clock.monotonicMs() - heardMs <= limits.kubeStaleMs) return undefined;
+    return new ProviderError("AKP_KUBE_STALE", { resource, seconds: limits.kubeStaleMs / 1_000 });
+  }
+
+  function hasBrought(): boolean {
+    return opened?.brought ?? false;
+  }
+
+  /** How often in a row it failed, after this round. What brought something is taken up again at once when it ends. */
+  function failuresAfter(failures: number, pagesBefore: number): number {
+    if (opened && (hasBrought() || clock.monotonicMs() - opened.atMs >= limits.kubeWatchWorthMs)) return 0;
+    const pages = reading?.listing.pages ?? 0;
+    return pages > pagesBefore ? 1 : failures + 1;
   }
 
   async function run(): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
       let failed: unknown;
+      const pagesBefore = reading?.listing.pages ?? 0;
       opened = undefined;
       try {
-        version ??= await list();
-        await follow(version);
+        await follow(await whereFrom());
       } catch (thrown) {
         if (signal.aborted) return;
         failed = thrown;
         note(thrown);
       }
-      failures = worked() ? 0 : failures + 1;
+      // After a connection that died there is nothing to doubt yet, only to connect again.
+      toldNothing = !hasBrought() && !(failed instanceof Silence);
+      failures = failuresAfter(failures, pagesBefore);
       if (failures === 0) continue;
-      if (failures % limits.kubeDoubts === 0 && !ProviderError.is(failed, "AKP_KUBE_UNREACHABLE")) version = undefined;
+      if (failures % limits.kubeDoubts === 0 && !isAway(failed)) {
+        version = undefined;
+        reading = undefined;
+      }
       // Closing ends the pause too, and is looked at next.
       await sleep(clock, backOffMs(random, failures, failed), signal).catch(() => undefined);
     }
@@ -206,7 +248,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     },
     synced: (stop) => endedBy(firstList.promise, stop ? AbortSignal.any([stop, signal]) : signal),
     get trouble() {
-      return trouble;
+      return trouble ?? staleness();
     },
     get ageMs() {
       return clock.monotonicMs() - heardMs;
@@ -220,30 +262,27 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   };
 }
 
-const answerMs = limits.kubeWatchOpenMs;
 const lineBounds = { silenceMs: limits.kubeSilenceMs, mostBytes: limits.kubeEventBytes, tooLong: "fail" } as const;
 
-interface WatchEvent {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  readonly object: KubeObject;
+/** Refusals after which a page of a list can be asked for again with its token. */
+const passing: ReadonlySet<string> = new Set([
+  "AKP_KUBE_BUSY",
+  "AKP_KUBE_FAILED",
+  "AKP_KUBE_UNREACHABLE",
+  "AKP_KUBE_UNAUTHORIZED",
+]);
+
+/** It said nothing about our version: it was not there, or had no time for us. */
+function isAway(failed: unknown): boolean {
+  return ProviderError.is(failed, "AKP_KUBE_UNREACHABLE") || ProviderError.is(failed, "AKP_KUBE_BUSY");
 }
 
-function parseEvent(line: string): WatchEvent | undefined {
-  try {
-    const event: unknown = JSON.parse(line);
-    const sound = typeof event === "object" && event !== null && "type" in event && "object" in event;
-    return sound ? (event as WatchEvent) : undefined;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return undefined;
-    throw thrown;
-  }
+function isSame<T>(known: Sight<T> | undefined, { metadata: { uid, resourceVersion } }: KubeObject): boolean {
+  return known !== undefined && known.uid === uid && known.version === resourceVersion && resourceVersion !== undefined;
 }
 
-/** The promise, unless the signal comes first. */
-function endedBy(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.reject(signal.reason);
-  const stopped = Promise.withResolvers<void>();
-  const onAbort = () => stopped.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  return Promise.race([promise, stopped.promise]).finally(() => signal.removeEventListener("abort", onAbort));
+interface Reading<T> {
+  readonly listing: Listing;
+  readonly sights: Sight<T>[];
+  readonly otherPast: boolean;
 }

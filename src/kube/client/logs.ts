@@ -66,7 +66,7 @@ export async function* followLogs(at: ObjectAt, asked: LogOptions, deps: LogDeps
 
 async function* oneStream(at: ObjectAt, options: LogOptions, deps: LogDeps, since: string | undefined) {
   const { requests, clock } = deps;
-  const { container, follow = false, previous, tailLines, sinceTime, signal } = options;
+  const { container, follow = false, previous, tailLines, sinceTime, signal, deadlineMs } = options;
   const asked = { verb: "read the log of", resource: objectText(kinds.pod, at) };
   const begin = since === undefined ? { tailLines, sinceTime } : { sinceTime: since };
   const path = withQuery(`${objectPath(kinds.pod, at)}/log`, {
@@ -76,12 +76,13 @@ async function* oneStream(at: ObjectAt, options: LogOptions, deps: LogDeps, sinc
     timestamps: true,
     ...begin,
   });
-  const { body, peer } = await requests.stream({ ...asked, path, signal });
-  const silence = follow ? { silenceMs: limits.kubeLogSilenceMs } : {};
+  const { body, peer } = await requests.stream({ ...asked, ...requests.begin({ signal, deadlineMs }), path });
+  // What is not followed is there already, and a node that has it does not stop in the middle.
+  const silenceMs = follow ? limits.kubeLogSilenceMs : limits.kubeCallMs;
   try {
-    yield* linesOf(body, { clock, mostBytes: limits.kubeLogLineBytes, tooLong: "cut", ...silence });
+    yield* linesOf(body, { clock, mostBytes: limits.kubeLogLineBytes, tooLong: "cut", silenceMs });
   } catch (thrown) {
-    throw thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
+    throw follow && thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
   }
 }
 

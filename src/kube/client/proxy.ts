@@ -5,21 +5,21 @@ import { objectPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 
 export function proxy(target: ProxyTarget, request: ProxyRequest, requests: Requests): Promise<ProxyAnswer> {
-  const { method = "GET", path = "/", headers = {}, body, mostBytes, signal } = request;
+  const { method = "GET", path = "/", headers = {}, body, mostBytes } = request;
   const kind: Kind = target.kind === "pod" ? kinds.pod : kinds.service;
   const { namespace, name, port, scheme = "http" } = target;
   // Made plain before it is put behind ours: dots in it must not lead to other parts of the API.
   const inside = new URL(path, "http://inside");
   const part = scheme === "https" ? `https:${name}:${port}` : `${name}:${port}`;
   const outside = `${objectPath(kind, { namespace, name: part })}/proxy`;
-  const sent = {
+  return requests.raw({
     verb: "reach",
     resource: objectText(kind, target),
     method,
     path: `${outside}${inside.pathname}${inside.search}`,
     headers,
     body,
-    signal,
-  };
-  return requests.raw(sent, mostBytes);
+    mostBytes,
+    ...requests.begin(request),
+  });
 }

@@ -1,34 +1,57 @@
 /** Calls to the API server: bounded answers, what refusals mean, and a second try where that is safe. */
 import type { Readable } from "node:stream";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
-import type { KubeCounts, ProxyAnswer } from "../kube.ts";
+import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { type Asked, connectionError, malformed, type Peer, refusalError } from "./refusal.ts";
-import type { Answer, SentRequest, Transport } from "./transport.ts";
+import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
-export interface Request extends Asked {
+/** A call that has begun; it may take several requests. */
+export interface Call {
+  readonly signal?: AbortSignal | undefined;
+  /** By the monotonic clock: then it is over, whatever it has come to. */
+  readonly untilMs?: number | undefined;
+}
+
+export interface Request extends Asked, Call {
   readonly method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With its query. */
   readonly path: string;
   readonly body?: unknown;
   readonly contentType?: string;
-  readonly signal?: AbortSignal | undefined;
   /** One try only: the caller has its own way of trying again. */
   readonly once?: boolean;
   /** How long the server may take to begin its answer. */
   readonly answerMs?: number;
+  /** Told before another try, when the one before it may have been carried out and its answer was lost. */
+  readonly onLost?: () => void;
 }
 
+/** What goes to a pod or a service as it is. */
+export interface RawRequest extends Asked, Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+  /** A longer answer is refused. */
+  readonly mostBytes?: number | undefined;
+}
+
+type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "onLost">;
+
 export interface Requests {
+  /** From now on its time is running. */
+  begin(options: CallOptions): Call;
   /** The answer as JSON; throws what a refusal means. */
   json(request: Request): Promise<unknown>;
   /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
   stream(request: Request): Promise<Answer>;
   /** Whatever the answer is, refusals too; never sent twice. */
-  raw(request: SentRequest, mostBytes?: number): Promise<ProxyAnswer>;
+  raw(request: RawRequest): Promise<ProxyAnswer>;
   peer(): Promise<Peer>;
   readonly counts: KubeCounts;
 }
@@ -44,41 +67,63 @@ export interface RequestDeps {
 export function createRequests({ transport, clock, random, closing }: RequestDeps): Requests {
   const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0 };
 
-  function send(request: SentRequest): Promise<Answer> {
-    counts.requests += 1;
-    return transport.send(request);
+  function begin({ signal, deadlineMs = limits.kubeWholeCallMs }: CallOptions) {
+    return { signal, untilMs: clock.monotonicMs() + deadlineMs };
   }
 
-  async function bodyOf({ body, peer }: Answer, request: Asked, most: number): Promise<Buffer> {
+  async function send(request: SentRequest, untilMs: number): Promise<Answer> {
+    request.signal?.throwIfAborted();
+    const leftMs = Math.ceil(untilMs - clock.monotonicMs());
+    if (leftMs <= 0) throw connectionError(new Error("no time is left for it"), request, await transport.peer());
+    counts.requests += 1;
+    const answerMs = Math.min(request.answerMs ?? limits.kubeCallMs, leftMs);
+    const sent = transport.send({ ...request, answerMs });
+    try {
+      return await endedBy(sent, request.signal);
+    } catch (thrown) {
+      // An answer that still comes is wanted by nobody.
+      if (request.signal?.aborted) sent.then(({ body }) => body.destroy()).catch(() => undefined);
+      throw thrown;
+    }
+  }
+
+  async function bodyOf({ body, peer }: Answer, request: Asked, most: number, untilMs: number): Promise<Buffer> {
+    const patienceMs = Math.min(limits.kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
     const late = () => {
-      throw connectionError(new Error(`the answer did not end within ${limits.kubeCallMs} ms`), request, peer);
+      throw connectionError(new Error(`the answer did not end within ${patienceMs} ms`), request, peer);
     };
     try {
-      return await withDeadline(clock, limits.kubeCallMs, readBody(body, most, request, peer), late);
+      return await withDeadline(clock, patienceMs, readBody(body, most, request, peer), late);
     } finally {
       body.destroy();
     }
   }
 
-  async function accepted(request: Request, streams: boolean): Promise<Answer> {
-    const answer = await send({ ...sentOf(request), streams });
+  async function accepted(request: Request, lane: Lane, untilMs: number): Promise<Answer> {
+    const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
     if (status >= 200 && status < 300) return answer;
-    const body = await bodyOf(answer, request, limits.kubeRefusalBytes);
+    const body = await bodyOf(answer, request, limits.kubeRefusalBytes, untilMs);
     if (status === 401) transport.refused();
     throw refusalError({ status, headers, body: body.toString() }, request, peer);
   }
 
-  async function tried<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
+  async function tried<T>(request: Trying, attempt: (untilMs: number) => Promise<T>): Promise<T> {
+    const { untilMs = begin({}).untilMs } = request;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await attempt();
+        return await attempt(untilMs);
       } catch (thrown) {
+        request.signal?.throwIfAborted();
         const isLast = request.once || closing.aborted || tries >= limits.kubeTries;
         if (isLast || !mayTryAgain(request, thrown, tries)) throw thrown;
+        const pauseMs = backOffMs(random, tries, thrown);
+        // What went wrong says more than that the time ran out while we waited.
+        if (clock.monotonicMs() + pauseMs >= untilMs) throw thrown;
+        if (mayHaveHappened(thrown)) request.onLost?.();
         counts.retries += 1;
         const signal = request.signal ? AbortSignal.any([request.signal, closing]) : closing;
-        await sleep(clock, backOffMs(random, tries, thrown), signal).catch((reason: unknown) => {
+        await sleep(clock, pauseMs, signal).catch((reason: unknown) => {
           throw closing.aborted ? thrown : reason;
         });
       }
@@ -86,36 +131,48 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
   }
 
   return {
+    begin,
     json: (request) =>
-      tried(request, async () => {
-        const answer = await accepted(request, false);
-        const body = await bodyOf(answer, request, limits.kubeAnswerBytes);
+      tried(request, async (untilMs) => {
+        const answer = await accepted(request, "calls", untilMs);
+        const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
         return parseJson(body, request, answer.peer);
       }),
-    stream: (request) => tried(request, () => accepted(request, true)),
-    async raw(request, mostBytes = limits.kubeAnswerBytes) {
-      const answer = await send({ ...request, neverTwice: true });
-      const { status, headers } = answer;
-      return { status, headers, body: await bodyOf(answer, request, mostBytes) };
-    },
+    stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),
+    raw: (request) =>
+      tried({ signal: request.signal, untilMs: request.untilMs, once: true }, async (untilMs) => {
+        const { mostBytes = limits.kubeAnswerBytes } = request;
+        const answer = await send({ ...request, lane: "proxied", neverTwice: true }, untilMs);
+        const { status, headers } = answer;
+        return { status, headers, body: await bodyOf(answer, request, mostBytes, untilMs) };
+      }),
     peer: () => transport.peer(),
     counts,
   };
 }
 
 /** A create that may have happened must not happen twice; all else says what should be, however often. */
-function mayTryAgain({ method = "GET" }: Request, thrown: unknown, tries: number): boolean {
+function mayTryAgain({ method = "GET" }: Trying, thrown: unknown, tries: number): boolean {
   // The token may just have been renewed: what it was is forgotten by now, so once more.
   if (ProviderError.is(thrown, "AKP_KUBE_UNAUTHORIZED")) return tries === 1;
   if (ProviderError.is(thrown, "AKP_KUBE_BUSY")) return true;
   if (method === "POST") return false;
+  return mayHaveHappened(thrown);
+}
+
+/** The answer was lost on its way, or somebody else answered who does not know: a balancer, a server that stops. */
+function mayHaveHappened(thrown: unknown): boolean {
   return ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE") || ProviderError.is(thrown, "AKP_KUBE_FAILED");
 }
 
 function sentOf({ method = "GET", body, contentType = "application/json", ...rest }: Request): SentRequest {
+  const { verb, resource, path, signal, answerMs } = rest;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const content = text === undefined ? {} : { "content-type": contentType };
-  return { ...rest, method, headers: { accept: "application/json", ...content }, body: text };
+  const headers = { accept: "application/json", ...content };
+  // What was deleted by a request that is sent again in silence would look as if it had never been there.
+  const neverTwice = method === "DELETE";
+  return { verb, resource, path, signal, method, headers, body: text, neverTwice, ...(answerMs && { answerMs }) };
 }
 
 async function readBody(body: Readable, most: number, asked: Asked, peer: Peer): Promise<Buffer> {

@@ -14,6 +14,12 @@ export interface Transport {
   close(): void;
 }
 
+/**
+ * Requests of different lanes never wait for each other: calls, which the server answers itself; streams, which go on for
+ * as long as they please; and what is passed on to a pod, which may be as slow as it likes.
+ */
+export type Lane = "calls" | "streams" | "proxied";
+
 export interface SentRequest extends Asked {
   readonly method: string;
   /** With its query. */
@@ -24,8 +30,7 @@ export interface SentRequest extends Asked {
   readonly signal?: AbortSignal | undefined;
   /** How long the server may take to begin its answer. */
   readonly answerMs?: number;
-  /** The answer goes on for as long as it pleases: such requests never hold up the others. */
-  readonly streams?: boolean;
+  readonly lane?: Lane;
   /** Without it, what a kept connection swallowed because the server let go of it just then may be sent anew. */
   readonly neverTwice?: boolean;
 }

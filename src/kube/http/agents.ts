@@ -1,15 +1,13 @@
-/** Connections that are kept: some for calls, others for watches, so that neither ever waits for the other. */
+/** Connections that are kept, some for each lane, so that none ever waits for another. */
 import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Lane } from "../client/transport.ts";
 import type { Access } from "./credentials.ts";
 
-export interface Agents {
-  readonly calls: http.Agent;
-  readonly watches: http.Agent;
-}
+export type Agents = Readonly<Record<Lane, http.Agent>>;
 
 export interface AgentPool {
   at(access: Access): Agents;
@@ -17,20 +15,24 @@ export interface AgentPool {
 }
 
 export function createAgentPool(): AgentPool {
-  let current: (Agents & { readonly mark: string }) | undefined;
+  let current: { readonly agents: Agents; readonly mark: string } | undefined;
   /** Those with a certificate that was replaced since: what they carry may end by itself. */
   let retired: http.Agent[] = [];
 
   return {
     at(access) {
-      if (current?.mark === access.tlsMark) return current;
-      if (current) retired = [...retired, current.calls, current.watches].filter(isInUse);
-      const calls = makeAgent(access, { maxSockets: limits.kubeSockets });
-      current = { calls, watches: makeAgent(access, {}), mark: access.tlsMark };
-      return current;
+      if (current?.mark === access.tlsMark) return current.agents;
+      if (current) retired = [...retired, ...Object.values(current.agents)].filter(isInUse);
+      const agents = {
+        calls: makeAgent(access, { maxSockets: limits.kubeSockets }),
+        streams: makeAgent(access, {}),
+        proxied: makeAgent(access, { maxSockets: limits.kubeProxySockets }),
+      };
+      current = { agents, mark: access.tlsMark };
+      return agents;
     },
     close() {
-      for (const agent of [...retired, ...(current ? [current.calls, current.watches] : [])]) agent.destroy();
+      for (const agent of [...retired, ...Object.values(current?.agents ?? {})]) agent.destroy();
     },
   };
 }

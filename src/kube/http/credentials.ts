@@ -3,7 +3,8 @@
  * they are read again now and then, and at once when the server refuses them.
  */
 import { readFileSync } from "node:fs";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
@@ -26,8 +27,14 @@ export interface Access {
   readonly tlsMark: string;
 }
 
+/** How long somebody waits for them. */
+export interface Patience {
+  readonly signal?: AbortSignal | undefined;
+  readonly answerMs?: number | undefined;
+}
+
 export interface Credentials {
-  current(): Promise<Access>;
+  current(patience?: Patience): Promise<Access>;
   /** The server said 401. */
   refused(): void;
 }
@@ -36,13 +43,26 @@ export interface Credentials {
 export function createCredentials(read: () => Identity, clock: Clock): Credentials {
   let access: Promise<Access> | undefined;
   let lookAgainMs = 0;
-  let plugin: { readonly of: string; readonly runs: CredentialPlugin } | undefined;
+  let plugin: { readonly of: string; readonly identity: Identity; readonly runs: CredentialPlugin } | undefined;
 
   function pluginOf(identity: Identity): CredentialPlugin | undefined {
     if (!identity.plugin) return undefined;
     const of = JSON.stringify(identity.plugin);
-    if (plugin?.of !== of) plugin = { of, runs: createCredentialPlugin(identity, identity.plugin, clock) };
+    if (plugin?.of !== of) plugin = { of, identity, runs: createCredentialPlugin(identity, identity.plugin, clock) };
     return plugin.runs;
+  }
+
+  function latest(): Promise<Access> {
+    const nowMs = clock.monotonicMs();
+    if (access && nowMs < lookAgainMs) return access;
+    lookAgainMs = nowMs + limits.kubeIdentityMs;
+    const looking = look();
+    access = looking;
+    // A failure is not kept: whoever asks next looks again.
+    looking.catch(() => {
+      if (access === looking) access = undefined;
+    });
+    return looking;
   }
 
   async function look(): Promise<Access> {
@@ -67,17 +87,14 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
   }
 
   return {
-    current() {
-      const nowMs = clock.monotonicMs();
-      if (access && nowMs < lookAgainMs) return access;
-      lookAgainMs = nowMs + limits.kubeIdentityMs;
-      const looking = look();
-      access = looking;
-      // A failure is not kept: whoever asks next looks again.
-      looking.catch(() => {
-        if (access === looking) access = undefined;
-      });
-      return looking;
+    current({ signal, answerMs = limits.kubePluginMs } = {}) {
+      // Only a plugin takes its time; it goes on for whoever waits longer.
+      const late = () => {
+        const { path = "", plugin: used } = plugin?.identity ?? {};
+        const reason = `no answer within ${answerMs} ms`;
+        throw new ProviderError("AKP_KUBE_PLUGIN_FAILED", { command: used?.command ?? "", path, reason });
+      };
+      return endedBy(withDeadline(clock, answerMs, latest(), late), signal);
     },
     refused() {
       plugin?.runs.forget();

@@ -2,7 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import { type Clock, type Timer, withDeadline } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { limits } from "../../runtime/limits.ts";
 import { objectPath } from "../client/paths.ts";
 import { type Asked, connectionError, refusalError } from "../client/refusal.ts";
@@ -26,21 +27,26 @@ export interface ExecDeps {
 export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
   const { credentials, clock, open } = deps;
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
-  options.signal?.throwIfAborted();
-  const access = await credentials.current();
-  options.signal?.throwIfAborted();
+  const { signal, deadlineMs = limits.kubeCallMs } = options;
+  signal?.throwIfAborted();
+  const begunMs = clock.monotonicMs();
+  const access = await credentials.current({ signal, answerMs: deadlineMs });
   if (open.closed) throw connectionError(closedError(), asked, access);
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
     ...access.tls,
     headers: authorization,
-    handshakeTimeout: limits.kubeCallMs,
     maxPayload: limits.kubeExecMessageBytes,
     perMessageDeflate: false,
   });
   const session = createSession(socket, options, asked, access);
   socket.on("close", open.add(session.close));
-  await opened(socket, asked, access, credentials);
+  const late = () => {
+    socket.terminate();
+    throw connectionError(new Error(`no answer within ${deadlineMs} ms`), asked, access);
+  };
+  const leftMs = Math.max(0, deadlineMs - (clock.monotonicMs() - begunMs));
+  await endedBy(withDeadline(clock, leftMs, opened(socket, asked, access, credentials), late), signal);
   keepAlive(socket, clock);
   return session;
 }

@@ -16,6 +16,7 @@ import type { ErrorCode } from "../../runtime/catalogue.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { InvariantError } from "../../runtime/invariant.ts";
+import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
@@ -137,6 +138,29 @@ test("a server that is not there, and a kubeconfig that is not there, are told b
   const watch = kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
   await eventually("the trouble", () => ProviderError.is(watch.trouble, "AKP_KUBE_UNREACHABLE"));
   assert.match(watch.trouble?.message ?? "", /127\.0\.0\.1:1 cannot be reached to list pods: .*ECONNREFUSED/);
+});
+
+test("when the kubeconfig points elsewhere, a watch shows what is there, also where versions are ahead of ours", async (t) => {
+  const clock = createVirtualClock();
+  const { cluster, kube, folder } = await stage(t, clock);
+  cluster.server.create(kinds.secret, { metadata: at }, "test");
+  const elsewhere = simulateKube(t, { clock, seed: 2 });
+  for (let n = 0; n < 100; n += 1) {
+    elsewhere.server.create(kinds.secret, { metadata: { namespace: "lease", name: `there-${n}` } }, "test");
+  }
+  const cache = kube.watch({ kind: kinds.secret, project: ({ metadata }) => metadata.name });
+  await cache.synced();
+  assert.deepEqual([...cache.list()], ["one"]);
+  (await startHttpFace(t, elsewhere)).writeKubeconfig(folder);
+  // It is looked at once a minute, and the watch of before has to end.
+  const soonMs = limits.kubeIdentityMs + 2 * limits.kubeWatchMostMs;
+  const deadlineMs = clock.monotonicMs() + soonMs;
+  await eventually("what is there", async () => {
+    if (clock.monotonicMs() < deadlineMs) await clock.advance(1_000);
+    return cache.size === 100;
+  });
+  assert.equal(cache.get(at), undefined);
+  assert.equal(cache.counts.relists, 1);
 });
 
 test("client certificates are shown, and a server that our authority did not sign is not trusted", async (t) => {

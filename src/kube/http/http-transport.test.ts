@@ -7,10 +7,11 @@ import { eventually } from "../../../test/eventually.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createKubeClient } from "../client/kube-client.ts";
-import type { SentRequest } from "../client/transport.ts";
+import type { Lane, SentRequest } from "../client/transport.ts";
 import { createHttpTransport } from "./http-transport.ts";
 
 async function stage(owner: Owner, serve: RequestListener) {
@@ -54,14 +55,14 @@ async function stage(owner: Owner, serve: RequestListener) {
 }
 
 /** The second request on a connection finds it gone. */
-async function stageThatLetsGo(owner: Owner) {
+async function stageThatLetsGo(owner: Owner, lane: Lane = "calls") {
   const used = new WeakSet<object>();
   const staged = await stage(owner, ({ socket }, response) => {
     if (used.has(socket)) return socket.destroy();
     used.add(socket);
     return response.end("hello");
   });
-  assert.equal(await staged.send("/first"), "hello");
+  assert.equal(await staged.send("/first", { lane }), "hello");
   return staged;
 }
 
@@ -81,7 +82,7 @@ test("what creates something is not sent again on a new connection", async (t) =
 });
 
 test("a request to a pod is never sent twice, whatever its method", async (t) => {
-  const { clock, seen, transport } = await stageThatLetsGo(t);
+  const { clock, seen, transport } = await stageThatLetsGo(t, "proxied");
   const kube = createKubeClient(transport, "test", { clock, random: createSeededRandom(1), log: silentLog });
   const asked = kube.proxy({ kind: "pod", namespace: "lease", name: "box", port: 80 });
   await assert.rejects(asked, isUnreachable(/hang up|ECONNRESET/));
@@ -98,11 +99,22 @@ test("a request on a kept connection that is not answered in time is not sent ag
   assert.deepEqual(seen, ["GET /first", "GET /second"]);
 });
 
+test("calls do not wait for what is passed on to pods, however long those take, nor for streams", async (t) => {
+  const { seen, send } = await stage(t, ({ url }, response) => void (url === "/quick" && response.end("hello")));
+  const slow = Array.from({ length: 3 * limits.kubeSockets }, (_, n) => [
+    send(`/pod-${n}`, { lane: "proxied" }),
+    send(`/stream-${n}`, { lane: "streams" }),
+  ]).flat();
+  for (const each of slow) each.catch(() => undefined);
+  await eventually("all of them", () => seen.length === slow.length);
+  assert.equal(await send("/quick"), "hello");
+});
+
 test("closing ends what is under way and what waits for a connection, and keeps none", async (t) => {
   const { clock, seen, send, transport, connections } = await stage(t, ({ url }, response) => {
     if (url === "/streams") response.write("half");
   });
-  const streaming = assert.rejects(send("/streams", { streams: true }));
+  const streaming = assert.rejects(send("/streams", { lane: "streams" }));
   const waiting = Array.from({ length: 20 }, (_, n) => assert.rejects(send(`/${n}`), isUnreachable(/is closed/)));
   await eventually("the requests", () => seen.length === 17);
   transport.close();

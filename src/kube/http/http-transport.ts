@@ -23,13 +23,16 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
   const open = createOpenEnds();
   return {
     async send(request) {
-      const access = await credentials.current();
+      const { answerMs = limits.kubeCallMs } = request;
+      const begunMs = clock.monotonicMs();
+      const access = await credentials.current({ signal: request.signal, answerMs });
+      const leftMs = Math.max(1, Math.round(answerMs - (clock.monotonicMs() - begunMs)));
       if (open.closed) throw connectionError(closedError(), request, access);
-      const { calls, watches } = agents.at(access);
+      const { lane = "calls" } = request;
+      const agent = agents.at(access)[lane];
       const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
       const headers = { "user-agent": userAgent, ...request.headers, ...authorization };
-      const agent = request.streams ? watches : calls;
-      const body = await start({ request: { ...request, headers }, access, agent, clock, open });
+      const body = await start({ request: { ...request, headers, answerMs: leftMs }, access, agent, clock, open });
       return { status: body.statusCode ?? 0, headers: body.headers, body, peer: access };
     },
     exec: (at, options) => exec(at, options, { credentials, clock, open }),

@@ -54,8 +54,38 @@ test("what is wrong with a kubeconfig is told with its path", (t) => {
   refuses(() => readIdentity({ kubeconfig, context: "two" }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
   with_(config({ users: [{ name: "u", user: { "auth-provider": { name: "gcp" } } }] }));
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
+  with_(config({ users: [{ name: "u", user: { token: "t", as: "somebody" } }] }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /user u acts as somebody else \(as\)/);
+  with_(config({ users: [{ name: "u", user: { token: "t", "as-groups": ["system:masters"] } }] }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /acts as somebody else \(as-groups\)/);
   with_(config({ clusters: [{ name: "c", cluster: { server: "nowhere" } }] }));
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /cluster c\.server/);
+});
+
+test("of several kubeconfigs the first that says something is believed, and each names files relative to itself", (t) => {
+  const folder = temporaryFolder(t);
+  const write = (name: string, parts: object) => {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, "config"), JSON.stringify(parts));
+    return join(folder, name, "config");
+  };
+  const users = write("users", { users: [{ name: "u", user: { "client-key": "key.pem" } }] });
+  const rest = write("rest", {
+    "current-context": "one",
+    contexts: [{ name: "one", context: { cluster: "c", user: "u" } }],
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user: { token: "not this one", "client-certificate": "cert.pem" } }],
+  });
+  const last = write("last", { "current-context": "two", contexts: [] });
+  const KUBECONFIG = [join(folder, "nowhere"), "", users, rest, last].join(":");
+  const identity = readIdentity({ environment: { KUBECONFIG } });
+  assert.equal(identity.server.hostname, "10.0.0.1");
+  assert.deepEqual(identity.ca, { file: join(folder, "rest", "ca.pem") });
+  assert.deepEqual(identity.key, { file: join(folder, "users", "key.pem") });
+  assert.equal(identity.cert, undefined, "an entry is not put together from two files");
+  assert.equal(identity.token, undefined);
+  const nowhere = [join(folder, "no"), join(folder, "where")].join(":");
+  refuses(() => readIdentity({ kubeconfig: nowhere }), "AKP_KUBECONFIG_MISSING", /no:.*where: no such file/);
 });
 
 test("in a pod the service account is used, unless a kubeconfig is named", (t) => {

@@ -1,10 +1,10 @@
 /**
- * Reads who we are and where the API is: a kubeconfig file, or the service account of the pod. Only what kubectl of
- * today understands; what it dropped (auth-provider) is refused in words.
+ * Reads who we are and where the API is: kubeconfig files, or the service account of the pod. As kubectl of today reads
+ * them; what it dropped, and what we do not do (acting as somebody else), is refused in words.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
@@ -56,6 +56,10 @@ const userShape = z.object({
   password: text,
   exec: pluginShape.nullish(),
   "auth-provider": z.unknown().optional(),
+  as: z.unknown().optional(),
+  "as-uid": z.unknown().optional(),
+  "as-groups": z.unknown().optional(),
+  "as-user-extra": z.unknown().optional(),
 });
 const fileShape = z.object({
   "current-context": text,
@@ -69,7 +73,7 @@ const fileShape = z.object({
 });
 
 export interface IdentityOptions {
-  /** A kubeconfig; without one, the pod's service account, or else kubectl's own file. */
+  /** A kubeconfig, or several as in "a:b"; without one, the pod's service account, or else kubectl's own file. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -114,22 +118,33 @@ function fileIdentity(path: string, contextName: string | undefined): Identity {
     const [issue] = result.error.issues;
     throw unusable(`${[where, ...(issue?.path ?? [])].join(".")}: ${issue?.message}`);
   };
-  const config = check(fileShape, readYaml(path), "the file");
-  const wanted = contextName ?? config["current-context"];
+  const files = readFiles(path).map(({ file, content }) => {
+    const { clusters, users, ...rest } = check(fileShape, content, "the file");
+    // What they name is relative to the file that names it, as kubectl has it.
+    const folder = dirname(file);
+    const from = <T extends object>(entries: readonly T[]) => entries.map((entry) => ({ ...entry, folder }));
+    return { ...rest, clusters: from(clusters), users: from(users) };
+  });
+  const wanted = contextName ?? files.find((each) => each["current-context"])?.["current-context"];
   if (!wanted) throw unusable("it names no current-context");
-  const context = config.contexts.find(({ name }) => name === wanted)?.context;
+  // The first file that has a context, a cluster or a user of this name tells all of it; none adds to it.
+  const context = files.flatMap(({ contexts }) => contexts).find(({ name }) => name === wanted)?.context;
   if (!context) throw unusable(`it has no context ${wanted}`);
-  const cluster = config.clusters.find(({ name }) => name === context.cluster);
+  const cluster = files.flatMap(({ clusters }) => clusters).find(({ name }) => name === context.cluster);
   if (!cluster) throw unusable(`it has no cluster ${context.cluster}`);
-  const user = config.users.find(({ name }) => name === context.user);
+  const user = files.flatMap(({ users }) => users).find(({ name }) => name === context.user);
   if (!user) throw unusable(`it has no user ${context.user}`);
   const at = check(clusterShape, cluster.cluster, `cluster ${cluster.name}`);
   const who = check(userShape, user.user ?? {}, `user ${user.name}`);
   if (who["auth-provider"]) throw unusable(`user ${user.name} has an auth-provider, which kubectl dropped; use exec`);
+  const impersonation = (["as", "as-uid", "as-groups", "as-user-extra"] as const).find((name) => who[name]);
+  // Left out in silence, we would act with the rights of the one who may impersonate, which are more.
+  if (impersonation)
+    throw unusable(`user ${user.name} acts as somebody else (${impersonation}), which is not supported`);
   if (at["proxy-url"]) throw unusable(`cluster ${cluster.name} has a proxy-url, which is not supported`);
-  // Files are named relative to the kubeconfig, as kubectl has it; embedded data goes first.
-  const file = (name: string | undefined): Material | undefined =>
-    name ? { file: resolve(dirname(path), name) } : undefined;
+  // Embedded data goes before files.
+  const file = (folder: string, name: string | undefined): Material | undefined =>
+    name ? { file: resolve(folder, name) } : undefined;
   const data = (base64: string | undefined): Material | undefined =>
     base64 ? { text: Buffer.from(base64, "base64").toString() } : undefined;
   return {
@@ -138,25 +153,37 @@ function fileIdentity(path: string, contextName: string | undefined): Identity {
     namespace: context.namespace ?? "default",
     serverName: at["tls-server-name"],
     skipVerify: at["insecure-skip-tls-verify"],
-    ca: data(at["certificate-authority-data"]) ?? file(at["certificate-authority"]),
-    cert: data(who["client-certificate-data"]) ?? file(who["client-certificate"]),
-    key: data(who["client-key-data"]) ?? file(who["client-key"]),
-    token: file(who.tokenFile) ?? (who.token ? { text: who.token } : undefined),
+    ca: data(at["certificate-authority-data"]) ?? file(cluster.folder, at["certificate-authority"]),
+    cert: data(who["client-certificate-data"]) ?? file(user.folder, who["client-certificate"]),
+    key: data(who["client-key-data"]) ?? file(user.folder, who["client-key"]),
+    token: file(user.folder, who.tokenFile) ?? (who.token ? { text: who.token } : undefined),
     basic: who.username ? { username: who.username, password: who.password ?? "" } : undefined,
     plugin: who.exec ?? undefined,
   };
 }
 
-function readYaml(path: string): unknown {
-  let source: string;
+/** Of several, those that are not there do not matter, as long as one is. */
+function readFiles(path: string): { readonly file: string; readonly content: unknown }[] {
+  const files = path.split(delimiter).flatMap((file) => {
+    const source = file === "" ? undefined : readFile(file);
+    return source === undefined ? [] : [{ file, content: readYaml(file, source) }];
+  });
+  // Said in full already: a stack below it, once for every watch, would only hide it.
+  if (files.length === 0) throw new ProviderError("AKP_KUBECONFIG_MISSING", { path, reason: "no such file" });
+  return files;
+}
+
+/** Undefined when it is not there. */
+function readFile(path: string): string | undefined {
   try {
-    source = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (thrown) {
-    // Said in full already: a stack below it, once for every watch, would only hide it.
-    if (systemCodeOf(thrown) === "ENOENT")
-      throw new ProviderError("AKP_KUBECONFIG_MISSING", { path, reason: "no such file" });
+    if (systemCodeOf(thrown) === "ENOENT") return undefined;
     throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason: reasonOf(thrown) }, { cause: thrown });
   }
+}
+
+function readYaml(path: string, source: string): unknown {
   try {
     return parse(source) ?? {};
   } catch {

@@ -118,6 +118,14 @@ export const kubeErrors = {
     grpc: "ABORTED",
     exit: failure,
   },
+  AKP_KUBE_STALE: {
+    message: "what is known of {resource} was not confirmed by Kubernetes for more than {seconds} s",
+    advice:
+      "It is worked on. If this lasts, the log says what the watch waits for: an API server that takes too long for its lists, or a handler of ours.",
+    http: 503,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_KUBE_BUSY: {
     message: "Kubernetes has too many requests to {verb} {resource}",
     advice: "It is tried again when the API server says. If this lasts, raise our priority level in its flow control.",

@@ -1,0 +1,60 @@
+/**
+ * Whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
+ * cluster behind the same address, accepts a watch from a version that it has not reached yet, and says nothing on it.
+ */
+import type { Clock } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
+import { limits } from "../../runtime/limits.ts";
+import { jitter, type Random } from "../../runtime/random.ts";
+import type { Kind } from "../kinds.ts";
+import type { Selection } from "../kube.ts";
+import { presentVersion } from "./pages.ts";
+import type { Requests } from "./requests.ts";
+
+export interface DoubtDeps {
+  readonly requests: Requests;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+}
+
+export interface Doubt {
+  /** For people. */
+  readonly reason: string;
+  /** The server has another past than ours: even where versions are equal, objects need not be. */
+  readonly otherPast: boolean;
+}
+
+export function createDoubts(kind: Kind, selection: Selection, { requests, clock, random, signal }: DoubtDeps) {
+  let home: string | undefined;
+  let believedUntilMs = 0;
+
+  async function address(): Promise<string> {
+    return (await endedBy(requests.peer(), signal)).server.href;
+  }
+
+  return {
+    /** Before a list is read: what it shows is believed for a while. */
+    async begin(): Promise<void> {
+      home = await address();
+      believedUntilMs = clock.monotonicMs() + jitter(random, limits.kubeBelievedMs);
+    },
+    /** Why to begin a list, rather than to go on with the one at hand or from this version, if there is a reason. */
+    async about(version: string | undefined, watchToldNothing: boolean): Promise<Doubt | undefined> {
+      if (home === undefined) return undefined;
+      if ((await address()) !== home) return { reason: "the server is at another address", otherPast: true };
+      if (version === undefined) return undefined;
+      if (clock.monotonicMs() >= believedUntilMs) return { reason: "the last list is long ago", otherPast: false };
+      if (!watchToldNothing) return undefined;
+      const untilMs = clock.monotonicMs() + limits.kubeWatchOpenMs;
+      const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
+      return isBefore(present, version) ? { reason: "the server's versions went back", otherPast: true } : undefined;
+    },
+  };
+}
+
+/** Versions are numbers that only grow, as long as the past is the same; where they are something else, who knows. */
+function isBefore(theirs: string | undefined, ours: string): boolean {
+  const isNumber = /^\d+$/;
+  return theirs !== undefined && isNumber.test(theirs) && isNumber.test(ours) && BigInt(theirs) < BigInt(ours);
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import type { Owner } from "../../../test/owner.ts";
+import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { kinds } from "../kinds.ts";
+import { createKubeClient } from "./kube-client.ts";
+import type { Transport } from "./transport.ts";
+
+const deps = () => ({ clock: createVirtualClock(), random: createSeededRandom(1), log: silentLog });
+
+/** A server under pressure that refuses every third page, in pages of a hundred. */
+function stagePressed(owner: Owner, status: number) {
+  const { clock, ...rest } = deps();
+  const cluster = simulateKube(owner, { clock });
+  for (let n = 0; n < 2_000; n += 1) {
+    cluster.server.create(kinds.secret, { metadata: { namespace, name: `map-${n}` } }, "hand");
+  }
+  cluster.faults.smallPages(100);
+  const inner = cluster.transport();
+  const pages: string[] = [];
+  const transport: Transport = {
+    ...inner,
+    send(request) {
+      if (request.verb === "list") {
+        pages.push(new URLSearchParams(request.path.split("?")[1]).get("continue") ?? "first");
+        if (pages.length % 3 === 0) cluster.faults.refuse({ status, verb: "list" });
+      }
+      return inner.send(request);
+    },
+  };
+  const kube = createKubeClient(transport, "akash-provider", { clock, ...rest });
+  owner.after(() => kube.close());
+  return { clock, kube, pages };
+}
+
+for (const status of [429, 503]) {
+  test(`a page that is refused with ${status} is asked for again, and no other`, async (t) => {
+    const { clock, kube, pages } = stagePressed(t, status);
+    const cache = kube.watch({ kind: kinds.secret, namespace, project: ({ metadata }) => metadata.name });
+    await clock.advanceUntil(() => cache.ready, 60_000);
+    assert.equal(cache.size, 2_000);
+    assert.equal(cache.counts.lists, 1);
+    assert.equal(new Set(pages).size, 20);
+    assert.equal(pages.length, 29, "twenty pages, and a third as many refusals");
+    pages.length = 0;
+    const listed = kube.list(kinds.secret, { namespace });
+    await clock.advance(60_000);
+    assert.equal((await listed).length, 2_000);
+    assert.equal(new Set(pages).size, 20);
+  });
+}
+
+test("a list is read in pages of five hundred", async (t) => {
+  const asked: (string | null)[] = [];
+  const kube = await stageAnswer(t, { metadata: { resourceVersion: "1" }, items: [] }, (path) => {
+    asked.push(new URLSearchParams(path.split("?")[1]).get("limit"));
+  });
+  await kube.list(kinds.pod);
+  assert.deepEqual(asked, ["500"]);
+  assert.equal(limits.kubePageObjects, 500);
+});
+
+test("a list without a version, as the metrics API has it, is a list too", async (t) => {
+  const usage = { cpu: "1n", memory: "1Ki" };
+  const kube = await stageAnswer(t, { metadata: {}, items: [{ metadata: { name: "n1" }, usage }] });
+  const [metrics, ...more] = await kube.list(kinds.nodeMetrics);
+  assert.deepEqual(metrics?.["usage"], usage);
+  assert.deepEqual(more, []);
+});
+
+test("nothing can be watched from a list without a version, and the watch says so", async (t) => {
+  const kube = await stageAnswer(t, { metadata: {}, items: [] });
+  const cache = kube.watch({ kind: kinds.nodeMetrics, project: () => undefined });
+  await eventually("the trouble", () => cache.trouble !== undefined);
+  assert.match(cache.trouble?.message ?? "", /a list without a version/);
+  assert.equal(cache.ready, false);
+});
+
+test("what has no items is not a list", async (t) => {
+  const kube = await stageAnswer(t, { metadata: { name: "n1", resourceVersion: "1" } });
+  await assert.rejects(kube.list(kinds.node), (thrown) => ProviderError.is(thrown, "AKP_KUBE_ANSWER_MALFORMED"));
+});
+
+/** A server that answers everything so. */
+async function stageAnswer(owner: Owner, answer: object, onPath: (path: string) => void = () => undefined) {
+  const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
+  const transport: Transport = {
+    async send({ path }) {
+      onPath(path);
+      return { status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(answer))]), peer };
+    },
+    exec: () => Promise.reject(new Error("not here")),
+    peer: () => Promise.resolve(peer),
+    refused: () => undefined,
+    close: () => undefined,
+  };
+  const kube = createKubeClient(transport, "akash-provider", deps());
+  owner.after(() => kube.close());
+  return kube;
+}
