@@ -17,7 +17,9 @@ export type Fault =
   /** HTTP 500 with an error as a node gives it. */
   | "error"
   /** An answer to another call. */
-  | "wrong id";
+  | "wrong id"
+  /** A transaction is taken with a yes and goes nowhere. */
+  | "swallow";
 
 export interface FaultProxy {
   readonly url: string;
@@ -56,6 +58,7 @@ export async function startFaultProxy(owner: Owner, target: () => string): Promi
     if (fault === "cut") return void response.destroy();
     if (fault === "html") return void response.writeHead(502).end("<html><body>Bad Gateway</body></html>");
     if (fault === "error") return void response.writeHead(500).end(refusal(call, "could not find results"));
+    if (fault === "swallow") return void response.end(JSON.stringify({ jsonrpc: "2.0", id: call.id, result: taken }));
     passed.set(call.method, (passed.get(call.method) ?? 0) + 1);
     const text = proxy.rewrite(call.method, await forward(body, call), call.params);
     if (fault === "wrong id") return void response.end(text.replace(`"id":${call.id}`, `"id":${call.id + 1}`));
@@ -131,6 +134,8 @@ export async function startFaultProxy(owner: Owner, target: () => string): Promi
 export function chaos(random: Random, share: number, faults: readonly Fault[]): FaultProxy["fault"] {
   return () => (random.next() < share ? faults[random.int(faults.length)] : undefined);
 }
+
+const taken = { code: 0, data: "", log: "", codespace: "", hash: "" };
 
 const statusCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "status", params: {} });
 

@@ -5,17 +5,16 @@
 import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox } from "../src/chain/outbox/outbox.ts";
 import { openJournal } from "../src/journal/open.ts";
-import type { OrderId } from "../src/market/ids.ts";
 import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { sendSettings } from "./outbox-run.ts";
 import { chainId, providerSigner } from "./outbox-stage.ts";
-import { planOutbox, wishOf } from "./outbox-workload.ts";
+import { type Ground, planOutbox, wishOf } from "./outbox-workload.ts";
 
 export interface ChildQuestion {
   readonly id: number;
-  readonly method: keyof Broadcaster | "orders";
+  readonly method: keyof Broadcaster | "ground";
   readonly args: readonly unknown[];
 }
 
@@ -46,7 +45,7 @@ const chain: Broadcaster = {
   // A signal does not travel.
   account: (address, atOrAbove) => askParent("account", address, atOrAbove),
   simulate: (tx, atOrAbove) => askParent("simulate", tx, atOrAbove),
-  broadcast: (tx) => askParent("broadcast", tx),
+  broadcast: (tx, reach) => askParent("broadcast", tx, reach),
   findTx: (hash, atOrAbove, firstHeight) => askParent("findTx", hash, atOrAbove, firstHeight),
 };
 
@@ -60,9 +59,9 @@ const { journal } = await openJournal({ dir, ...deps });
 const outbox = createOutbox({ chainId, signer: providerSigner, chain, journal, settings: sendSettings, ...deps });
 const abort = new AbortController();
 const running = outbox.run(abort.signal);
-const orders = await askParent<OrderId[]>("orders");
+const ground = await askParent<Ground>("ground");
 const plan = planOutbox(Number(seed));
-const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(wishOf(plan, index, orders))));
+const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(wishOf(plan, index, ground))));
 // The parent makes blocks all the time; look for them more often than by oneself.
 const looking = setInterval(outbox.wake, 20);
 await Promise.all(ids.map(outbox.wait));

@@ -176,6 +176,46 @@ test("a transaction that no node takes is refused; one that another node takes i
   assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
 });
 
+test("a transaction that one node keeps to itself reaches the chain when it is offered to all", async (t) => {
+  const { node, chain, proxies } = await start(t, 2);
+  const { height, timeNs } = await chain.head();
+  const tx = sign(timeNs + 120_000_000_000n, 1n);
+  const [hole] = proxies;
+  assert.ok(hole);
+  hole.fault = (method) => (method === "broadcast_tx_sync" ? "swallow" : undefined);
+  assert.deepEqual(await chain.broadcast(tx), { kind: "taken" });
+  node.step();
+  assert.equal(await chain.findTx(transactionHash(tx), height + 1n), undefined);
+  assert.deepEqual(await chain.broadcast(tx, "all"), { kind: "taken" });
+  node.step();
+  assert.equal((await chain.findTx(transactionHash(tx), height + 2n))?.code, 0);
+});
+
+test("what one node has against a transaction is told also when another takes it", async (t) => {
+  const { chain, proxies } = await start(t, 2);
+  const { timeNs } = await chain.head();
+  const [hole] = proxies;
+  assert.ok(hole);
+  hole.fault = (method) => (method === "broadcast_tx_sync" ? "swallow" : undefined);
+  const cheap = sign(timeNs + 120_000_000_000n, 1n, { fee: [{ denom: "uakt", amount: "1" }] });
+  const receipt = await chain.broadcast(cheap, "all");
+  assert.ok(receipt.kind === "taken");
+  assert.equal(receipt.objection?.code, 13);
+});
+
+test("a node whose index is stuck is not believed while another knows better", async (t) => {
+  const { node, chain, proxies } = await start(t, 2);
+  const { height, timeNs } = await chain.head();
+  const tx = sign(timeNs + 120_000_000_000n, 1n);
+  const hash = transactionHash(tx);
+  await chain.broadcast(tx);
+  node.step();
+  refuse(proxies[0], "tx", `tx (${hash}) not found`);
+  assert.equal((await chain.findTx(hash, height + 1n, height + 1n))?.code, 0);
+  refuse(proxies[1], "tx", `tx (${hash}) not found`);
+  assert.equal(await chain.findTx(hash, height + 1n, height + 1n), undefined);
+});
+
 test("every call ends when it is told to", async (t) => {
   const { chain, proxies } = await start(t, 1);
   const [proxy] = proxies;
@@ -190,7 +230,7 @@ test("every call ends when it is told to", async (t) => {
     (signal) => chain.head(signal),
     (signal) => chain.account(providerKey.address, height, signal),
     (signal) => chain.simulate(new Uint8Array(), height, signal),
-    (signal) => chain.broadcast(new Uint8Array(), signal),
+    (signal) => chain.broadcast(new Uint8Array(), "one", signal),
     (signal) => chain.findTx("AB".repeat(32), height, height, signal),
   ];
   for (const [index, call] of calls.entries()) {

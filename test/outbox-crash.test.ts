@@ -8,7 +8,7 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { temporaryFolder } from "./folder.ts";
 import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage } from "./outbox-stage.ts";
-import { checkEffects, doAct, type OutboxPlan, planOutbox } from "./outbox-workload.ts";
+import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareGround } from "./outbox-workload.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
 
@@ -51,17 +51,18 @@ async function runPlan(
   await using owner = createOwner();
   const clock = createVirtualClock();
   const stage = await createOutboxStage({ clock, genesis: { unordered: ordering === "unordered" } });
-  const orders = await stage.orders(plan.orders);
+  const ground = await prepareGround(stage, plan);
   const coming: Mishap[] = [];
   const faults = { ...noFaults(), mishap: () => coming.shift() };
   const world = { clock, stage, faults };
   let run = await begin(owner, world, dir, boundary);
   for (const act of plan.acts) {
     if (act.kind === "mishaps") coming.push(...act.list);
-    run = await survive(owner, world, dir, boundary, run, (on) => doAct(act, plan, orders, on));
+    run = await survive(owner, world, dir, boundary, run, (on) => doAct(act, plan, ground, on));
   }
+  faults.blocks = "followed";
   run = await survive(owner, world, dir, boundary, run, untilSettled);
-  checkEffects(run.journal.read, stage, plan, orders);
+  checkEffects(run.journal.read, stage, plan, ground);
   run = await survive(owner, world, dir, boundary, run, ({ stop }) => stop());
 }
 

@@ -4,13 +4,12 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { OrderId } from "../src/market/ids.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { ChildQuestion, ParentAnswer } from "./outbox-child.ts";
 import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
-import { checkEffects, doAct, planOutbox } from "./outbox-workload.ts";
+import { checkEffects, doAct, type Ground, planOutbox, prepareGround } from "./outbox-workload.ts";
 import { runs } from "./runs.ts";
 
 const seed = 3;
@@ -30,23 +29,23 @@ async function isKilled(t: TestContext, dir: string, crashAt: number): Promise<b
   const clock = createVirtualClock(Date.now());
   const stage = await createOutboxStage({ clock });
   const plan = planOutbox(seed);
-  const orders = await stage.orders(plan.orders);
-  const signal = await runChild(t, stage, orders, dir, crashAt);
+  const ground = await prepareGround(stage, plan);
+  const signal = await runChild(t, stage, ground, dir, crashAt);
   // The next process does the rest: what was not filed, and what was not settled.
   const world = { clock, stage, faults: noFaults() };
   const run = await runOutbox(t, world, { dir });
   const everything = { kind: "file", intents: plan.intents.map((_, index) => index) } as const;
-  await doAct(everything, plan, orders, run);
+  await doAct(everything, plan, ground, run);
   for (let blocks = 0; run.outbox.counts.owed > 0; blocks++) {
     assert.ok(blocks < 100, `everything is settled in the end, killed at ${crashAt}`);
     await run.block(20_000);
   }
-  checkEffects(run.journal.read, stage, plan, orders);
+  checkEffects(run.journal.read, stage, plan, ground);
   await run.stop();
   return signal === "SIGKILL";
 }
 
-async function runChild(t: TestContext, stage: OutboxStage, orders: readonly OrderId[], dir: string, crashAt: number) {
+async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, dir: string, crashAt: number) {
   const args = [dir, `${seed}`, `${crashAt}`];
   const child = fork(join(import.meta.dirname, "outbox-child.ts"), args, { serialization: "advanced" });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -54,7 +53,7 @@ async function runChild(t: TestContext, stage: OutboxStage, orders: readonly Ord
   child.on("message", (question: ChildQuestion) => {
     const { id, method, args } = question;
     const answer = async () => {
-      if (method === "orders") return orders;
+      if (method === "ground") return ground;
       return (stage.broadcaster[method] as (...args: unknown[]) => Promise<unknown>)(...args);
     };
     void answer().then((value) => {

@@ -1,17 +1,27 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
 
 import type { Block } from "../src/chain/embedded/node/block-store.ts";
-import { type Broadcaster, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
+import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
+import type { SettledResult } from "../src/chain/outbox/settlement.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
+import type { OrderId } from "../src/market/ids.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { chainId, createOutboxStage, type OutboxStage, providerSigner, type StageOptions } from "./outbox-stage.ts";
+import {
+  bidOn,
+  chainId,
+  createOutboxStage,
+  followedBlock,
+  type OutboxStage,
+  providerSigner,
+  type StageOptions,
+} from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
 
 export const sendSettings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
@@ -26,8 +36,8 @@ export const mishaps = [
 ] as const;
 
 export interface Faults {
-  /** What happens to the next broadcast. */
-  mishap: () => Mishap;
+  /** What happens to the next broadcast, which goes to one node or to all. */
+  mishap: (reach: Reach) => Mishap;
   /** A factor on the gas that simulations tell. */
   gasFactor: number;
   beforeSimulation: () => Promise<void>;
@@ -35,8 +45,12 @@ export interface Faults {
   refusal: () => string | undefined;
   /** What every node's RPC says against a transaction, before the application sees it. */
   rpcRefusal: (tx: Uint8Array) => string | undefined;
+  /** What becomes of blocks on their way to the outbox: handed over, lost for good, or not followed at all. */
+  blocks: "followed" | "lost" | "unfollowed";
   /** No node that answers has the blocks that could hold a transaction. */
   shortHistory: boolean;
+  /** What nodes say when they are asked for a transaction that they have: nothing, when their index is stuck. */
+  stuckIndex: boolean;
   /** Nobody answers. */
   silent: boolean;
 }
@@ -73,7 +87,9 @@ export function noFaults(): Faults {
     beforeSimulation: async () => undefined,
     refusal: () => undefined,
     rpcRefusal: () => undefined,
+    blocks: "followed",
     shortHistory: false,
+    stuckIndex: false,
     silent: false,
   };
 }
@@ -95,6 +111,14 @@ export async function runOutbox(
   const { clock, stage, faults } = world;
   const log = silentLog;
   const { journal } = await openJournal({ dir, clock, log, ...(boundary && { boundary }) });
+  const { store } = stage.chain;
+  // As a follower does that begins here.
+  if (journal.read.cursor.get(chainId) === undefined) {
+    await moveCursor(store.height).catch(async (thrown: unknown) => {
+      await journal.close().catch(() => undefined);
+      throw thrown;
+    });
+  }
   const chain = withFaults(stage, faults);
   const options = { chainId, signer: providerSigner, chain, journal, clock, log, settings: sendSettings, ...more };
   const outbox = createOutbox({ ...options, ...(boundary && { boundary }) });
@@ -104,6 +128,24 @@ export async function runOutbox(
     crash = thrown;
   });
   let stopped: Promise<void> | undefined;
+
+  async function moveCursor(height: bigint): Promise<void> {
+    await journal.durable("cursor", ({ cursor }) => cursor.set(chainId, height));
+  }
+
+  /** What a follower does with every block after the cursor. */
+  async function follow(): Promise<void> {
+    const from = (journal.read.cursor.get(chainId) ?? 0n) + 1n;
+    if (faults.blocks === "lost") {
+      await outbox.onStep({ gap: { from, to: store.height } });
+      await moveCursor(store.height);
+    }
+    for (let height = from; faults.blocks === "followed" && height <= store.height; height += 1n) {
+      const block = store.at(height);
+      if (block) await outbox.onStep({ block: followedBlock(block) });
+      await moveCursor(height);
+    }
+  }
 
   async function end(): Promise<void> {
     abort.abort();
@@ -130,12 +172,16 @@ export async function runOutbox(
     },
     async block(afterMs) {
       const made = await stage.step(afterMs);
+      await follow();
       outbox.onBlock(made.header.height, made.header.timeNs);
       await clock.settle();
       return made;
     },
-    // Longer than intents wait for company.
-    settle: () => clock.advance(100),
+    async settle() {
+      await follow();
+      // Longer than intents wait for company.
+      await clock.advance(100);
+    },
     stop,
     async restart() {
       await stop();
@@ -144,6 +190,20 @@ export async function runOutbox(
   };
 }
 
+export async function fileBids({ outbox }: OutboxRun, orders: readonly OrderId[]): Promise<number[]> {
+  return Promise.all(orders.map((order) => outbox.file(bidOn(order))));
+}
+
+export function statesOf({ journal }: OutboxRun, ids: readonly number[]): string[] {
+  return ids.map((id) => journal.read.intents.get(id)?.state ?? "gone");
+}
+
+export async function resultsOf({ outbox }: OutboxRun, ids: readonly number[]): Promise<SettledResult[]> {
+  return (await Promise.all(ids.map(outbox.wait))).map(({ result }) => result);
+}
+
+export const all = (count: number, state: string) => Array.from({ length: count }, () => state);
+
 /** More than it takes until a transaction is handed over again. */
 const lateBlocks = 3;
 
@@ -151,7 +211,7 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
   return {
     ...chain,
     async head() {
-      if (faults.silent) throw new Error("no route to host");
+      if (faults.silent) throw unreachable("no route to host");
       return chain.head();
     },
     async simulate(...args) {
@@ -162,20 +222,25 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
       if (answer.kind === "refused") return answer;
       return { ...answer, gasUsed: BigInt(Math.floor(Number(answer.gasUsed) * faults.gasFactor)) };
     },
-    async broadcast(tx): Promise<Receipt> {
+    async broadcast(tx, reach = "one"): Promise<Receipt> {
       const log = faults.rpcRefusal(tx);
       if (log !== undefined) return { kind: "refused", code: -32603, codespace: rpcCodespace, log };
-      const mishap = faults.mishap();
-      if (mishap === "lost on the way") throw new Error("connection reset");
+      const mishap = faults.mishap(reach);
+      if (mishap === "lost on the way") throw unreachable("connection reset");
       if (mishap === "taken, but late") delay(tx, lateBlocks);
       if (mishap === "taken, but forgotten" || mishap === "taken, but late") return { kind: "taken" };
       const receipt = await chain.broadcast(tx);
-      if (mishap === "taken, but the answer is lost") throw new Error("connection reset");
+      if (mishap === "taken, but the answer is lost") throw unreachable("connection reset");
       return receipt;
     },
     async findTx(hash, ...more) {
+      if (faults.stuckIndex) return undefined;
       if (!faults.shortHistory) return chain.findTx(hash, ...more);
       throw new ProviderError("AKP_TX_UNPROVEN", { hash, height: more[1] ?? 0n, reasons: "no node has that block" });
     },
   };
+}
+
+export function unreachable(reason: string): ProviderError {
+  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "node 1", reason });
 }

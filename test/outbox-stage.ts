@@ -12,8 +12,11 @@ import {
   QueryBalanceResponse,
   SimulateRequest,
   SimulateResponse,
+  TxBody,
+  TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { queryBidsResponse } from "../src/chain/codec/answers.ts";
+import type { ChainBlock } from "../src/chain/comet/block.ts";
 import { createApp } from "../src/chain/embedded/app.ts";
 import type { Genesis } from "../src/chain/embedded/genesis.ts";
 import type { Block } from "../src/chain/embedded/node/block-store.ts";
@@ -22,11 +25,12 @@ import { NodeRefusal } from "../src/chain/embedded/node/node-refusal.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
 import type { Wish } from "../src/chain/outbox/intent.ts";
+import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
 import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
-import { createBid, createDeployment, deposit } from "./market-messages.ts";
+import { createBid, createDeployment, createLease, deposit, spec } from "./market-messages.ts";
 import type { Message } from "./market-stage.ts";
 
 export const chainId = "outbox-1";
@@ -43,11 +47,15 @@ export interface OutboxStage {
   step(afterMs?: number): Promise<Block>;
   /** Orders of the tenant, created in one block. */
   orders(count: number): Promise<OrderId[]>;
+  /** Leases of the provider, all of one deployment. */
+  leases(count: number): Promise<BidId[]>;
   /** A transaction of somebody else, taken into the pool. */
   submit(key: TestKey, messages: readonly Message[]): void;
   balance(address: string): bigint;
   /** Every bid of the provider on chain, by sequence number of its deployment. */
   bids(): bigint[];
+  /** How often the chain has done this very message. */
+  times(message: Message): number;
 }
 
 export interface StageOptions {
@@ -120,6 +128,32 @@ export async function createOutboxStage(options: StageOptions): Promise<OutboxSt
       const block = await step();
       if (block.output.txResults.some(({ code }) => code !== 0)) throw new Error(block.output.txResults[0]?.log);
       return ids;
+    },
+    async leases(count) {
+      const id = { owner: parseAddress(tenantKey.address), dseq: nextDseq++ };
+      const groups = Array.from({ length: count }, (_, index) => spec({ name: `group-${index}` }));
+      const bids = groups.map((_, index) => bidIdOn({ ...id, gseq: index + 1, oseq: 1 }));
+      submit(tenantKey, [createDeployment({ id, groups })]);
+      await step();
+      submit(
+        providerKey,
+        bids.map((bid) => createBid(bid)),
+      );
+      await step();
+      submit(
+        tenantKey,
+        bids.map((bid) => createLease(bid)),
+      );
+      const block = await step();
+      if (block.output.txResults.some(({ code }) => code !== 0)) throw new Error(block.output.txResults[0]?.log);
+      return bids;
+    },
+    times({ typeUrl, value }) {
+      const done = [...chain.store.all()].flatMap(({ txs, output }) =>
+        txs.filter((_, index) => output.txResults[index]?.code === 0),
+      );
+      const messages = done.flatMap((tx) => TxBody.decode(TxRaw.decode(tx).bodyBytes).messages);
+      return messages.filter((each) => each.typeUrl === typeUrl && Buffer.from(each.value).equals(value)).length;
     },
     balance(address) {
       const request = QueryBalanceRequest.encode({ address, denom: "uakt" }).finish();
@@ -199,9 +233,19 @@ function broadcasterOf(chain: Chain): Broadcaster {
       const result = place?.block.output.txResults[place.index];
       if (!place || !result) return undefined;
       const { code, codespace, log, gasUsed, events } = result;
-      return { height: place.block.header.height, code, codespace, log, gasUsed, admitted: events.length > 0 };
+      return { height: place.block.header.height, code, codespace, log, gasUsed, events, admitted: events.length > 0 };
     },
   };
+}
+
+/** A block of the chain as a follower hands it over. */
+export function followedBlock({ header, txs, output }: Block): ChainBlock {
+  const { height, timeNs } = header;
+  const results = output.txResults.map(({ code, codespace, log, gasWanted, gasUsed, events }, index) => {
+    const hash = transactionHash(txs[index] ?? new Uint8Array());
+    return { hash, code, codespace, log, gasWanted, gasUsed, events };
+  });
+  return { height, timeNs, txs: results, events: [], coinsMovedOf: new Set(), otherEvents: 0, malformed: [] };
 }
 
 function accountOf({ app }: Chain, address: string): { number: bigint; sequence: bigint } | undefined {

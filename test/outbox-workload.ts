@@ -1,42 +1,51 @@
 /**
  * Random work for crash tests of the outbox, the same for the same seed: intents that can be done and some that cannot,
- * blocks in between, orders that close at the wrong moment, broadcasts that get lost.
+ * blocks in between that are followed or not, orders that close at the wrong moment, broadcasts that get lost, intents
+ * that are cancelled.
  */
 import assert from "node:assert/strict";
 import type { Wish } from "../src/chain/outbox/intent.ts";
 import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
-import type { OrderId } from "../src/market/ids.ts";
+import type { BidId, OrderId } from "../src/market/ids.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { sendMessage } from "./embedded-app.ts";
-import { closeDeployment } from "./market-messages.ts";
-import { type Mishap, mishaps, type OutboxRun } from "./outbox-run.ts";
-import { bidOn, type OutboxStage, providerKey, tenantKey } from "./outbox-stage.ts";
+import { closeBid, closeDeployment, withdrawLease } from "./market-messages.ts";
+import { type Faults, type Mishap, mishaps, type OutboxRun } from "./outbox-run.ts";
+import { bidIdOn, bidOn, type OutboxStage, providerKey, tenantKey } from "./outbox-stage.ts";
 
-/** A gift can be counted: whoever receives it twice was sent it twice. A bid can be made once, by the chain's own rule. */
+/** Each has a message of its own, so the chain can be asked how often that was done. */
 type Planned =
   | { readonly kind: "gift" }
-  | { readonly kind: "too much" }
+  /** Closes a bid that was never made. */
+  | { readonly kind: "hopeless" }
   | { readonly kind: "late" }
-  | { readonly kind: "bid"; readonly order: number };
+  | { readonly kind: "bid"; readonly order: number }
+  /** All leases are of one deployment. */
+  | { readonly kind: "withdrawal"; readonly lease: number };
 
 type Act =
   | { readonly kind: "file"; readonly intents: readonly number[] }
   | { readonly kind: "close order"; readonly order: number }
   | { readonly kind: "mishaps"; readonly list: readonly Mishap[] }
+  | { readonly kind: "cancel"; readonly intent: number }
+  | { readonly kind: "blocks"; readonly are: Faults["blocks"] }
   | { readonly kind: "block"; readonly afterMs: number };
 
 export interface OutboxPlan {
   readonly intents: readonly Planned[];
   readonly orders: number;
+  readonly leases: number;
   readonly acts: readonly Act[];
 }
 
 export function planOutbox(seed: number, size = 8): OutboxPlan {
   const random = createSeededRandom(seed);
   const orders = 1 + random.int(3);
+  const leases = 2;
   const intents = [
     ...Array.from({ length: orders }, (_, order): Planned => ({ kind: "bid", order })),
+    ...Array.from({ length: leases }, (_, lease): Planned => ({ kind: "withdrawal", lease })),
     ...Array.from({ length: size }, () => pick(random, oddIntents)),
   ];
   const numbers = intents.map((_, index) => index);
@@ -46,16 +55,18 @@ export function planOutbox(seed: number, size = 8): OutboxPlan {
     const some = Array.from({ length: Math.min(numbers.length, 1 + random.int(size)) }, () => take(random, numbers));
     acts.push({ kind: "file", intents: some });
     if (random.next() < 0.3) acts.push({ kind: "close order", order: random.int(orders) });
+    if (random.next() < 0.3) acts.push({ kind: "cancel", intent: pick(random, some) });
+    if (random.next() < 0.5) acts.push({ kind: "blocks", are: pick(random, ["followed", "lost", "unfollowed"]) });
     acts.push({ kind: "block", afterMs: pick(random, [1_000, 6_000, 40_000]) });
   }
-  return { intents, orders, acts };
+  return { intents, orders, leases, acts };
 }
 
 const oddIntents: readonly Planned[] = [
   { kind: "gift" },
   { kind: "gift" },
   { kind: "gift" },
-  { kind: "too much" },
+  { kind: "hopeless" },
   { kind: "late" },
 ];
 
@@ -67,13 +78,34 @@ function take(random: Random, numbers: number[]): number {
   return numbers.splice(random.int(numbers.length), 1)[0] as number;
 }
 
-export function wishOf(plan: OutboxPlan, index: number, orders: readonly OrderId[]): Wish {
+/** What the chain has ready for a plan. */
+export interface Ground {
+  readonly orders: readonly OrderId[];
+  readonly leases: readonly BidId[];
+}
+
+export async function prepareGround(stage: OutboxStage, plan: OutboxPlan): Promise<Ground> {
+  return { orders: await stage.orders(plan.orders), leases: await stage.leases(plan.leases) };
+}
+
+export function wishOf(plan: OutboxPlan, index: number, { orders, leases }: Ground): Wish {
   const planned = plan.intents[index] as Planned;
-  if (planned.kind === "bid") return { ...bidOn(orders[planned.order] as OrderId), subject: `intent ${index}` };
-  const amount = planned.kind === "too much" ? 10n ** 20n : 1n;
-  const message = sendMessage(providerKey.address, receiver(index), amount);
-  const wish: Wish = { subject: `intent ${index}`, why: "crash test", message, priority: "account" };
-  return planned.kind === "late" ? { ...wish, expiresAtMs: 1 } : wish;
+  const about = { subject: `intent ${index}`, why: "crash test" };
+  switch (planned.kind) {
+    case "bid":
+      return { ...bidOn(orders[planned.order] as OrderId), ...about };
+    case "withdrawal":
+      return { ...about, message: withdrawLease(leases[planned.lease] as BidId), priority: "withdraw" };
+    case "hopeless": {
+      const never = bidIdOn({ ...(orders[0] as OrderId), dseq: 1_000n + BigInt(index) });
+      return { ...about, message: closeBid(never), priority: "close" };
+    }
+    default: {
+      const message = sendMessage(providerKey.address, receiver(index), 1n);
+      const wish: Wish = { ...about, message, priority: "account" };
+      return planned.kind === "late" ? { ...wish, expiresAtMs: 1 } : wish;
+    }
+  }
 }
 
 function receiver(index: number): string {
@@ -84,40 +116,50 @@ function receiver(index: number): string {
 export async function doAct(
   act: Act,
   plan: OutboxPlan,
-  orders: readonly OrderId[],
-  to: Pick<OutboxRun, "outbox" | "journal" | "stage" | "block">,
+  ground: Ground,
+  to: Pick<OutboxRun, "outbox" | "journal" | "stage" | "block" | "faults">,
 ): Promise<void> {
+  const { outbox, journal } = to;
   if (act.kind === "file") {
-    const missing = act.intents.filter((index) => to.journal.read.intents.about(`intent ${index}`).length === 0);
-    await Promise.all(missing.map((index) => to.outbox.file(wishOf(plan, index, orders))));
+    const missing = act.intents.filter((index) => journal.read.intents.about(`intent ${index}`).length === 0);
+    await Promise.all(missing.map((index) => outbox.file(wishOf(plan, index, ground))));
   }
   if (act.kind === "block") await to.block(act.afterMs);
+  if (act.kind === "blocks") to.faults.blocks = act.are;
+  if (act.kind === "cancel") {
+    const [intent] = journal.read.intents.about(`intent ${act.intent}`);
+    // Too late, most of the time.
+    if (intent) await outbox.cancel(intent.id, "crash test");
+  }
   if (act.kind === "close order") {
     // It may be closed already; then the tenant's transaction fails, and nobody minds.
-    to.stage.submit(tenantKey, [closeDeployment(orders[act.order] as OrderId)]);
+    to.stage.submit(tenantKey, [closeDeployment(ground.orders[act.order] as OrderId)]);
   }
 }
 
 /** Every intent has had exactly the effect that the journal says: one when it is done, none when it is not. */
-export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxPlan, orders: readonly OrderId[]): void {
-  const bids = stage.bids();
+export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxPlan, ground: Ground): void {
   for (const [index, planned] of plan.intents.entries()) {
     const filed = read.intents.about(`intent ${index}`);
     assert.equal(filed.length, 1, `intent ${index} was filed once`);
     const state = filed[0]?.state ?? "gone";
-    const effects =
-      planned.kind === "bid"
-        ? bids.filter((dseq) => dseq === orders[planned.order]?.dseq).length
-        : Number(stage.balance(receiver(index)));
+    const effects = stage.times(wishOf(plan, index, ground).message);
     assert.equal(
       effects,
       state === "done" ? 1 : 0,
       `intent ${index} (${planned.kind}) is ${state}: ${effects} effects`,
     );
-    const possible = planned.kind === "bid" ? ["done", "failed"] : [endOf[planned.kind]];
+    const isCancelled = plan.acts.some((act) => act.kind === "cancel" && act.intent === index);
+    const possible: string[] = [...endsOf[planned.kind], ...(isCancelled ? ["cancelled"] : [])];
     assert.ok(possible.includes(state), `intent ${index} (${planned.kind}) is ${state}`);
   }
   assert.deepEqual(read.transactions.all(), [], "no transaction is left behind");
 }
 
-const endOf = { gift: "done", "too much": "failed", late: "expired" } as const;
+const endsOf = {
+  gift: ["done"],
+  hopeless: ["failed"],
+  late: ["expired"],
+  bid: ["done", "failed"],
+  withdrawal: ["done"],
+} as const;

@@ -8,26 +8,26 @@ import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
-import { type OutboxRun, type RunOptions, runOutbox, sendSettings, startOutbox } from "./outbox-run.ts";
+import {
+  all,
+  fileBids,
+  type RunOptions,
+  runOutbox,
+  sendSettings,
+  startOutbox,
+  statesOf,
+  unreachable,
+} from "./outbox-run.ts";
 import { allowFees, bidIdOn, bidOn, malformedBidOn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
 
 const start = (t: TestContext, options: Omit<RunOptions, "dir"> = {}) =>
   startOutbox(t, { dir: temporaryFolder(t), ...options });
-
-async function fileBids({ outbox }: OutboxRun, orders: readonly OrderId[]): Promise<number[]> {
-  return Promise.all(orders.map((order) => outbox.file(bidOn(order))));
-}
-
-function statesOf({ journal }: OutboxRun, ids: readonly number[]): string[] {
-  return ids.map((id) => journal.read.intents.get(id)?.state ?? "gone");
-}
 
 function gift(amount: bigint, denom?: string): Wish {
   const message = sendMessage(providerKey.address, tenantKey.address, amount, denom);
   return { subject: `gift ${amount}`, why: "test", message, priority: "account" };
 }
 
-const all = (count: number, state: string) => Array.from({ length: count }, () => state);
 const dseqsOf = (orders: readonly OrderId[]) => orders.map(({ dseq }) => dseq);
 
 test("bids filed together travel in one transaction and are settled by its hash", async (t) => {
@@ -125,8 +125,9 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
   const ids = await fileBids(run, orders);
   await run.settle();
   const first = run.journal.read.intents.get(ids[0] as number);
-  for (let blocks = 0; blocks < 10; blocks++) await run.block();
+  for (let blocks = 0; blocks < 9; blocks++) await run.block();
   assert.deepEqual(statesOf(run, ids), all(3, "sent"), "before its stamp has passed nothing is certain");
+  assert.equal(run.outbox.counts.transactions, 1);
   run.faults.mishap = () => undefined;
   await run.block(60_000);
   for (let blocks = 0; blocks < 6; blocks++) await run.block();
@@ -142,8 +143,9 @@ test("without proof that no block holds a transaction its intents wait, with a c
   const ids = await fileBids(run, await run.stage.orders(3));
   await run.settle();
   const first = run.journal.read.intents.get(ids[0] as number);
-  // It is in the next block, but every node that answers has begun after that.
+  // It is in the next block, but we do not see that one, and every node that answers has begun after that.
   run.faults.shortHistory = true;
+  run.faults.blocks = "lost";
   await run.block();
   const unproven = () => run.outbox.state.unproven;
   assert.equal(unproven(), undefined, "its time has not passed");
@@ -234,7 +236,7 @@ test("one transaction that nobody answers about does not keep the others from be
   let lost: number | undefined;
   run.faults.rpcRefusal = (tx) => {
     lost ??= tx.length;
-    if (tx.length === lost) throw new Error("the connection breaks off");
+    if (tx.length === lost) throw unreachable("the connection breaks off");
     return undefined;
   };
   const ids = await fileBids(run, [first]);
@@ -243,7 +245,7 @@ test("one transaction that nobody answers about does not keep the others from be
   await run.settle();
   await run.block();
   assert.deepEqual(statesOf(run, [...ids, ...more]), ["sent", ...all(3, "done")]);
-  assert.equal(run.outbox.state.silent, "the connection breaks off");
+  assert.match(run.outbox.state.silent ?? "", /the connection breaks off/);
 });
 
 test("transactions that cannot be simulated do not keep the others from being sent", async (t) => {
@@ -256,13 +258,13 @@ test("transactions that cannot be simulated do not keep the others from being se
   let simulations = 0;
   run.faults.refusal = () => {
     simulations += 1;
-    if (simulations <= broken) throw new Error("the node falls over");
+    if (simulations <= broken) throw unreachable("the node falls over");
     return undefined;
   };
   const ids = await fileBids(run, orders);
   await run.settle();
   assert.deepEqual(statesOf(run, ids), [...all(broken, "filed"), "sent"]);
-  assert.equal(run.outbox.state.silent, "the node falls over");
+  assert.match(run.outbox.state.silent ?? "", /the node falls over/);
 });
 
 test("what is larger than a node takes is cut, and a message that is too large by itself fails at once", async (t) => {
@@ -383,7 +385,7 @@ test("while no node answers nothing is lost, and the reason can be read", async 
   run.faults.silent = true;
   const ids = await fileBids(run, orders);
   await run.block();
-  assert.equal(run.outbox.state.silent, "no route to host");
+  assert.match(run.outbox.state.silent ?? "", /no route to host/);
   assert.deepEqual(statesOf(run, ids), all(2, "filed"));
   run.faults.silent = false;
   for (let blocks = 0; blocks < 3; blocks++) await run.block();

@@ -2,9 +2,18 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
-/** Filed: waits for a transaction. Sent: in one, whose fate is not known yet. The others are settled for good. */
+/**
+ * The life of an intent:
+ *
+ *   filed ──→ sent ──→ done        a block holds its transaction, and the message took effect
+ *    │ ↑       │ └───→ failed      it cannot be done: the chain said so in a block or, without "sent", in simulations
+ *    │ └───────┘                   its transaction is dead, or failed through no fault of its own: it gets another one
+ *    └──→ expired, cancelled       it never left again
+ *
+ * Filed: waits for a transaction. Sent: in one, whose fate is not known yet. The others are settled for good.
+ */
 export type IntentState = "filed" | "sent" | SettledState;
-export type SettledState = "done" | "failed" | "expired";
+export type SettledState = "done" | "failed" | "expired" | "cancelled";
 
 export interface NewIntent {
   /** "createBid", "closeLease" … */
@@ -31,8 +40,23 @@ export interface Intent extends NewIntent {
   readonly failures?: number;
   /** What its share of the gas must be at least, learned from a transaction that ran out. */
   readonly gasFloor?: bigint;
+  /** Its share in what the transactions that carried it in vain have cost. */
+  readonly spent?: Spent;
   readonly settledAtMs?: number;
   readonly result?: unknown;
+}
+
+export interface Spent {
+  /** Coins as the chain writes them: "120uakt". */
+  readonly fee: string;
+  readonly gasUsed: bigint;
+}
+
+export interface Refiling {
+  /** A failure that this message may have caused is counted; one for lack of gas says what to ask for next time. */
+  readonly failure?: { readonly gasFloor?: bigint };
+  /** What it has cost so far, instead of what was noted before. */
+  readonly spent?: Spent;
 }
 
 export interface IntentReads {
@@ -41,8 +65,8 @@ export interface IntentReads {
   unsettled(limit: number): Intent[];
   /** Those that wait for a transaction, the most urgent first, then the oldest. */
   waiting(limit: number): Intent[];
-  /** How many are not settled. */
-  owed(): number;
+  /** How many are not settled; with a priority, of those that are at least as urgent. */
+  owed(priority?: number): number;
   /** In the order of their messages: a transaction holds them by age. */
   byTxHash(txHash: string): Intent[];
   /** Those about one order or lease, the newest first. */
@@ -53,11 +77,10 @@ export interface Intents extends IntentReads {
   file(intent: NewIntent): number;
   /** Notes the transaction before it is broadcast. False when the intent is not waiting for one. */
   send(id: number, tx: { txHash: string; timeoutNs?: bigint }): boolean;
-  /**
-   * The transaction is provably dead: wait for another one, with a new stamp. False when it was not sent. A failure
-   * that this message may have caused is counted; one for lack of gas says what to ask for next time.
-   */
-  refile(id: number, failure?: { gasFloor?: bigint }): boolean;
+  /** The transaction is provably dead: wait for another one, with a new stamp. False when it was not sent. */
+  refile(id: number, refiling?: Refiling): boolean;
+  /** It is not wanted any more. False when it has left already or was settled. */
+  cancel(id: number, result?: unknown): boolean;
   /** False when it was settled already: the first verdict stands. */
   settle(id: number, state: SettledState, result?: unknown): boolean;
 }
@@ -76,6 +99,8 @@ interface Row {
   timeout_ns: bigint | null;
   failures: bigint;
   gas_floor: bigint;
+  fee: string;
+  gas_used: bigint;
   settled_at: bigint | null;
   result: string | null;
 }
@@ -91,7 +116,9 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
     "SELECT * FROM intents WHERE state = 'filed' AND settled_at IS NULL ORDER BY priority, id LIMIT ?",
     bigints,
   );
-  const owed = sql.one<{ count: number }>("SELECT count(*) AS count FROM intents WHERE settled_at IS NULL");
+  const owed = sql.one<{ count: number }>(
+    "SELECT count(*) AS count FROM intents WHERE settled_at IS NULL AND priority <= ?",
+  );
   const byTxHash = sql.all<Row>("SELECT * FROM intents WHERE tx_hash = ? ORDER BY id", bigints);
   const about = sql.all<Row>("SELECT * FROM intents WHERE subject = ? ORDER BY id DESC", bigints);
   const file = sql.run(
@@ -101,7 +128,10 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
     "UPDATE intents SET state = 'sent', tx_hash = ?, timeout_ns = ? WHERE id = ? AND state = 'filed'",
   );
   const refile = sql.run(
-    "UPDATE intents SET state = 'filed', tx_hash = NULL, timeout_ns = NULL, failures = failures + ?, gas_floor = max(gas_floor, ?) WHERE id = ? AND state = 'sent'",
+    "UPDATE intents SET state = 'filed', tx_hash = NULL, timeout_ns = NULL, failures = failures + ?, gas_floor = max(gas_floor, ?), fee = coalesce(?, fee), gas_used = coalesce(?, gas_used) WHERE id = ? AND state = 'sent'",
+  );
+  const cancel = sql.run(
+    "UPDATE intents SET state = 'cancelled', settled_at = ?, result = ? WHERE id = ? AND state = 'filed'",
   );
   const settle = sql.run(
     "UPDATE intents SET state = ?, settled_at = ?, result = ? WHERE id = ? AND settled_at IS NULL",
@@ -114,7 +144,7 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
     },
     unsettled: (limit) => unsettled(limit).map(fromRow),
     waiting: (limit) => waiting(limit).map(fromRow),
-    owed: () => owed()?.count ?? 0,
+    owed: (priority = Number.MAX_SAFE_INTEGER) => owed(priority)?.count ?? 0,
     byTxHash: (txHash) => byTxHash(txHash).map(fromRow),
     about: (subject) => about(subject).map(fromRow),
     file({ what, subject, why, body, priority, expiresAtMs }) {
@@ -122,7 +152,11 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
       return Number(file(what, subject, why, text, priority, clock.now(), expiresAtMs ?? null).lastInsertRowid);
     },
     send: (id, { txHash, timeoutNs = null }) => send(txHash, timeoutNs, id).changes === 1,
-    refile: (id, failure) => refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, id).changes === 1,
+    refile(id, { failure, spent } = {}) {
+      const noted = [spent?.fee ?? null, spent?.gasUsed ?? null] as const;
+      return refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, ...noted, id).changes === 1;
+    },
+    cancel: (id, result = null) => cancel(clock.now(), JSON.stringify(result), id).changes === 1,
     settle: (id, state, result = null) => settle(state, clock.now(), JSON.stringify(result), id).changes === 1,
   };
 }
@@ -142,6 +176,7 @@ function fromRow(row: Row): Intent {
     ...(row.timeout_ns !== null && { timeoutNs: row.timeout_ns }),
     ...(row.failures > 0n && { failures: Number(row.failures) }),
     ...(row.gas_floor > 0n && { gasFloor: row.gas_floor }),
+    ...(row.gas_used > 0n && { spent: { fee: row.fee, gasUsed: row.gas_used } }),
     ...(row.settled_at !== null && { settledAtMs: Number(row.settled_at) }),
     ...(row.result !== null && { result: JSON.parse(row.result) }),
   };

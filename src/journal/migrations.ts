@@ -114,6 +114,40 @@ export const migrations: readonly string[] = [
   CREATE INDEX history_subject ON history (subject, id);
   CREATE INDEX history_at ON history (at);
   `,
+  `
+  CREATE TABLE next_intents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    what TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    why TEXT NOT NULL,
+    body TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('filed', 'sent', 'done', 'failed', 'expired', 'cancelled')),
+    filed_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    tx_hash TEXT,
+    timeout_ns INTEGER,
+    failures INTEGER NOT NULL DEFAULT 0,
+    gas_floor INTEGER NOT NULL DEFAULT 0,
+    fee TEXT NOT NULL DEFAULT '',
+    gas_used INTEGER NOT NULL DEFAULT 0,
+    settled_at INTEGER,
+    result TEXT,
+    CHECK ((settled_at IS NULL) = (state IN ('filed', 'sent')))
+  ) STRICT;
+  INSERT INTO sqlite_sequence (name, seq) SELECT 'next_intents', seq FROM sqlite_sequence WHERE name = 'intents';
+  INSERT INTO next_intents
+    SELECT id, what, subject, why, body, priority, state, filed_at, expires_at, tx_hash, timeout_ns, failures, gas_floor,
+      '', 0, settled_at, result FROM intents;
+  DROP TABLE intents;
+  ALTER TABLE next_intents RENAME TO intents;
+  CREATE INDEX intents_unsettled ON intents (priority, id) WHERE settled_at IS NULL;
+  CREATE INDEX intents_settled ON intents (settled_at) WHERE settled_at IS NOT NULL;
+  CREATE INDEX intents_subject ON intents (subject, id);
+  CREATE INDEX intents_tx ON intents (tx_hash) WHERE tx_hash IS NOT NULL;
+
+  ALTER TABLE transactions ADD COLUMN gapped INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

@@ -48,22 +48,26 @@ test("transactions are kept as they were sent until their fate is known, and the
   assert.equal(transactions.lastStampNs("c-1", "akash1b"), undefined);
 });
 
-test("an intent that is filed again remembers its failures and the gas that it needs", async (t) => {
+test("an intent that is filed again remembers its failures, the gas that it needs and what it has cost", async (t) => {
   const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   const wish = { what: "createBid", subject: "order 1", why: "test", body: {}, priority: 10 };
   const id = await journal.durable("work", ({ intents }) => {
     const id = intents.file(wish);
-    for (const failure of [undefined, { gasFloor: 900n }, { gasFloor: 500n }]) {
+    for (const refiling of [
+      { spent: { fee: "7uakt", gasUsed: 5n } },
+      { failure: { gasFloor: 900n }, spent: { fee: "9uakt", gasUsed: 6n } },
+      { failure: { gasFloor: 500n } },
+    ]) {
       intents.send(id, { txHash: "AA" });
-      intents.refile(id, failure);
+      intents.refile(id, refiling);
     }
     return id;
   });
-  const { failures, gasFloor, state, txHash } = journal.read.intents.get(id) ?? {};
+  const { failures, gasFloor, spent, state, txHash } = journal.read.intents.get(id) ?? {};
   assert.deepEqual(
-    { failures, gasFloor, state, txHash },
-    { failures: 2, gasFloor: 900n, state: "filed", txHash: undefined },
+    { failures, gasFloor, spent, state, txHash },
+    { failures: 2, gasFloor: 900n, spent: { fee: "9uakt", gasUsed: 6n }, state: "filed", txHash: undefined },
   );
   assert.deepEqual(
     journal.read.intents.waiting(10).map((intent) => intent.id),

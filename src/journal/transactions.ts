@@ -14,6 +14,8 @@ export interface SentTransaction {
   /** Of an ordered one: its place, and the last height that may hold it. */
   readonly sequence?: bigint;
   readonly timeoutHeight?: bigint;
+  /** Whether blocks that might hold it were lost, so that those we followed prove nothing. */
+  readonly gapped?: boolean;
 }
 
 export interface TransactionReads {
@@ -26,8 +28,10 @@ export interface TransactionReads {
 export interface Transactions extends TransactionReads {
   /** Notes a transaction, and its stamp for ever, before it is broadcast. */
   add(tx: SentTransaction): void;
-  /** Its fate is known; it needs no bytes any more. */
-  remove(hash: string): void;
+  /** Blocks that might hold it are lost to us. */
+  markGapped(hash: string): void;
+  /** Its fate is known; it needs no bytes any more. False when that was known before. */
+  remove(hash: string): boolean;
 }
 
 interface Row {
@@ -39,6 +43,7 @@ interface Row {
   stamp_ns: bigint | null;
   sequence: bigint | null;
   timeout_height: bigint | null;
+  gapped: bigint;
 }
 
 export function createTransactions(sql: Sql): Transactions {
@@ -52,6 +57,7 @@ export function createTransactions(sql: Sql): Transactions {
   const mark = sql.run(
     "INSERT INTO stamps (chain_id, sender, last_ns) VALUES (?, ?, ?) ON CONFLICT (chain_id, sender) DO UPDATE SET last_ns = max(last_ns, excluded.last_ns)",
   );
+  const markGapped = sql.run("UPDATE transactions SET gapped = 1 WHERE hash = ?");
   const remove = sql.run("DELETE FROM transactions WHERE hash = ?");
 
   return {
@@ -61,9 +67,10 @@ export function createTransactions(sql: Sql): Transactions {
       add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight);
       if (stampNs !== null) mark(chainId, sender, stampNs);
     },
-    remove(hash) {
-      remove(hash);
+    markGapped(hash) {
+      markGapped(hash);
     },
+    remove: (hash) => remove(hash).changes === 1,
   };
 }
 
@@ -77,5 +84,6 @@ function fromRow(row: Row): SentTransaction {
     ...(row.stamp_ns !== null && { stampNs: row.stamp_ns }),
     ...(row.sequence !== null && { sequence: row.sequence }),
     ...(row.timeout_height !== null && { timeoutHeight: row.timeout_height }),
+    ...(row.gapped > 0n && { gapped: true }),
   };
 }

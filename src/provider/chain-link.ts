@@ -7,8 +7,8 @@ import { showEvent } from "../chain/comet/event-text.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { Broadcaster } from "../chain/outbox/broadcaster.ts";
 import { createCometBroadcaster } from "../chain/outbox/comet-broadcaster.ts";
-import { createOutbox, type Outbox } from "../chain/outbox/outbox.ts";
-import type { SendSettings } from "../chain/outbox/sender.ts";
+import { createOutbox, type Outbox, troubleOf } from "../chain/outbox/outbox.ts";
+import type { SendSettings } from "../chain/outbox/preparation.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
@@ -64,9 +64,10 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
   let outbox: Outbox | undefined;
   let lastView: ChainView | undefined;
   announce(chain, bus);
-  chain.onStep(({ block }) => {
+  chain.onStep(async (step) => {
+    await outbox?.onStep(step);
+    const { block } = step;
     if (!block) return undefined;
-    outbox?.onBlock(block.height, block.timeNs);
     for (const { event } of block.events) lastEvents.push(`${block.height} ${showEvent(event)}`);
     lastEvents.splice(0, lastEvents.length - limits.viewEvents);
     return undefined;
@@ -85,7 +86,7 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
       owed,
       landed: done,
       failed,
-      trouble,
+      trouble: trouble ?? (outbox && troubleOf(outbox.state)),
       events: lastEvents,
     };
   }
@@ -113,13 +114,8 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
     },
     detail() {
       const { trouble, nodes } = chain.status;
-      const { stalled, unproven } = outbox?.state ?? {};
-      return (
-        stalled?.message ??
-        unproven?.message ??
-        trouble ??
-        `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`
-      );
+      const ours = outbox && troubleOf(outbox.state);
+      return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
     },
     view: () => lastView ?? lookNow(),
   };

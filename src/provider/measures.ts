@@ -252,8 +252,24 @@ export function measureOutbox(metrics: Metrics, outbox: Outbox): void {
     () => (outbox.state.stalled ? 1 : 0),
   );
   metrics.read(
+    {
+      name: "akash_provider_outbox_silent",
+      help: "1 while the outbox cannot work, most often because no node answers",
+      kind: "gauge",
+    },
+    () => (outbox.state.silent === undefined ? 0 : 1),
+  );
+  metrics.read(
+    {
+      name: "akash_provider_outbox_dead_transactions_total",
+      help: "Transactions that never came into a block",
+      kind: "counter",
+    },
+    () => outbox.counts.dead,
+  );
+  metrics.read(
     { name: "akash_provider_outbox_settled_total", help: "Intents by outcome", kind: "counter", labels: ["outcome"] },
-    () => (["done", "failed", "expired"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
+    () => (["done", "failed", "expired", "cancelled"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
   );
 }
 

@@ -203,7 +203,7 @@ export const limits = {
   rpcMirrorEnded: 10_000,
 
   // Outbox
-  /** Intents that are not settled: five blocks full of bids. Whoever wants to file more had better look again later. */
+  /** Intents of one priority or above that are not settled: five blocks full of bids. Who wants more looks again later. */
   outboxIntents: 10_000,
   /** Messages in one transaction: a real node was seen to take 50, and one bad message spoils as many. */
   outboxTxMessages: 50,
@@ -229,6 +229,12 @@ export const limits = {
   outboxRebroadcastBlocks: 2,
   /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
   outboxFailures: 8,
+  /** Blocks that we may be behind in following before nodes are asked for transactions: a block or two is usual. */
+  outboxFollowBlocks: 3,
+  /** Transactions in a row that nodes take and no block holds before that is a condition: one may be bad luck. */
+  outboxSwallowed: 2,
+  /** Times that the chain may say "not now" of a message, each wait twice as long as the one before: half an hour. */
+  outboxDelays: 8,
   /** Of what the chain said about a message that failed: the beginning says it all. */
   outboxLogChars: 1_000,
   /** An empty wallet is looked at again so often. */

@@ -3,6 +3,7 @@ import { SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/priva
 import { parseAddress } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
+import { readTxResult } from "../comet/block-tx.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
@@ -22,7 +23,7 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
     async simulate(tx, atOrAbove, signal) {
       try {
         const { value: gasUsed } = await ask(pool, simulateQuery, tx, { atOrAbove, signal });
-        if (gasUsed === undefined) throw new TypeError("the node does not know how to simulate");
+        if (gasUsed === undefined) throw unableToSimulate();
         return { kind: "ran", gasUsed };
       } catch (thrown) {
         if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) throw thrown;
@@ -31,24 +32,51 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
         return { kind: "refused", log };
       }
     },
-    broadcast: (tx, signal) => broadcastTx(pool, tx, signal),
+    broadcast: (tx, reach = "one", signal) => (reach === "one" ? toOne(pool, tx, signal) : toAll(pool, tx, signal)),
     findTx: (hash, atOrAbove, firstHeight, signal) => findTx(pool, hash, firstHeight, { atOrAbove, signal }),
   };
 }
 
-async function broadcastTx(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
-  const params = { tx: Buffer.from(tx).toString("base64") };
+/** What a node said, or why it said nothing. */
+type Offered = { readonly receipt: Receipt } | { readonly failure: ProviderError };
+
+/** The first node that says anything about it. */
+async function toOne(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
   const failures: ProviderError[] = [];
   for (const endpoint of inTurn(pool)) {
-    try {
-      const read = checked("broadcast_tx_sync", readReceipt);
-      return (await pool.call("broadcast_tx_sync", params, read, { endpoint, signal })).result;
-    } catch (thrown) {
-      if (refusalReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
-      failures.push(onlyOurs(thrown));
-    }
+    const offered = await offer(pool, tx, endpoint, signal);
+    if ("receipt" in offered) return offered.receipt;
+    failures.push(offered.failure);
   }
-  // What every node that answered has against this one; a node that takes none at all says nothing about it.
+  return refusedByAll(failures);
+}
+
+/** One that takes it is enough, but each has had it: who takes it may keep it to himself. */
+async function toAll(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
+  const offers = await Promise.all(inTurn(pool).map((endpoint) => offer(pool, tx, endpoint, signal)));
+  const receipts = offers.flatMap((offered) => ("receipt" in offered ? [offered.receipt] : []));
+  const refusal = receipts.find((receipt) => receipt.kind === "refused");
+  if (receipts.some(({ kind }) => kind === "taken")) {
+    if (!refusal) return { kind: "taken" };
+    const { code, codespace, log } = refusal;
+    return { kind: "taken", objection: { code, codespace, log } };
+  }
+  return refusal ?? refusedByAll(offers.flatMap((offered) => ("failure" in offered ? [offered.failure] : [])));
+}
+
+async function offer(pool: Pool, tx: Uint8Array, endpoint: string, signal: AbortSignal | undefined): Promise<Offered> {
+  const params = { tx: Buffer.from(tx).toString("base64") };
+  try {
+    const read = checked("broadcast_tx_sync", readReceipt);
+    return { receipt: (await pool.call("broadcast_tx_sync", params, read, { endpoint, signal })).result };
+  } catch (thrown) {
+    if (refusalReason(thrown)?.includes("tx already exists in cache")) return { receipt: { kind: "taken" } };
+    return { failure: onlyOurs(thrown) };
+  }
+}
+
+/** What every node that answered has against this one; a node that takes none at all says nothing about it. */
+function refusedByAll(failures: readonly ProviderError[]): Receipt {
   for (const failure of failures) {
     const log = refusalReason(failure);
     if (log === undefined || takesNone.test(log)) continue;
@@ -72,6 +100,7 @@ async function findTx(
   const params = { hash: Buffer.from(hash, "hex").toString("base64"), prove: false };
   const failures: ProviderError[] = [];
   const unable: string[] = [];
+  let unknowing = 0;
   for (const endpoint of inTurn(pool)) {
     try {
       const { result } = await pool.call("tx", params, checked("tx", readIncluded), { ...options, endpoint });
@@ -85,13 +114,17 @@ async function findTx(
       if (reason === undefined) continue;
       const isUnknown = reason.includes(`tx (${hash}) not found`);
       const missing = isUnknown ? missingBlocks(pool, endpoint, firstHeight) : reason;
-      if (missing === undefined) return undefined;
-      unable.push(missing);
+      if (missing !== undefined) unable.push(missing);
+      else if (++unknowing === witnesses) return undefined;
     }
   }
+  if (unknowing > 0) return undefined;
   if (unable.length === 0) throw nobody("tx", failures);
   throw new ProviderError("AKP_TX_UNPROVEN", { hash, height: firstHeight ?? 0n, reasons: unable.join("; ") });
 }
+
+/** An index can be late or stuck: who does not know a transaction is believed when a second node, if there is one, agrees. */
+const witnesses = 2;
 
 /** In words, if the node does not have every block from this one on. */
 function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined): string | undefined {
@@ -104,6 +137,11 @@ function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined)
 /** Every node, the one in use first. The pool refuses to ask those that cannot be used. */
 function inTurn(pool: Pool): string[] {
   return [...new Set([pool.preferred.name, ...pool.members.map(({ name }) => name)])];
+}
+
+function unableToSimulate(): ProviderError {
+  const details = { endpoint: "a node", method: `abci_query ${simulateQuery.path}`, reason: "it knows no simulation" };
+  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details);
 }
 
 function onlyOurs(thrown: unknown): ProviderError {
@@ -147,26 +185,15 @@ function checked<T>(method: string, read: (result: unknown) => T): (result: unkn
 }
 
 function readReceipt(result: unknown): Receipt {
-  const { code, codespace, log } = readResult(result);
+  const { code, codespace, log } = readTxResult(result);
   return code === 0 ? { kind: "taken" } : { kind: "refused", code, codespace, log };
 }
 
 function readIncluded(result: unknown): Included {
   const body = isRecord(result) ? result["tx_result"] : undefined;
   if (!isRecord(result) || !isRecord(body)) throw new TypeError("it holds no result of a transaction");
-  const events = body["events"];
-  return {
-    ...readResult(body),
-    height: readHeight(result["height"]),
-    gasUsed: readHeight(body["gas_used"] ?? "0"),
-    // A transaction that fails in the checks before its messages leaves no event behind.
-    admitted: Array.isArray(events) && events.length > 0,
-  };
-}
-
-function readResult(result: unknown): { code: number; codespace: string; log: string } {
-  if (!isRecord(result)) throw new TypeError("it is no result");
-  const { code = 0, codespace = "", log = "" } = result;
-  if (typeof code !== "number") throw new TypeError("its code is no number");
-  return { code, codespace: String(codespace), log: String(log) };
+  const { code, codespace, log, gasUsed, events } = readTxResult(body);
+  // A transaction that fails in the checks before its messages leaves no event behind.
+  const admitted = events.length > 0;
+  return { height: readHeight(result["height"]), code, codespace, log, gasUsed, events, admitted };
 }

@@ -4,6 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Refusal, rpcCodespace } from "./broadcaster.ts";
+import type { Flight } from "./flight.ts";
 import { causeOf } from "./verdict.ts";
 
 export interface Condition {
@@ -12,12 +13,30 @@ export interface Condition {
   /** Time until the next attempt; 0 when sending is fine or an attempt is due. */
   readonly restMs: number;
   stall(error: ProviderError): void;
-  clear(): void;
+  /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
+  taken(): void;
+  /** A transaction came into a block. */
+  landed(): void;
+  /** One never did. */
+  died(flight: Flight): void;
 }
 
 export function createCondition(clock: Clock, log: Log): Condition {
   let stalled: ProviderError | undefined;
   let retryAtMs = 0;
+  let swallowed = 0;
+
+  function stall(error: ProviderError, restMs: number): void {
+    if (stalled?.message !== error.message) log.error(error.message, { code: error.code, advice: error.advice });
+    stalled = error;
+    retryAtMs = clock.monotonicMs() + restMs;
+  }
+
+  function clear(): void {
+    if (stalled) log.info("transactions get through again");
+    stalled = undefined;
+  }
+
   return {
     get stalled() {
       return stalled;
@@ -25,14 +44,22 @@ export function createCondition(clock: Clock, log: Log): Condition {
     get restMs() {
       return stalled ? Math.max(0, retryAtMs - clock.monotonicMs()) : 0;
     },
-    stall(error) {
-      if (stalled?.message !== error.message) log.error(error.message, { code: error.code, advice: error.advice });
-      stalled = error;
-      retryAtMs = clock.monotonicMs() + limits.outboxStalledMs;
+    stall: (error) => stall(error, limits.outboxStalledMs),
+    taken() {
+      if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) clear();
     },
-    clear() {
-      if (stalled) log.info("transactions get through again");
-      stalled = undefined;
+    landed() {
+      swallowed = 0;
+      clear();
+    },
+    died({ hash, subjects, taken = false, refusal }) {
+      log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
+      if (!taken) return;
+      swallowed += 1;
+      if (swallowed < limits.outboxSwallowed) return;
+      const reason = refusal?.log ?? "no node says why";
+      // Each attempt takes longer than a rest by itself.
+      stall(new ProviderError("AKP_TX_SWALLOWED", { reason }), 0);
     },
   };
 }
@@ -43,7 +70,7 @@ export function stallOf(refusal: Refusal, address: string, fee: string): Provide
   const reason = refusal.log;
   switch (causeOf(reason).kind) {
     case "funds":
-      return new ProviderError("AKP_WALLET_SHORT", { address, fee, reason });
+      return new ProviderError("AKP_WALLET_SHORT", { address, what: fee, reason });
     case "price":
       return new ProviderError("AKP_FEE_TOO_LOW", { fee, reason });
     case "account":

@@ -12,6 +12,8 @@ const sent = {
   bytes: new Uint8Array(),
   firstHeight: 10n,
   subjects: ["order 1"],
+  accounts: [],
+  costly: true,
 };
 const proof = BigInt(limits.outboxProofBlocks);
 const unordered = (more: Partial<Flight> = {}): Flight => ({ ...sent, stampNs: 1_000n, askedAt: 10n, ...more });
@@ -23,60 +25,60 @@ const ordered = (more: Partial<Flight> = {}): Flight => ({
   ...more,
 });
 const at = (height: bigint, timeNs = 0n) => ({ height, timeNs });
-const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUsed: 1n, admitted: true };
+const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUsed: 1n, events: [], admitted: true };
 const notAdmitted: Included = { ...included, code: 5, codespace: "sdk", log: "insufficient funds", admitted: false };
 
 test("what a block holds is settled, also when its stamp has passed long ago", () => {
-  assert.deepEqual(nextStep(unordered(), included, at(99n, 9_999n)), { kind: "settle", included });
+  assert.deepEqual(nextStep(unordered(), { head: at(99n, 9_999n), found: included }), { kind: "settle", included });
 });
 
 test("one that no node has heard of yet is broadcast, and again after a while", () => {
   const { askedAt, ...fresh } = unordered();
-  assert.equal(nextStep(fresh, undefined, at(10n)).kind, "broadcast");
-  assert.equal(nextStep(unordered(), undefined, at(11n)).kind, "wait");
-  assert.equal(nextStep(unordered(), undefined, at(10n + BigInt(limits.outboxRebroadcastBlocks))).kind, "broadcast");
+  assert.equal(nextStep(fresh, { head: at(10n) }).kind, "broadcast");
+  assert.equal(nextStep(unordered(), { head: at(11n) }).kind, "wait");
+  assert.equal(nextStep(unordered(), { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
 });
 
 test("a block whose time equals the stamp may still hold it; only a later one proves that none will", () => {
   const flight = unordered();
-  assert.equal(nextStep(flight, undefined, at(11n, 1_000n)).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(11n, 1_000n) }).kind, "wait");
   assert.equal(flight.passedAt, undefined);
-  assert.equal(nextStep(flight, undefined, at(12n, 1_001n)).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(12n, 1_001n) }).kind, "wait");
   assert.equal(flight.passedAt, 12n);
 });
 
 test("it is dead when it was not found again so many blocks later, and not before", () => {
   const flight = unordered();
   for (let height = 12n; height < 12n + proof; height += 1n) {
-    assert.equal(nextStep(flight, undefined, at(height, 2_000n)).kind, "wait");
+    assert.equal(nextStep(flight, { head: at(height, 2_000n) }).kind, "wait");
   }
-  assert.equal(nextStep(flight, undefined, at(12n + proof, 2_000n)).kind, "refile");
+  assert.equal(nextStep(flight, { head: at(12n + proof, 2_000n) }).kind, "refile");
 });
 
 test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
   const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
   const flight = unordered({ unproven });
-  assert.equal(nextStep(flight, undefined, at(10n + BigInt(limits.outboxRebroadcastBlocks))).kind, "broadcast");
-  assert.equal(nextStep(flight, undefined, at(20n, 2_000n)).kind, "wait");
-  assert.equal(nextStep(flight, undefined, at(99n + proof, 2_000n)).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextStep(flight, { head: at(20n, 2_000n) }).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(99n + proof, 2_000n) }).kind, "wait");
   flight.unproven = undefined;
-  assert.equal(nextStep(flight, undefined, at(100n + proof, 2_000n)).kind, "refile");
+  assert.equal(nextStep(flight, { head: at(100n + proof, 2_000n) }).kind, "refile");
 });
 
 test("a failure before its messages leaves it alive until its stamp has passed", () => {
   const flight = unordered();
-  assert.equal(nextStep(flight, notAdmitted, at(11n)).kind, "wait");
-  assert.equal(nextStep(flight, notAdmitted, at(12n, 1_001n)).kind, "wait");
-  assert.equal(nextStep(flight, notAdmitted, at(12n + proof, 2_000n)).kind, "refile");
+  assert.equal(nextStep(flight, { head: at(11n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(12n, 1_001n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextStep(flight, { head: at(12n + proof, 2_000n), found: notAdmitted }).kind, "refile");
 });
 
 test("an ordered one is over when its height or its sequence has passed", () => {
   const byHeight = ordered({ askedAt: 20n });
-  assert.equal(nextStep(byHeight, undefined, at(20n), 7n).kind, "wait");
+  assert.equal(nextStep(byHeight, { head: at(20n), sequence: 7n }).kind, "wait");
   assert.equal(byHeight.passedAt, undefined, "the block at its height may hold it");
-  nextStep(byHeight, undefined, at(21n), 7n);
-  assert.equal(nextStep(byHeight, undefined, at(21n + proof), 7n).kind, "refile");
+  nextStep(byHeight, { head: at(21n), sequence: 7n });
+  assert.equal(nextStep(byHeight, { head: at(21n + proof), sequence: 7n }).kind, "refile");
   const bySequence = ordered();
-  nextStep(bySequence, undefined, at(11n), 8n);
-  assert.equal(nextStep(bySequence, undefined, at(11n + proof), 8n).kind, "refile");
+  nextStep(bySequence, { head: at(11n), sequence: 8n });
+  assert.equal(nextStep(bySequence, { head: at(11n + proof), sequence: 8n }).kind, "refile");
 });

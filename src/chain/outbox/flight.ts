@@ -8,9 +8,16 @@ import { fateOf } from "./verdict.ts";
 export interface Flight extends SentTransaction {
   /** Its messages' subjects: nothing else about them is sent meanwhile. */
   readonly subjects: readonly string[];
+  /** Escrow accounts that its messages settle: nothing is withdrawn from them meanwhile. */
+  readonly accounts: readonly string[];
+  /** Whether its messages cost more than the fee. */
+  readonly costly: boolean;
+  gapped?: boolean;
   /** Head when it was last handed to a node that answered. */
   askedAt?: bigint;
-  /** What that node said against it, if anything. It proves nothing: another node may have it. */
+  /** Whether a node ever took it. */
+  taken?: boolean;
+  /** What was last said against it, if anything. It proves nothing: another node may have it. */
   refusal?: Refusal;
   /** Head at which it was last looked for. */
   lookedAt?: bigint;
@@ -27,20 +34,29 @@ export type Step =
   | { readonly kind: "broadcast" }
   | { readonly kind: "wait" };
 
-/**
- * What to do about a flight, given what a node at `head` or above said when asked for its hash. Handing it over again is
- * safe without proof; giving its intents another transaction is not.
- */
-export function nextStep(flight: Flight, found: Included | undefined, head: Head, sequence?: bigint): Step {
+export interface Sight {
+  readonly head: Head;
+  /** What a node at the head or above said when it was asked for the hash. */
+  readonly found?: Included | undefined;
+  /** The account's, where sequences are used. */
+  readonly sequence?: bigint | undefined;
+  /** Up to where every block was looked through for it, without finding it. Undefined when nodes must be believed. */
+  readonly followed?: bigint | undefined;
+}
+
+/** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
+export function nextStep(flight: Flight, { head, found, sequence, followed }: Sight): Step {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
   if (flight.passedAt === undefined && hasPassed(flight, head, sequence)) flight.passedAt = head.height;
-  if (flight.passedAt !== undefined) {
-    // A node indexes a block after it has made it; looking again some blocks later leaves no gap between the two.
-    const proven = !flight.unproven && head.height >= flight.passedAt + BigInt(limits.outboxProofBlocks);
-    return { kind: proven ? "refile" : "wait" };
+  const { passedAt, askedAt, unproven } = flight;
+  if (passedAt === undefined) {
+    const due = askedAt === undefined || head.height >= askedAt + BigInt(limits.outboxRebroadcastBlocks);
+    return { kind: due ? "broadcast" : "wait" };
   }
-  const due = flight.askedAt === undefined || head.height >= flight.askedAt + BigInt(limits.outboxRebroadcastBlocks);
-  return { kind: due ? "broadcast" : "wait" };
+  if (followed !== undefined) return { kind: followed >= passedAt ? "refile" : "wait" };
+  // A node indexes a block after it has made it; looking again some blocks later leaves no gap between the two.
+  const proven = !unproven && head.height >= passedAt + BigInt(limits.outboxProofBlocks);
+  return { kind: proven ? "refile" : "wait" };
 }
 
 /** Whether no block after the head can hold it. */

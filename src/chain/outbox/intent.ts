@@ -2,7 +2,8 @@
 import type { Intent, NewIntent } from "../../journal/intents.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { kindOfMessage, type PackedMessage } from "../tx/messages.ts";
+import { readUint64 } from "../codec/wire64.ts";
+import { kindOfMessage, type MessageKind, type PackedMessage, unpackMessage } from "../tx/messages.ts";
 
 /** Smaller goes first: what costs money while it waits, then what earns it, then what keeps. */
 export const priorities = { close: 0, bid: 10, account: 20, withdraw: 30 } as const;
@@ -14,7 +15,7 @@ export interface Wish {
   readonly why: string;
   readonly message: PackedMessage;
   readonly priority: Priority;
-  /** After this it is worthless and is not sent any more. */
+  /** After this it is worthless: it is not sent any more, and what was sent before can come into no block after it. */
   readonly expiresAtMs?: number;
 }
 
@@ -30,7 +31,8 @@ export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish,
   if (!what) throw new ProviderError("AKP_MESSAGE_UNKNOWN", { typeUrl: message.typeUrl });
   const { chainId, sender } = owner;
   const value = Buffer.from(message.value).toString("base64");
-  const body: Body = { typeUrl: message.typeUrl, value, chainId, sender };
+  const account = settledAccount(what, message);
+  const body: Body = { typeUrl: message.typeUrl, value, chainId, sender, ...(account !== undefined && { account }) };
   return {
     what,
     subject,
@@ -44,6 +46,25 @@ export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish,
 interface Body extends Owner {
   readonly typeUrl: string;
   readonly value: string;
+  /** The deployment whose escrow account it settles. */
+  readonly account?: string;
+}
+
+const settling = ["withdrawLease", "closeLease", "closeBid"] as const satisfies readonly MessageKind[];
+
+/** The chain's program stumbles over a withdrawal from an account that was settled in the same block. */
+function settledAccount(kind: MessageKind, message: PackedMessage): string | undefined {
+  const known = settling.find((each) => each === kind);
+  const id = known && unpackMessage(known, message).id;
+  return id && `${id.owner}/${readUint64(id.dseq)}`;
+}
+
+export function accountOf(intent: Pick<Intent, "id" | "body">): string | undefined {
+  return bodyOf(intent).account;
+}
+
+export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
+  return what === "withdrawLease";
 }
 
 export function messageOf(intent: Pick<Intent, "id" | "body">): PackedMessage {

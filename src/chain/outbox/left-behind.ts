@@ -1,7 +1,6 @@
 /** What an earlier run left in the journal. */
 import type { Journal } from "../../journal/journal.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Flight } from "./flight.ts";
 import { type Owner, ownerOf } from "./intent.ts";
 
 /** What was decided for one key and chain is never signed with another. */
@@ -14,13 +13,4 @@ export function refuseOthers({ read: { transactions, intents } }: Journal, { cha
   if (!other) return;
   const found = `${other.owner.sender} on ${other.owner.chainId}`;
   throw new ProviderError("AKP_OUTBOX_OTHER_KEY", { what: other.what, found });
-}
-
-/** They are looked up before anything else is done. */
-export function loadFlights({ read: { transactions, intents } }: Journal): Map<string, Flight> {
-  const flights = new Map<string, Flight>();
-  for (const tx of transactions.all()) {
-    flights.set(tx.hash, { ...tx, subjects: intents.byTxHash(tx.hash).map(({ subject }) => subject) });
-  }
-  return flights;
 }

@@ -10,17 +10,23 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
+import type { Step } from "../chain.ts";
 import type { Signer } from "../keys/signer.ts";
-import type { Broadcaster, Head, Included } from "./broadcaster.ts";
+import { isCostly } from "../tx/cost.ts";
+import type { Broadcaster, Head } from "./broadcaster.ts";
 import { createCondition } from "./condition.ts";
-import { type Flight, nextStep } from "./flight.ts";
-import { intentOf, type Owner, type Wish } from "./intent.ts";
-import { loadFlights, refuseOthers } from "./left-behind.ts";
+import { createDoubts } from "./doubts.ts";
+import { createFlights } from "./flights.ts";
+import { accountOf, intentOf, isWithdrawal, type Owner, priorities, type Wish } from "./intent.ts";
+import { refuseOthers } from "./left-behind.ts";
 import { pack } from "./packing.ts";
-import { createSender, type Ordering, type SenderCounts, type SendSettings } from "./sender.ts";
+import { createPreparation, type Ordering, type PreparationCounts, type SendSettings } from "./preparation.ts";
+import { createPurse } from "./purse.ts";
+import { createSender, type SenderCounts } from "./sender.ts";
 import { createSettlement, type Settled, type SettledResult, type SettlementCounts } from "./settlement.ts";
 import { ChainSilence, eachApart, withSilence } from "./silence.ts";
 import { createStamps } from "./stamps.ts";
+import { createTracker } from "./tracker.ts";
 import { createWaiters } from "./waiters.ts";
 
 export interface OutboxOptions {
@@ -41,6 +47,13 @@ export interface Outbox {
   wait(id: number): Promise<Settled>;
   /** Told of every intent when it is settled; what it returns ends that. */
   onSettled(listener: (settled: Settled) => void): () => void;
+  /** True when the intent had not left: now it never will. False when it is under way or settled. */
+  cancel(id: number, why: string): Promise<boolean>;
+  /**
+   * A step along the chain: settles what its block holds. Whoever follows the chain hands over every step and moves the
+   * cursor only when this has resolved; then no node need keep an index for us.
+   */
+  onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
   /** There is a new block. A hint: without it the outbox finds out a little later. */
   onBlock(height: bigint, timeNs: bigint): void;
   /** The wish as the journal takes it, for a unit of one's own; `wake` afterwards. */
@@ -62,7 +75,12 @@ export interface OutboxState {
   readonly unproven: ProviderError | undefined;
 }
 
-export interface OutboxCounts extends Readonly<SettlementCounts>, Readonly<SenderCounts> {
+/** What keeps the outbox from its work, in words: first what a person must do something about. */
+export function troubleOf({ stalled, unproven, silent }: OutboxState): string | undefined {
+  return stalled?.message ?? unproven?.message ?? silent;
+}
+
+export interface OutboxCounts extends Readonly<SettlementCounts>, Readonly<SenderCounts>, Readonly<PreparationCounts> {
   /** Intents that are not settled. */
   readonly owed: number;
   /** Transactions whose fate is not known yet. */
@@ -78,21 +96,25 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const pause = createPause(clock);
   const waiters = createWaiters();
   const condition = createCondition(clock, log);
-  const settlement = createSettlement(journal, (settled) => {
-    if (settled.state === "failed") log.info("an intent failed", { ...settled });
+  const purse = createPurse(clock, log);
+  const doubts = createDoubts();
+  const settlement = createSettlement(journal, address, (settled) => {
+    if (settled.state === "failed") log.info("intent failed", { ...settled });
+    doubts.forget(settled.id);
     waiters.tell(settled);
   });
   refuseOthers(journal, owner);
-  const flights = loadFlights(journal);
-  const stamps = createStamps(journal.read.transactions.lastStampNs(chainId, address) ?? 0n);
-  const shared = { chainId, signer, chain, journal, clock, log, boundary, settings, stamps, settlement, condition };
-  const sender = createSender({ ...shared, flights });
-  waiters.listen(({ id }) => sender.forget(id));
+  const flights = createFlights(journal, chainId);
+  const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
+  const stamps = createStamps(journal.read.transactions.lastStampNs(chainId, address) ?? 0n, stampsInUse);
+  const shared = { chainId, address, signer, chain, journal, clock, log, settlement, condition, purse, flights };
+  const preparation = createPreparation({ ...shared, settings, stamps, doubts });
+  const sender = createSender({ ...shared, preparation, boundary, ordering: settings.ordering ?? "unordered" });
+  const tracker = createTracker({ ...shared, sender });
   let announced: Head | undefined;
   let company: Timer | undefined;
   let silent: string | undefined;
   let silences = 0;
-  let toldUnproven: unknown;
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
   function ringSoon(): void {
@@ -100,6 +122,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
       company = undefined;
       pause.ring();
     });
+  }
+
+  function onBlock(height: bigint, timeNs: bigint): void {
+    if (!announced || height > announced.height) announced = { height, timeNs };
+    pause.ring();
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -118,15 +145,16 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function turn(): Promise<number> {
     try {
       await pass();
+      if (silent !== undefined) log.info("outbox works again");
       silent = undefined;
       silences = 0;
       return limits.outboxPollMs;
     } catch (thrown) {
       if (!isPassing(thrown)) throw thrown;
       if (ending?.aborted) return 0;
+      if (silent === undefined) log.error("outbox cannot work, trying again", { reason: thrown.message });
       silent = thrown.message;
       silences += 1;
-      log.debug("the outbox could not work just now", { reason: silent });
       return Math.min(limits.outboxSilenceFirstMs * 2 ** (silences - 1), limits.outboxPollMs);
     }
   }
@@ -134,12 +162,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function pass(): Promise<void> {
     if (flights.size === 0 && journal.read.intents.owed() === 0) return;
     const head = await currentHead();
-    const unheard = [await lookAtFlights(head), await sendWaiting(head)];
+    const unheard = [await tracker.look(head), await sendWaiting(head)];
     for (const silence of unheard) if (silence) throw silence;
   }
 
   async function sendWaiting(head: Head): Promise<ChainSilence | undefined> {
-    const waiting = await dropExpired(journal.read.intents.waiting(limits.outboxIntents));
+    const waiting = await dropExpired(journal.read.intents.waiting(mostWaiting), head);
+    if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
     if (waiting.length === 0 || condition.restMs > 0) return undefined;
     const account = await chain.account(address, head.height);
     if (!account) {
@@ -161,62 +190,33 @@ export function createOutbox(options: OutboxOptions): Outbox {
   /** While stalled, one transaction is enough to find out whether that is over. */
   function packed(waiting: readonly Intent[], head: Head): Intent[][] {
     const most = condition.stalled ? 1 : sender.mostFlights;
-    const setAside = waiting.filter((intent) => sender.setAside(intent, head));
-    const underWay = [...flights.values()].flatMap(({ subjects }) => subjects);
+    const setAside = waiting.filter((intent) => doubts.setAside(intent, head));
+    const underWay = flights.all().flatMap(({ subjects }) => subjects);
+    const { airborne } = flights;
+    const hurriedFromMs = laterMs(head) + limits.outboxStampMs;
     return pack(waiting, {
       mostMessages: limits.outboxTxMessages,
-      mostGas: sender.mostGas,
-      room: Math.max(0, most - flights.size),
-      gasOf: sender.gasOf,
-      alone: sender.doubted,
+      mostGas: preparation.mostGas,
+      room: Math.max(0, most - airborne.length),
+      gasOf: preparation.gasOf,
+      alone: doubts.nameless,
       busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
+      costly: ({ what }) => isCostly(what),
+      costlyRoom: purse.roomFor(airborne.filter(({ costly }) => costly).length),
+      hurried: ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs < hurriedFromMs,
+      accountOf,
+      withdraws: isWithdrawal,
+      settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
     });
   }
 
-  async function lookAtFlights(head: Head): Promise<ChainSilence | undefined> {
-    const due = [...flights.values()].filter(({ lookedAt }) => lookedAt === undefined || lookedAt < head.height);
-    const ordered = due.some(({ sequence }) => sequence !== undefined);
-    const account = ordered ? await chain.account(address, head.height) : undefined;
-    const silence = await eachApart(due, (flight) => look(flight, head, account?.sequence));
-    tellUnproven();
-    return silence;
+  /** Now, by our clock or the chain's: what is too late for one of them is not sent. */
+  function laterMs({ timeNs }: Head): number {
+    return Math.max(clock.now(), Number(timeNs / 1_000_000n));
   }
 
-  async function look(flight: Flight, head: Head, sequence: bigint | undefined): Promise<void> {
-    const found = await find(flight, head);
-    const step = nextStep(flight, found, head, sequence);
-    if (step.kind === "broadcast") await sender.broadcast(flight, head);
-    if (step.kind === "settle") await settlement.included(flight, step.included);
-    if (step.kind === "refile") await settlement.dead(flight);
-    if (step.kind === "settle" || step.kind === "refile") flights.delete(flight.hash);
-    flight.lookedAt = head.height;
-  }
-
-  function unproven(): ProviderError | undefined {
-    return [...flights.values()].find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
-  }
-
-  function tellUnproven(): void {
-    const error = unproven();
-    if (error && error.details["hash"] !== toldUnproven) log.error(error.message, { advice: error.advice });
-    toldUnproven = error?.details["hash"];
-  }
-
-  async function find(flight: Flight, head: Head): Promise<Included | undefined> {
-    try {
-      const found = await chain.findTx(flight.hash, head.height, flight.firstHeight);
-      flight.unproven = undefined;
-      return found;
-    } catch (thrown) {
-      const cause = thrown instanceof ChainSilence ? thrown.cause : undefined;
-      if (!ProviderError.is(cause, "AKP_TX_UNPROVEN")) throw thrown;
-      flight.unproven = cause;
-      return undefined;
-    }
-  }
-
-  async function dropExpired(waiting: readonly Intent[]): Promise<readonly Intent[]> {
-    const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= clock.now();
+  async function dropExpired(waiting: readonly Intent[], head: Head): Promise<readonly Intent[]> {
+    const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= laterMs(head);
     const expired = waiting.filter(isExpired);
     if (expired.length === 0) return waiting;
     await settlement.expired(expired);
@@ -227,7 +227,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return {
     async file(wish) {
       const intent = intentOf(wish, owner);
-      const owed = journal.read.intents.owed();
+      // What is less urgent never takes the room of what is more.
+      const owed = journal.read.intents.owed(intent.priority);
       if (owed >= limits.outboxIntents) throw new ProviderError("AKP_OUTBOX_FULL", { owed });
       const id = await journal.durable("file intent", ({ intents }) => intents.file(intent));
       ringSoon();
@@ -241,22 +242,28 @@ export function createOutbox(options: OutboxOptions): Outbox {
       return { id, state, result: (intent.result ?? {}) as SettledResult };
     },
     onSettled: waiters.listen,
-    onBlock(height, timeNs) {
-      if (!announced || height > announced.height) announced = { height, timeNs };
-      pause.ring();
+    cancel: settlement.cancel,
+    async onStep(step) {
+      await tracker.follow(step, ending);
+      if (step.block) onBlock(step.block.height, step.block.timeNs);
     },
+    onBlock,
     intentOf: (wish) => intentOf(wish, owner),
     wake: ringSoon,
     run,
     get state() {
-      return { ordering: sender.ordering, stalled: condition.stalled, silent, unproven: unproven() };
+      const stalled = condition.stalled ?? purse.short;
+      return { ordering: sender.ordering, stalled, silent, unproven: flights.unproven };
     },
     get counts() {
       const owed = journal.read.intents.owed();
-      return { ...settlement.counts, ...sender.counts, owed, inFlight: flights.size };
+      return { ...settlement.counts, ...sender.counts, ...preparation.counts, owed, inFlight: flights.size };
     },
   };
 }
+
+/** Each priority has its own room. */
+const mostWaiting = limits.outboxIntents * Object.keys(priorities).length;
 
 /** Nobody answered, or another program holds the journal for an instant: nothing is lost, try again. */
 function isPassing(thrown: unknown): thrown is Error {

@@ -12,6 +12,10 @@ interface Case {
   readonly failures: number;
   readonly gas: bigint;
   readonly alone: boolean;
+  readonly costly?: boolean;
+  readonly hurried?: boolean;
+  readonly account?: string;
+  readonly withdraws?: boolean;
 }
 
 const cases = fc.array(
@@ -34,11 +38,22 @@ const bounds = fc.record({
 
 function setUp(
   list: readonly Case[],
-  { busy, ...numbers }: Pick<PackingRules, "mostMessages" | "mostGas" | "room" | "busy">,
+  { busy, ...numbers }: Pick<PackingRules, "mostMessages" | "mostGas" | "room" | "busy"> & Partial<PackingRules>,
 ) {
   const waiting = list.map((each, index) => intent(index + 1, each));
   const of = ({ id }: Intent) => list[id - 1] as Case;
-  const rules: PackingRules = { ...numbers, busy, gasOf: (each) => of(each).gas, alone: (each) => of(each).alone };
+  const rules: PackingRules = {
+    costlyRoom: 1_000,
+    settling: new Set(),
+    ...numbers,
+    busy,
+    gasOf: (each) => of(each).gas,
+    alone: (each) => of(each).alone,
+    costly: (each) => of(each).costly ?? false,
+    hurried: (each) => of(each).hurried ?? false,
+    accountOf: (each) => of(each).account,
+    withdraws: (each) => of(each).withdraws ?? false,
+  };
   const byUrgency = waiting.toSorted((a, b) => a.priority - b.priority || a.id - b.id);
   return { waiting, of, rules, groups: pack(byUrgency, rules) };
 }
@@ -131,6 +146,49 @@ test("a withdrawal in front of a close of the same lease is as urgent as the clo
   assert.deepEqual(
     groups.map((group) => group.map(({ id }) => id)),
     [[2]],
+  );
+});
+
+const plain = { priority: 10, failures: 0, gas: 0n, alone: false };
+const roomy = { mostMessages: 10, mostGas: 100n, room: 10, busy: new Set<string>() };
+const idsOf = (groups: readonly (readonly Intent[])[]) => groups.map((group) => group.map(({ id }) => id));
+
+test("no more transactions hold costly messages than may, and what costs nothing travels all the same", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.boolean(), { maxLength: 30 }),
+      fc.integer({ min: 0, max: 3 }),
+      fc.integer({ min: 1, max: 5 }),
+      (costs, costlyRoom, mostMessages) => {
+        const list = costs.map((costly, index) => ({ ...plain, subject: `order ${index}`, costly }));
+        const { groups, of } = setUp(list, { ...roomy, room: 100, mostMessages, costlyRoom });
+        const isCostly = (each: Intent) => of(each).costly === true;
+        const costly = groups.filter((group) => group.some(isCostly));
+        assert.ok(costly.length <= costlyRoom);
+        assert.equal(groups.flat().filter((each) => !isCostly(each)).length, costs.filter((each) => !each).length);
+        if (costlyRoom > 0 && costs.includes(true)) assert.ok(costly.length > 0);
+      },
+    ),
+    { numRuns: runs(300, 10_000) },
+  );
+});
+
+test("what must be in a block soon binds nobody else", () => {
+  const list = [true, false, true].map((hurried, index) => ({ ...plain, subject: `order ${index}`, hurried }));
+  assert.deepEqual(idsOf(setUp(list, roomy).groups), [[1, 3], [2]]);
+});
+
+test("of one account there is one withdrawal at a time, and none beside what else settles it", () => {
+  const about = (subject: string, account: string, withdraws: boolean) => ({ ...plain, subject, account, withdraws });
+  const two = [about("lease 1", "a", true), about("lease 2", "a", true), about("lease 3", "b", true)];
+  assert.deepEqual(idsOf(setUp(two, roomy).groups), [[1, 3]]);
+  assert.deepEqual(idsOf(setUp(two, { ...roomy, settling: new Set(["a"]) }).groups), [[3]]);
+  const closes = [about("lease 1", "a", false), about("lease 2", "a", false), about("lease 3", "a", true)];
+  assert.deepEqual(idsOf(setUp(closes, roomy).groups), [[1, 2]]);
+  assert.deepEqual(
+    idsOf(setUp(closes, { ...roomy, settling: new Set(["a"]) }).groups),
+    [[1, 2]],
+    "a close never waits",
   );
 });
 

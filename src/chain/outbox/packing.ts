@@ -12,25 +12,49 @@ export interface PackingRules {
   alone(intent: Intent): boolean;
   /** Subjects of transactions that are under way. */
   readonly busy: ReadonlySet<string>;
+  /** Whether its message costs more than the fee, and how many transactions may hold such ones now. */
+  costly(intent: Intent): boolean;
+  readonly costlyRoom: number;
+  /** Whether it must be in a block so soon that no other should be bound to it. */
+  hurried(intent: Intent): boolean;
+  /** The escrow account that its message settles, and whether it withdraws from it. */
+  accountOf(intent: Intent): string | undefined;
+  withdraws(intent: Intent): boolean;
+  /** Accounts that transactions under way settle. */
+  readonly settling: ReadonlySet<string>;
 }
 
 /** Groups of intents, the most urgent first; within one, by age, which is the order of their messages. */
 export function pack(waiting: readonly Intent[], rules: PackingRules): Intent[][] {
   const open: Group[] = [];
   const full: Group[] = [];
-  const groups = () => open.length + full.length;
+  const settling = new Set(rules.settling);
+  let costlyRoom = rules.costlyRoom;
   for (const intent of firstOfEachSubject(waiting, rules.busy)) {
     const most = rules.alone(intent) ? 1 : largestGroup(intent, rules.mostMessages);
     const gas = rules.gasOf(intent);
-    let group = open.find((each) => each.intents.length < Math.min(each.most, most) && each.gas + gas <= rules.mostGas);
+    const hurried = rules.hurried(intent);
+    const costly = rules.costly(intent);
+    const account = rules.accountOf(intent);
+    // One withdrawal from an account in a block, and none beside anything else that settles it.
+    if (account !== undefined && rules.withdraws(intent) && settling.has(account)) continue;
+    const takes = (group: Group) =>
+      group.intents.length < Math.min(group.most, most) &&
+      group.gas + gas <= rules.mostGas &&
+      group.hurried === hurried &&
+      (!costly || group.costly || costlyRoom > 0);
+    let group = open.find(takes);
     if (!group) {
-      if (groups() >= rules.room) continue;
-      group = { intents: [], gas: 0n, most };
+      if (open.length + full.length >= rules.room || (costly && costlyRoom <= 0)) continue;
+      group = { intents: [], gas: 0n, most, hurried, costly: false };
       open.push(group);
     }
+    if (costly && !group.costly) costlyRoom -= 1;
+    if (account !== undefined) settling.add(account);
     group.intents.push(intent);
     group.gas += gas;
     group.most = Math.min(group.most, most);
+    group.costly ||= costly;
     if (group.intents.length >= group.most) full.push(...open.splice(open.indexOf(group), 1));
   }
   return [...full, ...open].map(({ intents }) => intents.sort((a, b) => a.id - b.id));
@@ -38,8 +62,10 @@ export function pack(waiting: readonly Intent[], rules: PackingRules): Intent[][
 
 interface Group {
   readonly intents: Intent[];
+  readonly hurried: boolean;
   gas: bigint;
   most: number;
+  costly: boolean;
 }
 
 /** Each failure that named no message halves the company, until the guilty one stands alone. */

@@ -1,8 +1,10 @@
 /** Writes down what became of intents, and tells those who wait for it. */
-import type { Intent, SettledState } from "../../journal/intents.ts";
+import type { Intent, Refiling, SettledState } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
+import { formatCoins } from "../../market/coin.ts";
 import { limits } from "../../runtime/limits.ts";
+import { type Bill, billOf, spentBy } from "./bill.ts";
 import type { Included, Refusal } from "./broadcaster.ts";
 import type { Flight } from "./flight.ts";
 import { causeOf, fateOf, shortLog } from "./verdict.ts";
@@ -20,16 +22,31 @@ export interface SettledResult {
   readonly code?: number;
   readonly codespace?: string;
   readonly log?: string;
+  /**
+   * What it cost in fees, over all the transactions that carried it, also those that failed: of each an equal share. So
+   * the fees of all settled intents add up to what was paid.
+   */
+  readonly fee?: string;
+  /** Who paid the last of it, if it was somebody else. */
+  readonly feePayer?: string;
+  /** Shared in the same way. */
+  readonly gasUsed?: string;
+  /** Coins that its message brought to our account, and those that it took; the fee is not in it. */
+  readonly received?: string;
+  readonly spent?: string;
 }
 
 export interface SettlementCounts {
   done: number;
   failed: number;
   expired: number;
+  cancelled: number;
   /** Intents that got another transaction because theirs was dead or failed through no fault of their own. */
   refiled: number;
   /** Transactions that failed in a block and whose messages went on apart. */
   splits: number;
+  /** Transactions that no block holds. */
+  dead: number;
 }
 
 export interface Settlement {
@@ -40,94 +57,144 @@ export interface Settlement {
   /** The message cannot be done, which is known without a transaction. */
   impossible(intent: Intent, log: string): Promise<void>;
   expired(intents: readonly Intent[]): Promise<void>;
+  /** False when it is under way or settled: then it is too late. */
+  cancel(id: number, why: string): Promise<boolean>;
   readonly counts: Readonly<SettlementCounts>;
 }
 
 type Verdict =
   | { readonly kind: "settle"; readonly state: SettledState; readonly result: SettledResult }
-  | { readonly kind: "refile"; readonly failure?: { readonly gasFloor?: bigint } };
+  | ({ readonly kind: "refile" } & Refiling);
 
-export function createSettlement(journal: Journal, tell: (settled: Settled) => void): Settlement {
-  const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, refiled: 0, splits: 0 };
+/** Settled, filed again, or settled by somebody else before: the first verdict stands. */
+type Ended = Settled | "refiled" | undefined;
 
-  /** One unit for all intents of a transaction, so that they never disagree about it. */
+export function createSettlement(journal: Journal, account: string, tell: (settled: Settled) => void): Settlement {
+  const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
+
+  /** One unit for all intents of a transaction, so that they never disagree about it. False when it was closed before. */
   async function close(
     flight: Flight,
-    judge: (intent: Intent, index: number, all: Intent[]) => Verdict,
-  ): Promise<void> {
+    judge: (intent: Intent, index: number, count: number) => Verdict,
+  ): Promise<boolean> {
     const ended = await journal.durable("settle transaction", (tables) => {
-      tables.transactions.remove(flight.hash);
-      const intents = tables.intents.byTxHash(flight.hash).filter(({ state }) => state === "sent");
-      return intents.map((intent, index) => apply(tables, intent, judge(intent, index, intents)));
+      if (!tables.transactions.remove(flight.hash)) return undefined;
+      // Also those that somebody has settled meanwhile: their messages have kept their places.
+      const carried = tables.intents.byTxHash(flight.hash);
+      return carried.map((intent, index) => {
+        if (intent.state !== "sent") return undefined;
+        return apply(tables, intent, judge(intent, index, carried.length));
+      });
     });
-    report(ended);
+    report(ended ?? []);
+    return ended !== undefined;
   }
 
-  function report(ended: readonly (Settled | undefined)[]): void {
-    for (const settled of ended) {
-      if (!settled) {
-        counts.refiled += 1;
-        continue;
-      }
-      counts[settled.state] += 1;
-      tell(settled);
+  function report(ended: readonly Ended[]): void {
+    for (const each of ended) {
+      if (!each) continue;
+      counts[each === "refiled" ? each : each.state] += 1;
+      if (each !== "refiled") tell(each);
     }
   }
 
   return {
     counts,
     async included(flight, included) {
-      await close(flight, (intent, index, all) => verdictOf(flight, included, intent, index, all.length));
-      if (included.code !== 0 && flight.subjects.length > 1) counts.splits += 1;
+      const bill = billOf(included, account);
+      const closed = await close(flight, (intent, index, count) =>
+        verdictOf(flight, included, bill, { intent, index, count }, account),
+      );
+      if (closed && included.code !== 0 && flight.subjects.length > 1) counts.splits += 1;
     },
     async dead(flight) {
       const { refusal } = flight;
       // Money, price or a stamp that came too late are not the messages' fault; anything else may be.
       const suspect = refusal && ["unexplained", "gas"].includes(causeOf(refusal.log).kind);
-      await close(flight, (intent) => {
+      const closed = await close(flight, (intent) => {
         if (!suspect) return { kind: "refile" };
-        return isExhausted(intent) ? failed(refusal) : { kind: "refile", failure: {} };
+        return isExhausted(intent) ? failed(refusal, costOf(intent)) : { kind: "refile", failure: {} };
       });
+      if (closed) counts.dead += 1;
     },
     async impossible(intent, log) {
-      const settle: Verdict = { kind: "settle", state: "failed", result: { log: shortLog(log) } };
+      const result = { ...costOf(intent), log: shortLog(log) };
+      const settle: Verdict = { kind: "settle", state: "failed", result };
       report([await journal.durable("settle intent", (tables) => apply(tables, intent, settle))]);
     },
     async expired(intents) {
-      const settle: Verdict = { kind: "settle", state: "expired", result: {} };
+      const settle = (intent: Intent): Verdict => ({ kind: "settle", state: "expired", result: costOf(intent) });
       report(
-        await journal.durable("expire intents", (tables) => intents.map((intent) => apply(tables, intent, settle))),
+        await journal.durable("expire intents", (tables) =>
+          intents.map((intent) => apply(tables, intent, settle(intent))),
+        ),
       );
+    },
+    async cancel(id, why) {
+      const ended = await journal.durable("cancel intent", ({ intents }): Ended => {
+        const intent = intents.get(id);
+        const result: SettledResult = { ...(intent && costOf(intent)), log: shortLog(why) };
+        return intents.cancel(id, result) ? { id, state: "cancelled", result } : undefined;
+      });
+      report([ended]);
+      return ended !== undefined;
     },
   };
 }
 
-/** Gives what was settled; undefined when it was filed again. */
-function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Settled | undefined {
-  if (verdict.kind === "settle") {
-    intents.settle(id, verdict.state, verdict.result);
-    return { id, state: verdict.state, result: verdict.result };
-  }
-  intents.refile(id, verdict.failure);
-  return undefined;
+function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Ended {
+  if (verdict.kind === "refile") return intents.refile(id, verdict) ? "refiled" : undefined;
+  const { state, result } = verdict;
+  return intents.settle(id, state, result) ? { id, state, result } : undefined;
 }
 
-function verdictOf({ hash }: Flight, included: Included, intent: Intent, index: number, count: number): Verdict {
-  const place = { txHash: hash, height: included.height.toString() };
+/** A message in its transaction. */
+interface Place {
+  readonly intent: Intent;
+  readonly index: number;
+  readonly count: number;
+}
+
+function verdictOf(
+  { hash }: Flight,
+  included: Included,
+  bill: Bill,
+  { intent, index, count }: Place,
+  account: string,
+): Verdict {
+  const spent = spentBy(intent, bill, index, count);
+  const place: SettledResult = {
+    txHash: hash,
+    height: included.height.toString(),
+    ...costOf({ spent }),
+    ...(bill.feePayer !== account && { feePayer: bill.feePayer }),
+  };
+  const fail = failed(included, place);
+  const retry = (failure?: { gasFloor?: bigint }): Verdict => ({ kind: "refile", spent, ...(failure && { failure }) });
   const fate = fateOf(included);
-  if (fate.kind === "done") return { kind: "settle", state: "done", result: place };
-  if (fate.kind === "blamed" && fate.index < count) {
-    return fate.index === index ? failed(included, place) : { kind: "refile" };
+  if (fate.kind === "done") return { kind: "settle", state: "done", result: { ...place, ...movedBy(bill, index) } };
+  if (fate.kind === "blamed" && fate.index < count) return fate.index === index ? fail : retry();
+  if (fate.kind === "later") {
+    if (fate.index !== undefined && fate.index !== index) return retry();
+    return isExhausted(intent) ? fail : retry({});
   }
   if (fate.kind === "out of gas") {
-    if (isExhausted(intent)) return failed(included, place);
-    return { kind: "refile", failure: { gasFloor: gasShare(included.gasUsed, count) } };
+    return isExhausted(intent) ? fail : retry({ gasFloor: gasShare(included.gasUsed, count) });
   }
   // Nothing names the guilty one. Alone it is guilty; in company they go on in smaller groups.
-  return count === 1 ? failed(included, place) : { kind: "refile", failure: {} };
+  return count === 1 ? fail : retry({});
 }
 
-function failed({ code, codespace, log }: Refusal, place: SettledResult = {}): Verdict {
+function movedBy({ moves }: Bill, index: number): SettledResult {
+  const { received = [], spent = [] } = moves.get(index) ?? {};
+  return { received: formatCoins(received), spent: formatCoins(spent) };
+}
+
+function costOf({ spent }: Pick<Intent, "spent">): SettledResult {
+  return spent ? { fee: spent.fee, gasUsed: spent.gasUsed.toString() } : {};
+}
+
+function failed({ code, codespace, log }: Refusal, place: SettledResult): Verdict {
   return { kind: "settle", state: "failed", result: { ...place, code, codespace, log: shortLog(log) } };
 }
 

@@ -51,3 +51,23 @@ test("a chain whose time went back gets no stamp that it would refuse", () => {
   assert.equal(stamps.next(head, startMs), undefined);
   assert.notEqual(stamps.next({ height: 2n, timeNs: ns(startMs) }, startMs), undefined);
 });
+
+test("an expiry bounds the stamp, and still none is used twice", () => {
+  const head = { height: 1n, timeNs: ns(startMs) };
+  const inUse = ns(startMs + 20_000);
+  const stamps = createStamps(ns(startMs), [inUse]);
+  const latest = [
+    undefined,
+    inUse,
+    undefined,
+    inUse,
+    ns(startMs + 10_000),
+    ns(startMs + limits.outboxStampMs),
+    undefined,
+  ];
+  const used = latest.map((latestNs) => stamps.next(head, startMs, latestNs));
+  assert.equal(new Set([inUse, ...used]).size, latest.length + 1);
+  for (const [index, latestNs] of latest.entries()) {
+    if (latestNs !== undefined) assert.ok((used[index] ?? 0n) <= latestNs);
+  }
+});

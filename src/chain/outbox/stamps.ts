@@ -1,30 +1,48 @@
 /**
  * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the
- * highest one with the transaction that bears it; a stamp that was never written down was never sent.
+ * highest one with the transaction that bears it; a stamp that was never written down was never sent. Only one that an
+ * expiry bounds may lie below an earlier one; should it meet its like from before a crash, the chain refuses the second
+ * transaction, whose intents then get another.
  */
 import { limits } from "../../runtime/limits.ts";
 import type { Head } from "./broadcaster.ts";
 
 export interface Stamps {
-  /** Undefined when the next one would lie further ahead than the chain takes: only time helps then. */
-  next(head: Head, nowMs: number): bigint | undefined;
+  /**
+   * None after the latest time that is given. Undefined when the next one would lie further ahead than the chain takes:
+   * only time helps then.
+   */
+  next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined;
 }
 
 const nsPerMs = 1_000_000n;
 
-export function createStamps(lastNs: bigint): Stamps {
-  let usedNs = lastNs;
+export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = []): Stamps {
+  let highestNs = lastNs;
+  /** Used, and not passed yet. */
+  const used = new Set(inUse);
+
+  function free(fromNs: bigint, step: bigint): bigint {
+    let stampNs = fromNs;
+    while (used.has(stampNs)) stampNs += step;
+    return stampNs;
+  }
+
   return {
-    next(head, nowMs) {
+    next(head, nowMs, latestNs) {
       const lifeNs = BigInt(limits.outboxStampMs) * nsPerMs;
       const furthestNs = head.timeNs + BigInt(limits.outboxStampAheadMs) * nsPerMs;
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
       const byClockNs = BigInt(Math.floor(nowMs)) * nsPerMs + lifeNs;
       const byChainNs = head.timeNs + lifeNs;
       const wantedNs = min(max(byClockNs, byChainNs), furthestNs);
-      const stampNs = max(wantedNs, usedNs + 1n);
-      if (stampNs > furthestNs + tieBreakNs) return undefined;
-      usedNs = stampNs;
+      const growingNs = free(max(wantedNs, highestNs + 1n), 1n);
+      const isBounded = latestNs !== undefined && latestNs < growingNs;
+      if (!isBounded && growingNs > furthestNs + tieBreakNs) return undefined;
+      const stampNs = isBounded ? free(latestNs, -1n) : growingNs;
+      for (const each of used) if (each < head.timeNs) used.delete(each);
+      used.add(stampNs);
+      highestNs = max(highestNs, stampNs);
       return stampNs;
     },
   };

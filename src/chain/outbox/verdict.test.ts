@@ -5,11 +5,14 @@ import { causeOf, fateOf } from "./verdict.ts";
 
 const logs: readonly [string, string][] = [
   ["failed to execute message; message index: 3: order closed: bid not open", "message"],
-  // A deposit that cannot be paid is the message's own trouble, not the fee's.
+  // A wallet can be filled, whatever the money was for.
   [
     "failed to execute message; message index: 0: spendable balance 5uakt is smaller than 9uakt: insufficient funds",
-    "message",
+    "funds",
   ],
+  ["failed to execute message; message index: 21: deposit invalid: insufficient balance", "funds"],
+  ["failed to execute message; message index: 1: recovered: couldn't find payment a/1/b: panic", "not now"],
+  ["recovered: couldn't find payment a/1/b\nstack:\ngoroutine 1 [running]: panic with gas used: '7'", "not now"],
   ["spendable balance 5uakt is smaller than 5000uakt: insufficient funds: insufficient funds", "funds"],
   ["fee-grant not found: not found", "funds"],
   ["account sequence mismatch, expected 1, got 6: incorrect account sequence", "stale"],
@@ -41,9 +44,9 @@ vectorTest("the real node's refusals are read for what they are", () => {
 });
 
 test("a failed transaction is over only if it got as far as its messages", () => {
-  const failed = { height: 5n, gasUsed: 1n, codespace: "sdk", code: 5, log: "insufficient funds" };
+  const failed = { height: 5n, gasUsed: 1n, events: [], codespace: "sdk", code: 5, log: "insufficient funds" };
   assert.equal(fateOf({ ...failed, admitted: false }).kind, "undecided");
-  assert.equal(fateOf({ ...failed, admitted: true }).kind, "unexplained");
+  assert.equal(fateOf({ ...failed, admitted: true, log: "something new" }).kind, "unexplained");
   assert.equal(
     fateOf({ ...failed, admitted: true, log: "out of gas in location: WriteFlat: out of gas" }).kind,
     "out of gas",
@@ -51,4 +54,11 @@ test("a failed transaction is over only if it got as far as its messages", () =>
   const named = "failed to execute message; message index: 2: bid not open";
   assert.deepEqual(fateOf({ ...failed, admitted: true, log: named }), { kind: "blamed", index: 2 });
   assert.equal(fateOf({ ...failed, code: 0, log: "", admitted: true }).kind, "done");
+});
+
+test("money that was missing in a block may be there another time, and so may what made the chain panic", () => {
+  const failed = { height: 5n, gasUsed: 1n, events: [], codespace: "undefined", admitted: true };
+  const short = "failed to execute message; message index: 2: deposit invalid: insufficient balance";
+  assert.deepEqual(fateOf({ ...failed, code: 1, log: short }), { kind: "later", index: 2 });
+  assert.deepEqual(fateOf({ ...failed, code: 111222, log: "panic" }), { kind: "later", index: undefined });
 });

@@ -7,8 +7,10 @@ export type Cause =
   /** This message, and it alone, cannot be done. */
   | { readonly kind: "message"; readonly index: number }
   | { readonly kind: "gas" }
-  /** Whoever pays the fee cannot. */
-  | { readonly kind: "funds" }
+  /** The money is not there: for what this message costs, or without an index for the fee. Somebody may send some. */
+  | { readonly kind: "funds"; readonly index: number | undefined }
+  /** The chain's program stumbled, as over a second withdrawal from one account in a block. Another time it may do. */
+  | { readonly kind: "not now"; readonly index: number | undefined }
   /** The node wants a higher price for gas. */
   | { readonly kind: "price" }
   | { readonly kind: "account" }
@@ -21,7 +23,7 @@ export type Cause =
 const messageIndex = /message index: (\d+)/;
 
 /** By words, because a simulation gives no code. The SDK puts the kind of an error at the end of its log. */
-const words: readonly [RegExp, Cause["kind"] & ("funds" | "price" | "account" | "unordered" | "stale" | "gas")][] = [
+const words: readonly [RegExp, Exclude<Cause["kind"], "message" | "unexplained">][] = [
   [/unordered transactions are not enabled|errUnknownField "\/?cosmos\.tx\.v1beta1\.TxBody/, "unordered"],
   [
     /incorrect account sequence|tx timeout|timeout_timestamp that has already passed|unordered nonce|ttl exceeds/,
@@ -29,14 +31,22 @@ const words: readonly [RegExp, Cause["kind"] & ("funds" | "price" | "account" | 
   ],
   [/unknown address/, "account"],
   [/out of gas/, "gas"],
-  [/insufficient funds|fee allowance|fee-grant/, "funds"],
+  [/fee allowance|fee-grant/, "funds"],
   [/insufficient fee/, "price"],
 ];
 
+/** Said of any message, or of none: they mean the same either way. */
+const wordsOfAny: readonly [RegExp, "funds" | "not now"][] = [
+  [/insufficient (funds|balance)/, "funds"],
+  [/recovered: .*panic|^panic\b/s, "not now"],
+];
+
 export function causeOf(log: string): Cause {
-  const index = messageIndex.exec(log)?.[1];
-  if (index !== undefined) return { kind: "message", index: Number(index) };
-  for (const [pattern, kind] of words) if (pattern.test(log)) return { kind };
+  const found = messageIndex.exec(log)?.[1];
+  const index = found === undefined ? undefined : Number(found);
+  for (const [pattern, kind] of wordsOfAny) if (pattern.test(log)) return { kind, index };
+  if (index !== undefined) return { kind: "message", index };
+  for (const [pattern, kind] of words) if (pattern.test(log)) return { kind, index };
   return { kind: "unexplained" };
 }
 
@@ -45,15 +55,22 @@ export type Fate =
   | { readonly kind: "done" }
   /** This message failed, and with it the others, whose turn may come. */
   | { readonly kind: "blamed"; readonly index: number }
+  /** It failed for what may be different another time; the message to blame for that, if it was named. */
+  | { readonly kind: "later"; readonly index: number | undefined }
   | { readonly kind: "out of gas" }
   | { readonly kind: "unexplained" }
   /** It failed before its messages: the same bytes may be in a later block again. */
   | { readonly kind: "undecided" };
 
+/** The code of a panic in every codespace. */
+const panicCode = 111222;
+
 export function fateOf(included: Included): Fate {
   if (included.code === 0) return { kind: "done" };
   if (!included.admitted) return { kind: "undecided" };
   const cause = causeOf(included.log);
+  if (cause.kind === "funds" || cause.kind === "not now") return { kind: "later", index: cause.index };
+  if (included.code === panicCode) return { kind: "later", index: undefined };
   if (cause.kind === "message") return { kind: "blamed", index: cause.index };
   return { kind: cause.kind === "gas" ? "out of gas" : "unexplained" };
 }

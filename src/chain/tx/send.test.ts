@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { unreachable } from "../../../test/outbox-run.ts";
 import { parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
@@ -12,7 +13,7 @@ import { sendMessages } from "./send.ts";
 
 const signer = createSigner(new Uint8Array(32).fill(7));
 const message = packMessage("send", { fromAddress: signer.address, toAddress: signer.address, amount: [] });
-const included: Included = { height: 3n, code: 0, codespace: "", log: "", gasUsed: 1n, admitted: true };
+const included: Included = { height: 3n, code: 0, codespace: "", log: "", gasUsed: 1n, events: [], admitted: true };
 const blockMs = 6_000;
 
 /** A chain whose blocks come by the clock, and what it says about the transaction. */
@@ -46,7 +47,7 @@ test("a node that is silent for a while after the transaction left does not make
   let silences = 3;
   const { send } = stage(() => {
     silences -= 1;
-    if (silences >= 0) throw new Error("nobody answers");
+    if (silences >= 0) throw unreachable("nobody answers");
     return included;
   });
   assert.equal(await send(), 3n);
@@ -54,7 +55,7 @@ test("a node that is silent for a while after the transaction left does not make
 
 test("where nobody says what became of it, the person is told its hash and not to send it again", async () => {
   const { send } = stage(() => {
-    throw new Error("nobody answers");
+    throw unreachable("nobody answers");
   });
   assert.equal(await send(), "AKP_TX_UNSETTLED");
 });

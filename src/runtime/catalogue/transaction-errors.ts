@@ -4,7 +4,7 @@ const { failure, settings } = exitCodes;
 
 export const transactionErrors = {
   AKP_WALLET_SHORT: {
-    message: "{address} cannot pay {fee}: {reason}",
+    message: "{address} cannot pay {what}: {reason}",
     advice:
       "Send AKT to {address}, or check what its fee granter allows. What waits is sent as soon as the money is there.",
     http: 402,
@@ -30,6 +30,14 @@ export const transactionErrors = {
     advice: "See the reason. What waits is tried again with a new transaction.",
     http: 502,
     grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_TX_SWALLOWED: {
+    message: "nodes take transactions that never come into a block: {reason}",
+    advice:
+      "Raise --gas-prices: validators may want more than your node does. If that does not help, the node hands nothing on: name others with --node. What waits is tried again, one transaction at a time.",
+    http: 503,
+    grpc: "UNAVAILABLE",
     exit: failure,
   },
   AKP_TX_FAILED: {

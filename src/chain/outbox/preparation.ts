@@ -1,0 +1,228 @@
+/** Makes drafts of transactions that will not fail: each is simulated first, and what a node would not run is left out. */
+import type { Intent } from "../../journal/intents.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Signer } from "../keys/signer.ts";
+import { isCostly, mayFit } from "../tx/cost.ts";
+import { adjustedGas, type FeeSettings, feeFor, gasFor } from "../tx/fee.ts";
+import { type Draft, unsignedTransaction, type Validity } from "../tx/transaction.ts";
+import type { Account, Broadcaster, Head } from "./broadcaster.ts";
+import { type Condition, stallOf } from "./condition.ts";
+import type { Doubts } from "./doubts.ts";
+import { messageOf, messageTypeOf } from "./intent.ts";
+import type { Purse } from "./purse.ts";
+import type { Settlement } from "./settlement.ts";
+import type { Stamps } from "./stamps.ts";
+import { causeOf } from "./verdict.ts";
+
+/** Unordered where the chain takes it: such transactions need no turn and are all under way at once. */
+export type Ordering = "unordered" | "ordered";
+
+export interface SendSettings extends FeeSettings {
+  readonly feeGranter?: string | undefined;
+  readonly note?: string | undefined;
+  /** Most gas of one transaction; a single message that needs more goes alone. */
+  readonly mostGas?: bigint;
+  readonly ordering?: Ordering;
+}
+
+export interface PreparationDeps {
+  readonly chainId: string;
+  readonly signer: Signer;
+  readonly chain: Broadcaster;
+  readonly clock: Clock;
+  readonly settings: SendSettings;
+  readonly stamps: Stamps;
+  readonly settlement: Settlement;
+  readonly condition: Condition;
+  readonly purse: Purse;
+  readonly doubts: Doubts;
+}
+
+/** The state of the chain that a pass works from. */
+export interface SendPoint {
+  readonly head: Head;
+  readonly account: Account;
+  /** When it changes under way, the rest waits for the next pass: sequences leave room for one transaction only. */
+  readonly ordering: Ordering;
+}
+
+/** Intents for one transaction. */
+export interface Load {
+  readonly intents: readonly Intent[];
+  /** Cut down to what the wallet has: then the fee must be counted exactly too. */
+  readonly cut: boolean;
+}
+
+export type Prepared =
+  | { readonly kind: "ready"; readonly draft: Draft }
+  /** These instead. */
+  | { readonly kind: "retry"; readonly loads: readonly Load[] }
+  /** The chain takes no transactions of this ordering. */
+  | { readonly kind: "unordered"; readonly reason: string }
+  | { readonly kind: "stop" };
+
+export interface Preparation {
+  prepare(load: Load, point: SendPoint): Promise<Prepared>;
+  readonly mostGas: bigint;
+  /** About what the message needs, from what its like used; 0 when none was seen. */
+  gasOf(intent: Intent): bigint;
+  readonly counts: Readonly<PreparationCounts>;
+}
+
+export interface PreparationCounts {
+  simulations: number;
+  /** Groups cut in two because nothing said which message was wrong, or because they needed too much gas. */
+  halved: number;
+}
+
+const stop: Prepared = { kind: "stop" };
+const nsPerMs = 1_000_000n;
+
+export function createPreparation(deps: PreparationDeps): Preparation {
+  const { chainId, signer, chain, clock, settings, stamps, settlement, condition, purse, doubts } = deps;
+  const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? limits.outboxTxGas);
+  const counts: PreparationCounts = { simulations: 0, halved: 0 };
+  /** By type of message; the types are few. */
+  const gasByType = new Map<string, bigint>();
+
+  async function prepare(load: Load, point: SendPoint): Promise<Prepared> {
+    const { intents } = load;
+    const validity = nextValidity(intents, point);
+    if (!validity) return stop;
+    const { feeGranter, note } = settings;
+    const base = { messages: intents.map(messageOf), validity, feeGranter, note };
+    const floor = sum(intents, ({ gasFloor = 0n }) => gasFloor);
+    // With about the fee that it will pay: what the fee takes is missing for deposits.
+    let expected = sum(intents, gasOf);
+    for (;;) {
+      const draft: Draft = { ...base, gas: 0n, fee: feeFor(expected, settings) };
+      const unsigned = unsignedTransaction(draft, signer.publicKey);
+      if (unsigned.length > limits.outboxTxBytes) return withoutTheBulk(intents, unsigned.length);
+      counts.simulations += 1;
+      const answer = await chain.simulate(unsigned, point.head.height);
+      if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
+      for (const { id } of intents) doubts.forget(id);
+      learnGas(intents, answer.gasUsed);
+      if (intents.length > 1 && larger(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
+      const gas = larger(gasFor(answer.gasUsed, settings), floor);
+      if (!load.cut || gas <= expected) return { kind: "ready", draft: { ...draft, gas, fee: feeFor(gas, settings) } };
+      expected = gas;
+    }
+  }
+
+  function nextValidity(intents: readonly Intent[], { head, account, ordering }: SendPoint): Validity | undefined {
+    const expiries = intents.flatMap(({ expiresAtMs }) => expiresAtMs ?? []);
+    const latestMs = expiries.length > 0 ? Math.min(...expiries) : undefined;
+    if (ordering === "ordered") {
+      const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
+      return { kind: "ordered", sequence: account.sequence, timeoutHeight };
+    }
+    const latestNs = latestMs === undefined ? undefined : BigInt(Math.floor(latestMs)) * nsPerMs;
+    const stampNs = stamps.next(head, clock.now(), latestNs);
+    if (stampNs !== undefined) return { kind: "unordered", stampNs };
+    condition.stall(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
+    return undefined;
+  }
+
+  /** No node would take it, nor even read it. */
+  async function withoutTheBulk(intents: readonly Intent[], bytes: number): Promise<Prepared> {
+    if (intents.length > 1) return halve(intents);
+    await settlement.impossible(intents[0] as Intent, `${bytes} bytes are more than a node takes`);
+    return retry();
+  }
+
+  /** Fees are never spent on a message that would fail: it is set aside, and the others try again without it. */
+  async function withoutTheGuilty(intents: readonly Intent[], log: string, point: SendPoint): Promise<Prepared> {
+    const { head } = point;
+    const cause = causeOf(log);
+    const named = "index" in cause && cause.index !== undefined ? intents[cause.index] : undefined;
+    const guilty = named ?? (intents.length === 1 ? intents[0] : undefined);
+    switch (cause.kind) {
+      case "unordered":
+        if (point.ordering === "ordered") break;
+        return { kind: "unordered", reason: log };
+      case "funds":
+        return withinMeans(intents, named, log);
+      case "price":
+      case "account":
+        stallFor(log);
+        return stop;
+      case "stale":
+        return stop;
+      case "not now":
+        if (!guilty) break;
+        if (doubts.notNow(guilty, head)) await settlement.impossible(guilty, log);
+        return retry(intents.filter((intent) => intent !== guilty));
+    }
+    if (!guilty) return halve(intents);
+    if (doubts.refused(guilty, head, named !== undefined)) await settlement.impossible(guilty, log);
+    return retry(intents.filter((intent) => intent !== guilty));
+  }
+
+  /** What the wallet has money for, in the order in which it was filed. The rest waits for more. */
+  function withinMeans(intents: readonly Intent[], short: Intent | undefined, log: string): Prepared {
+    const all = new ProviderError("AKP_WALLET_SHORT", { address: signer.address, what: "all deposits", reason: log });
+    if (short) {
+      purse.runShort(all);
+      const message = messageOf(short);
+      const before = intents.slice(0, intents.indexOf(short));
+      const after = intents.slice(before.length + 1).filter((intent) => mayFit(messageOf(intent), message));
+      return cut([...before, ...after]);
+    }
+    // Not even the fee: less of it for fewer messages.
+    const free = intents.filter(({ what }) => !isCostly(what));
+    if (free.length < intents.length) purse.runShort(all);
+    if (free.length > 0 && free.length < intents.length) return cut(free);
+    if (intents.length > 1) return cut(intents.slice(0, Math.ceil(intents.length / 2)));
+    stallFor(log);
+    return stop;
+  }
+
+  function stallFor(log: string): void {
+    const stalled = stallOf({ code: 0, codespace: "", log }, signer.address, "the fee");
+    if (stalled) condition.stall(stalled);
+  }
+
+  function halve(intents: readonly Intent[]): Prepared {
+    counts.halved += 1;
+    const middle = Math.ceil(intents.length / 2);
+    return retry(intents.slice(0, middle), intents.slice(middle));
+  }
+
+  function gasOf(intent: Intent): bigint {
+    return gasByType.get(messageTypeOf(intent)) ?? 0n;
+  }
+
+  function learnGas(intents: readonly Intent[], gasUsed: bigint): void {
+    const share = adjustedGas(gasUsed, settings) / BigInt(intents.length);
+    for (const intent of intents) gasByType.set(messageTypeOf(intent), share);
+  }
+
+  return { prepare, mostGas, gasOf, counts };
+}
+
+function retry(...groups: readonly (readonly Intent[])[]): Prepared {
+  return { kind: "retry", loads: groups.map((intents) => ({ intents, cut: false })) };
+}
+
+function cut(intents: readonly Intent[]): Prepared {
+  return { kind: "retry", loads: [{ intents, cut: true }] };
+}
+
+/** A height knows no time; blocks are reckoned to take as long as the life of a stamp allows them. */
+function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
+  if (latestMs === undefined) return limits.outboxTimeoutBlocks;
+  const perBlockMs = limits.outboxStampMs / limits.outboxTimeoutBlocks;
+  const blocks = Math.floor((latestMs - Number(timeNs / nsPerMs)) / perBlockMs);
+  return Math.min(Math.max(blocks, 1), limits.outboxTimeoutBlocks);
+}
+
+function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint {
+  return intents.reduce((total, intent) => total + of(intent), 0n);
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

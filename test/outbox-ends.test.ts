@@ -1,0 +1,137 @@
+/** How intents end other than by a block: cancelled, expired, refused when filed. And whom a failure names. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { OrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { temporaryFolder } from "./folder.ts";
+import { closeBid, closeDeployment } from "./market-messages.ts";
+import { all, fileBids, type OutboxRun, runOutbox, startOutbox, statesOf } from "./outbox-run.ts";
+import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
+
+const start = (t: TestContext) => startOutbox(t, { dir: temporaryFolder(t) });
+
+test("an intent that has not left can be cancelled; one that has cannot", async (t) => {
+  const run = await start(t);
+  run.faults.silent = true;
+  const [first, second] = (await fileBids(run, await run.stage.orders(2))) as [number, number];
+  await run.settle();
+  const settled = run.outbox.wait(first);
+  assert.equal(await run.outbox.cancel(first, "the order is closed"), true);
+  assert.deepEqual(await settled, { id: first, state: "cancelled", result: { log: "the order is closed" } });
+  assert.equal(await run.outbox.cancel(first, "again"), false);
+  run.faults.silent = false;
+  await run.block();
+  assert.equal(await run.outbox.cancel(second, "too late"), false);
+  await run.block();
+  assert.equal(await run.outbox.cancel(second, "too late"), false);
+  assert.deepEqual(statesOf(run, [first, second]), ["cancelled", "done"]);
+  assert.equal(run.stage.bids().length, 1);
+  assert.equal(run.outbox.counts.cancelled, 1);
+});
+
+test("an intent cancelled while its transaction is being made does not leave, and the others do", async (t) => {
+  const run = await start(t);
+  const ids = await fileBids(run, await run.stage.orders(3));
+  let cancelled: boolean | undefined;
+  run.faults.beforeSimulation = async () => {
+    cancelled ??= await run.outbox.cancel(ids[1] as number, "not wanted");
+  };
+  await run.settle();
+  for (let blocks = 0; blocks < 2; blocks++) await run.block();
+  assert.equal(cancelled, true);
+  assert.deepEqual(statesOf(run, ids), ["done", "cancelled", "done"]);
+  assert.equal(run.stage.bids().length, 2);
+});
+
+test("one that could not be done and was cancelled meanwhile keeps its first verdict", async (t) => {
+  const run = await start(t);
+  const heard: string[] = [];
+  run.outbox.onSettled(({ state }) => heard.push(state));
+  const [id] = (await fileBids(run, await run.stage.orders(1))) as [number];
+  let looks = 0;
+  run.faults.beforeSimulation = async () => {
+    looks += 1;
+    if (looks === 2) await run.outbox.cancel(id, "not wanted");
+  };
+  run.faults.refusal = () => "failed to execute message; message index: 0: bid not open with gas used: '1'";
+  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  assert.deepEqual(statesOf(run, [id]), ["cancelled"]);
+  assert.deepEqual(heard, ["cancelled"]);
+  assert.equal(run.outbox.counts.failed, 0);
+});
+
+test("what was sent before its expiry comes into no block after it", async (t) => {
+  const run = await start(t);
+  const [first, second] = (await run.stage.orders(2)) as [OrderId, OrderId];
+  const expiresAtMs = run.clock.now() + 20_000;
+  run.faults.mishap = () => "taken, but late";
+  const ids = await Promise.all([run.outbox.file({ ...bidOn(first), expiresAtMs }), run.outbox.file(bidOn(second))]);
+  await run.settle();
+  const [hurried, other] = ids.map((id) => run.journal.read.intents.get(id));
+  assert.ok((hurried?.timeoutNs ?? 0n) <= BigInt(expiresAtMs) * 1_000_000n);
+  assert.notEqual(other?.txHash, hurried?.txHash, "nobody else is bound to its expiry");
+  assert.ok((other?.timeoutNs ?? 0n) > BigInt(expiresAtMs) * 1_000_000n);
+  // Late means after three blocks: too late for the first, early enough for the second.
+  for (let blocks = 0; blocks < 5; blocks++) await run.block(7_000);
+  assert.deepEqual(statesOf(run, ids), ["expired", "done"]);
+  assert.deepEqual(run.stage.bids(), [second.dseq]);
+});
+
+test("transactions bound to one expiry have different stamps, also after a restart", async (t) => {
+  const before = await start(t);
+  const orders = await before.stage.orders(3);
+  const expiresAtMs = before.clock.now() + 30_000;
+  before.faults.mishap = () => "taken, but forgotten";
+  const ids: number[] = [];
+  let run: OutboxRun = before;
+  for (const order of orders) {
+    ids.push(await run.outbox.file({ ...bidOn(order), expiresAtMs }));
+    await run.settle();
+    run = await run.restart();
+  }
+  const stamps = ids.map((id) => run.journal.read.intents.get(id)?.timeoutNs);
+  assert.equal(new Set(stamps).size, 3);
+});
+
+test("a close is filed however many bids wait", async (t) => {
+  const run = await start(t);
+  const [order] = (await run.stage.orders(1)) as [OrderId];
+  run.faults.silent = true;
+  await run.journal.durable("many", ({ intents }) => {
+    for (let index = 0; index < limits.outboxIntents; index++) {
+      intents.file({ ...run.outbox.intentOf(bidOn(order)), subject: `order ${index}` });
+    }
+  });
+  await assert.rejects(run.outbox.file(bidOn(order)), { code: "AKP_OUTBOX_FULL" });
+  const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
+  assert.equal(run.journal.read.intents.get(await run.outbox.file(close))?.state, "filed");
+});
+
+test("the message that a failure names is found also when another of its transaction was settled meanwhile", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(6);
+  run.stage.submit(tenantKey, [closeDeployment(orders[4] as OrderId)]);
+  const ids = await fileBids(run, orders);
+  await run.settle();
+  assert.deepEqual(statesOf(run, ids), all(6, "sent"));
+  await run.journal.durable("settle", ({ intents }) => intents.settle(ids[1] as number, "expired"));
+  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  assert.deepEqual(statesOf(run, ids), ["done", "expired", "done", "done", "failed", "done"]);
+});
+
+test("a fault of our own ends the outbox with its reason, and is not taken for a silent node", async (t) => {
+  const { clock, stage, faults, stop } = await start(t);
+  await stop();
+  const chain = {
+    ...stage.broadcaster,
+    async head(): Promise<never> {
+      throw new TypeError("undefined is not a function");
+    },
+  };
+  const nobody = { after: () => undefined };
+  const run = await runOutbox(nobody, { clock, stage, faults }, { dir: temporaryFolder(t), outbox: { chain } });
+  await fileBids(run, await run.stage.orders(1));
+  await run.settle();
+  await assert.rejects(run.stop(), /undefined is not a function/);
+});

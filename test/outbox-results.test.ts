@@ -1,0 +1,103 @@
+/** What a settled intent tells of the money: fee, gas and the coins that its message moved. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { amountOf, parseCoins } from "../src/market/coin.ts";
+import type { OrderId } from "../src/market/ids.ts";
+import { temporaryFolder } from "./folder.ts";
+import { closeBid, closeDeployment, createLease, withdrawLease } from "./market-messages.ts";
+import { fileBids, type OutboxRun, type RunOptions, resultsOf, sendSettings, startOutbox } from "./outbox-run.ts";
+import { allowFees, bidIdOn, bidOn, providerKey, tenantKey } from "./outbox-stage.ts";
+
+const start = (t: TestContext, options: Omit<RunOptions, "dir"> = {}) =>
+  startOutbox(t, { dir: temporaryFolder(t), ...options });
+
+const uakt = (coins: string | undefined) => amountOf(parseCoins(coins ?? ""), "uakt");
+
+/** What the provider's wallet has lost since then is what the results say. */
+async function checkBooks(run: OutboxRun, before: bigint, ids: readonly number[]): Promise<void> {
+  const results = await resultsOf(run, ids);
+  const lost = results.reduce((sum, { fee, spent, received }) => sum + uakt(fee) + uakt(spent) - uakt(received), 0n);
+  assert.equal(lost, before - run.stage.balance(providerKey.address));
+}
+
+async function settleAll(run: OutboxRun): Promise<void> {
+  for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 20; blocks++) await run.block();
+}
+
+for (const blocks of ["followed", "unfollowed"] as const) {
+  test(`the shares of one transaction add up to its fee and gas, blocks ${blocks}`, async (t) => {
+    const run = await start(t);
+    run.faults.blocks = blocks;
+    const orders = await run.stage.orders(7);
+    const before = run.stage.balance(providerKey.address);
+    const ids = await fileBids(run, orders);
+    const { output } = await run.block();
+    for (let more = 0; more < 4; more++) await run.block();
+    const results = await resultsOf(run, ids);
+    const gasUsed = results.reduce((sum, result) => sum + BigInt(result.gasUsed ?? 0), 0n);
+    assert.equal(gasUsed, output.txResults[0]?.gasUsed);
+    assert.deepEqual(new Set(results.map(({ spent }) => spent)), new Set(["500000uakt"]));
+    const fees = results.map(({ fee }) => uakt(fee));
+    assert.ok(Number(fees[0]) - Number(fees.at(-1)) <= 1);
+    await checkBooks(run, before, ids);
+  });
+}
+
+test("one that failed in a block says what it cost, and those that failed with it carry their share on", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(7);
+  const before = run.stage.balance(providerKey.address);
+  run.stage.submit(tenantKey, [closeDeployment(orders[3] as OrderId)]);
+  const ids = await fileBids(run, orders);
+  await run.settle();
+  await settleAll(run);
+  const { counts } = run.outbox;
+  assert.deepEqual(
+    { done: counts.done, failed: counts.failed, transactions: counts.transactions },
+    { done: 6, failed: 1, transactions: 2 },
+  );
+  const [result] = await resultsOf(run, ids.slice(3, 4));
+  assert.ok(uakt(result?.fee) > 0n);
+  assert.equal(result?.spent, undefined);
+  await checkBooks(run, before, ids);
+});
+
+test("a transaction that ran out of gas is paid for as well", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(3);
+  const before = run.stage.balance(providerKey.address);
+  run.faults.gasFactor = 0.4;
+  const ids = await fileBids(run, orders);
+  await settleAll(run);
+  assert.ok(run.outbox.counts.transactions > 1);
+  await checkBooks(run, before, ids);
+});
+
+test("what a close gives back and a withdrawal earns is in their results", async (t) => {
+  const run = await start(t);
+  const orders = await run.stage.orders(2);
+  const [won, open] = orders as [OrderId, OrderId];
+  await fileBids(run, orders);
+  await run.block();
+  run.stage.submit(tenantKey, [createLease(bidIdOn(won))]);
+  await run.block();
+  await run.block();
+  const ids = await Promise.all([
+    run.outbox.file({ ...bidOn(open), message: closeBid(bidIdOn(open)), priority: "close" }),
+    run.outbox.file({ ...bidOn(won), message: withdrawLease(bidIdOn(won)), priority: "withdraw" }),
+  ]);
+  await settleAll(run);
+  const [close, withdrawal] = await resultsOf(run, ids);
+  assert.deepEqual([close?.received, close?.spent], ["500000uakt", ""]);
+  assert.match(withdrawal?.received ?? "", /^\d+uact$/);
+});
+
+test("a fee that somebody else paid says who", async (t) => {
+  const run = await start(t, { outbox: { settings: { ...sendSettings, feeGranter: tenantKey.address } } });
+  run.stage.submit(tenantKey, [allowFees(tenantKey.address, providerKey.address)]);
+  await run.block();
+  const ids = await fileBids(run, await run.stage.orders(1));
+  await settleAll(run);
+  const [result] = await resultsOf(run, ids);
+  assert.equal(result?.feePayer, tenantKey.address);
+});
