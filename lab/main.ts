@@ -1,9 +1,11 @@
 /** `npm run lab -- COMMAND`: a real Kubernetes on this machine, for tests and for trying things. */
 import { spawnSync } from "node:child_process";
+import { callApi } from "./api.ts";
 import { kubeBinary } from "./build.ts";
 import { importImages } from "./images.ts";
 import { kubectlEnvironment } from "./kubectl.ts";
 import { build, down, status, up } from "./lab.ts";
+import { readDefinitions, recording, writeRecording } from "./openapi.ts";
 import { places } from "./places.ts";
 import { running } from "./processes.ts";
 import { say } from "./say.ts";
@@ -15,6 +17,7 @@ const usage = `usage: npm run lab -- COMMAND
   down        ends everything and leaves no trace but the built programs
   status      says what runs, and where the kubeconfig and the logs are; exits with 1 unless all is well
   images      imports the lab's images into containerd and prints their names
+  openapi     records the types of the API server for the simulated one; needs Go
   kubectl …   kubectl against the lab`;
 
 const commands: Record<string, (args: string[]) => Promise<number>> = {
@@ -45,6 +48,12 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   async images() {
     mustRun("containerd");
     for (const name of importImages().all) say(name);
+    return 0;
+  },
+  async openapi() {
+    mustRun("kube-apiserver");
+    writeRecording(await readDefinitions(async (path) => (await callApi(path)).body));
+    say(recording);
     return 0;
   },
   async kubectl(args) {

@@ -1,6 +1,6 @@
 /** Custom resources: not there until they are defined, and then shaped by their definition. */
 import assert from "node:assert/strict";
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { type Kind, kinds, resourceOf } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
@@ -8,7 +8,7 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { definitionOf } from "./kube-definition.ts";
+import { applyWhenServed, define, definitionOf, ownKind } from "./kube-definition.ts";
 import { clusterMs, refusal } from "./kube-objects.ts";
 
 export function checkCustomResources(open: OpenKube): void {
@@ -177,37 +177,4 @@ async function isMissing(kube: Kube, kind: Kind): Promise<boolean> {
     if (ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING")) return true;
     throw thrown;
   }
-}
-
-/** Of a group that no other test has. */
-function ownKind(): Kind {
-  const group = `g${randomBytes(4).toString("hex")}.example.com`;
-  return { group, version: "v1", kind: "Gadget", plural: "gadgets", namespaced: true };
-}
-
-/** Gone again at the end of the test: a definition is there for the whole cluster. */
-async function define(kube: Kube, kind: Kind, properties = {}): Promise<AsyncDisposable> {
-  const definition = definitionOf(kind, properties);
-  await kube.create(kinds.customResourceDefinition, definition);
-  return {
-    async [Symbol.asyncDispose]() {
-      await kube.delete(kinds.customResourceDefinition, definition.metadata);
-    },
-  };
-}
-
-/** A real server needs a moment until it serves what was defined. */
-async function applyWhenServed(kube: Kube, kind: Kind, object: KubeObject): Promise<void> {
-  await eventually(
-    "the kind",
-    async () => {
-      try {
-        return await kube.apply(kind, object);
-      } catch (thrown) {
-        if (ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING")) return undefined;
-        throw thrown;
-      }
-    },
-    clusterMs,
-  );
 }

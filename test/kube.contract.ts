@@ -11,6 +11,7 @@ import { checkCustomResources } from "./kube-custom.contract.ts";
 import { checkDeletion } from "./kube-delete.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
 import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
+import { checkRefusals } from "./kube-refusal.contract.ts";
 import { checkRestarts } from "./kube-restart.contract.ts";
 import { checkSelection } from "./kube-select.contract.ts";
 import type { Owner } from "./owner.ts";
@@ -45,6 +46,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkRestarts(open);
     checkDeletion(open);
     checkCustomResources(open);
+    checkRefusals(open);
     checkPods(open);
   });
 }

@@ -81,7 +81,9 @@ export function podObject(name: string, wish: PodWish = {}): KubeObject {
 }
 
 export function podSpec({ image = "web:1", requests, ...spec }: PodWish = {}): PodSpec {
-  const container = { name: "web", image, ...(requests ? { resources: { requests } } : {}) };
+  // What only comes whole has a limit too, or the API server does not take it.
+  const limits = Object.fromEntries(Object.entries(requests ?? {}).filter(([name]) => name.includes("/")));
+  const container = { name: "web", image, ...(requests ? { resources: { requests, limits } } : {}) };
   return { containers: [container], ...spec } as PodSpec;
 }
 

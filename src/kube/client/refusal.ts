@@ -66,7 +66,7 @@ function conflictOf(word: string | undefined, causes: readonly Cause[], message:
   if (word === "AlreadyExists") return "AKP_KUBE_EXISTS";
   if (causes.some(({ reason }) => reason === "FieldManagerConflict")) return "AKP_KUBE_OWNED";
   // The first of an object that has another uid; the second of one that is to be applied and is not there at all.
-  if (/UID in precondition|uid mismatch/.test(message)) return "AKP_KUBE_OTHER_UID";
+  if (/UID in (the )?precondition|uid mismatch/.test(message)) return "AKP_KUBE_OTHER_UID";
   return "AKP_KUBE_CONFLICT";
 }
 

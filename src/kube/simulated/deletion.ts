@@ -7,7 +7,7 @@ import { fieldsOf, listOf } from "../json-fields.ts";
 import { kinds, resourceOf } from "../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../kube.ts";
 import { stampOf } from "./cluster/shapes/time.ts";
-import { conflict, notFound, otherUid } from "./objects/refusals.ts";
+import { notFound, otherToDelete } from "./objects/refusals.ts";
 import type { Served } from "./served-kinds.ts";
 import type { Store } from "./store.ts";
 
@@ -115,9 +115,16 @@ function graceOf({ kind }: Served, object: KubeObject, { graceSeconds }: DeleteO
 
 function checkPreconditions({ kind }: Served, { metadata }: KubeObject, { uid, resourceVersion }: DeleteOptions): void {
   const { name } = metadata;
-  if (uid !== undefined && uid !== metadata.uid) throw otherUid(kind, name, uid, metadata.uid);
+  const other = (what: string, wanted: string, live: string | undefined, end: string) =>
+    otherToDelete(
+      kind,
+      name,
+      `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${live}). ${end}`,
+    );
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw other("UID", uid, metadata.uid, "The object might have been deleted and then recreated");
+  }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    const reason = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`;
-    throw conflict(kind, name, reason);
+    throw other("ResourceVersion", resourceVersion, metadata.resourceVersion, "The object might have been modified");
   }
 }

@@ -3,9 +3,9 @@ import { isRecord } from "../../runtime/is-record.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
-import { builtInShape, objectMeta } from "./schema/built-in.ts";
-import { customShape } from "./schema/custom-shape.ts";
-import { anything, type Shape } from "./schema/shape.ts";
+import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
+import { customShape } from "./schema/read-shape.ts";
+import { anything, type Plain, type Shape } from "./schema/shape.ts";
 
 export interface Served {
   readonly kind: Kind;
@@ -14,6 +14,8 @@ export interface Served {
   readonly hasStatus: boolean;
   readonly hasGeneration: boolean;
   readonly isCustom: boolean;
+  /** Of a custom resource, what its definition says of it. */
+  readonly schema?: Plain;
   /** Fields that can be selected by, beyond those the kind has anyway. */
   readonly selectable: readonly string[];
 }
@@ -31,8 +33,12 @@ export interface ServedKinds {
   named(resource: string): Served | undefined;
 }
 
-/** These come with definitions of their own, or not at all. */
 const foreignGroups = new Set(["gateway.networking.k8s.io", "metrics.k8s.io", "akash.network"]);
+
+/** These come with definitions of their own, or not at all. */
+export function isForeign({ group }: Kind): boolean {
+  return foreignGroups.has(group);
+}
 
 const withStatus = new Set([
   "namespaces",
@@ -65,7 +71,7 @@ const withGeneration = new Set([
 export function createServedKinds(): ServedKinds {
   const served = new Map<string, Served>();
   const put = (each: Served) => void served.set(keyOf(each.kind), each);
-  for (const kind of Object.values(kinds)) if (!foreignGroups.has(kind.group)) put(builtIn(kind));
+  for (const kind of Object.values(kinds)) if (!isForeign(kind)) put(builtIn(kind));
   return {
     of: (kind) => served.get(keyOf(kind)),
     knowsGroup: (group, version) =>
@@ -89,7 +95,7 @@ function builtIn(kind: Kind): Served {
   const resource = resourceOf(kind);
   return {
     kind,
-    shape: builtInShape(kind.kind),
+    shape: shapeOfKind(kind),
     hasStatus: withStatus.has(resource),
     hasGeneration: withGeneration.has(resource),
     isCustom: false,
@@ -117,10 +123,12 @@ function definedKinds(definition: KubeObject): Served[] {
         plural: String(names["plural"]),
         namespaced: spec["scope"] === "Namespaced",
       });
+      const schema = fieldsOf(fieldsOf(version["schema"])["openAPIV3Schema"]);
       const selectable = listOf(version["selectableFields"]).map(fieldsOf);
       return {
         ...custom(kind),
-        shape: customShape(fieldsOf(version["schema"])["openAPIV3Schema"], metadata),
+        schema,
+        shape: customShape(schema, metadata),
         hasStatus: isRecord(fieldsOf(version["subresources"])["status"]),
         selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
       };

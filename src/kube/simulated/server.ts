@@ -27,7 +27,11 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   const served = createServedKinds();
   const deletion = createDeletion({ store, clock: deps.clock });
   const definitions = builtInOf(served, kinds.customResourceDefinition);
-  const builtIn = { services: builtInOf(served, kinds.service), namespaces: builtInOf(served, kinds.namespace) };
+  const builtIn = {
+    services: builtInOf(served, kinds.service),
+    namespaces: builtInOf(served, kinds.namespace),
+    runtimeClasses: builtInOf(served, kinds.runtimeClass),
+  };
   const writes = createWrites({ ...deps, ...builtIn, definitions, store, deletion });
   const { follow } = createDefinitions({ store, served, definitions, deletion, writes, clock: deps.clock });
 

@@ -14,6 +14,7 @@ import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid } f
 import { validateChange, validateNew } from "./objects/validation.ts";
 import { Refused } from "./refused.ts";
 import { conform } from "./schema/conform.ts";
+import { pruneCustom } from "./schema/prune.ts";
 import { typeFault } from "./schema/type-fault.ts";
 import type { Served } from "./served-kinds.ts";
 
@@ -50,7 +51,9 @@ export function createWrites(deps: WriteDeps): Writes {
   /** From what somebody sent to what the server holds, without the owners. */
   function decode(served: Served, sent: KubeObject): KubeObject {
     const { kind } = served;
-    const object = conform({ ...sent, apiVersion: apiVersionOf(kind), kind: kind.kind }, served.shape) as KubeObject;
+    const whole = { ...sent, apiVersion: apiVersionOf(kind), kind: kind.kind };
+    if (served.isCustom) return pruneCustom(whole, served.shape) as KubeObject;
+    const object = conform(whole, served.shape) as KubeObject;
     fillDefaults(object);
     return object;
   }

@@ -116,7 +116,7 @@ export function* pathsOf(set: FieldSet, before = ""): Generator<string> {
   for (const step of steps) yield* pathsOf(below(set, step), `${before}${stepText(step)}`);
 }
 
-function stepText(step: string): string {
+export function stepText(step: string): string {
   const rest = step.slice(2);
   if (step.startsWith("f:")) return `.${rest}`;
   if (step.startsWith("v:")) return `[=${rest}]`;

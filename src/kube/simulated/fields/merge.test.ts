@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { builtInShape } from "../schema/built-in.ts";
 import { merge } from "./merge.ts";
 
-const podSpec = builtInShape("PodSpec");
+const podSpec = builtInShape("core.v1.PodSpec");
 
 function order(live: string, applied: string): string {
   const named = (names: string) => ({ containers: [...names].map((name) => ({ name })) });

@@ -2,16 +2,18 @@
 import { kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
+import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
 import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
-import { forbidden, notFound } from "./refusals.ts";
+import { forbidden, invalid, notFound, wrong } from "./refusals.ts";
 
 export interface AdmissionDeps {
   readonly store: Store;
   /** Of a built-in kind. */
   readonly services: Served;
   readonly namespaces: Served;
+  readonly runtimeClasses: Served;
   readonly definitions: Served;
 }
 
@@ -44,7 +46,10 @@ export function admitByDefinition(
 export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeObject): void {
   const resource = resourceOf(kind);
   if (resource === "namespaces") fill(part(mutable(object), "spec"), { finalizers: ["kubernetes"] });
-  if (resource === "pods") completePod(mutable(object));
+  if (resource === "pods") {
+    admitClasses(deps, object);
+    completePod(mutable(object));
+  }
   if (resource === "services") completeService(deps, mutable(object), undefined);
 }
 
@@ -52,6 +57,18 @@ export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeO
 export function completeChanged(deps: AdmissionDeps, { kind }: Served, live: KubeObject, next: KubeObject): void {
   const isNew = next["spec"] !== live["spec"];
   if (isNew && resourceOf(kind) === "services") completeService(deps, mutable(next), mutable(live));
+}
+
+/** Of priority, only those that every cluster has are here: nobody can make others. */
+const priorityClasses = new Set(["", "system-node-critical", "system-cluster-critical"]);
+
+function admitClasses({ store, runtimeClasses }: AdmissionDeps, pod: KubeObject): void {
+  const { runtimeClassName, priorityClassName = "" } = partIfThere(mutable(pod), "spec") ?? {};
+  if (!priorityClasses.has(String(priorityClassName))) {
+    throw forbidden(kinds.pod, pod.metadata.name, `no PriorityClass with name ${priorityClassName} was found`);
+  }
+  if (runtimeClassName === undefined || store.get(runtimeClasses, { name: String(runtimeClassName) })) return;
+  throw forbidden(kinds.pod, pod.metadata.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`);
 }
 
 /** How long a pod stays on a node that is lost, where it does not say. */
@@ -102,11 +119,17 @@ function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | 
   const address = spec["clusterIP"] ?? freeAddress(deps);
   fill(spec, { clusterIP: address, clusterIPs: [address], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
   if (type === "ClusterIP" || spec["allocateLoadBalancerNodePorts"] === false) return;
+  const taken = takenNodePorts(deps, service);
   const ports = elements(before, "ports");
-  for (const port of elements(spec, "ports")) {
+  elements(spec, "ports").forEach((port, at) => {
     const same = ports.find((each) => each["port"] === port["port"] && each["protocol"] === port["protocol"]);
-    port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(deps, elements(spec, "ports"));
-  }
+    if (taken.has(port["nodePort"])) {
+      const fault = wrong(`spec.ports[${at}].nodePort`, port["nodePort"], "provided port is already allocated");
+      throw invalid(kinds.service, String(partIfThere(service, "metadata")?.["name"]), [fault]);
+    }
+    port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(taken);
+    taken.add(port["nodePort"]);
+  });
 }
 
 /** What the new type has no use for goes, unless it was given anew. */
@@ -135,9 +158,15 @@ function freeAddress({ store, services }: AdmissionDeps): string {
   throw forbidden(kinds.service, "", "no more addresses are left");
 }
 
-function freeNodePort({ store, services }: AdmissionDeps, more: readonly Mutable[]): number {
-  const ports = store.list(services).flatMap((service) => elements(partIfThere(mutable(service), "spec"), "ports"));
-  const taken = new Set([...ports, ...more].map((port) => port["nodePort"]));
-  for (let port = 30_000; port <= 32_767; port += 1) if (!taken.has(port)) return port;
+/** By other services. */
+function takenNodePorts({ store, services }: AdmissionDeps, service: Mutable): Set<unknown> {
+  const { uid } = partIfThere(service, "metadata") ?? {};
+  const others = store.list(services).filter(({ metadata }) => metadata.uid !== uid);
+  const ports = others.flatMap((each) => elements(partIfThere(mutable(each), "spec"), "ports"));
+  return new Set(ports.flatMap(({ nodePort }) => nodePort ?? []));
+}
+
+function freeNodePort(taken: ReadonlySet<unknown>): number {
+  for (let port = firstNodePort; port <= lastNodePort; port += 1) if (!taken.has(port)) return port;
   throw forbidden(kinds.service, "", "no more node ports are left");
 }

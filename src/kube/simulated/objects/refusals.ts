@@ -23,6 +23,12 @@ export function otherUid(kind: Kind, name: string, wanted: string, live = ""): R
   return conflict(kind, name, `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${live}`);
 }
 
+/** Where something is to be deleted, the server names the kind and not the resource. */
+export function otherToDelete(kind: Kind, name: string, reason: string): Refused {
+  const message = `Operation cannot be fulfilled on ${kind.kind} "${name}": ${reason}`;
+  return new Refused(409, "Conflict", message, { name, kind: kind.kind });
+}
+
 export const modifiedSince =
   "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -37,8 +43,34 @@ export function badRequest(message: string): Refused {
 
 export interface Fault {
   readonly field: string;
-  readonly reason: "FieldValueInvalid" | "FieldValueRequired" | "FieldValueForbidden";
+  readonly reason: `FieldValue${"Invalid" | "Required" | "Forbidden" | "NotSupported" | "Duplicate" | "TypeInvalid" | "TooLong" | "TooMany" | "NotFound"}`;
   readonly message: string;
+}
+
+export function wrong(field: string, value: unknown, why: string): Fault {
+  return { field, reason: "FieldValueInvalid", message: `Invalid value: ${JSON.stringify(value)}: ${why}` };
+}
+
+export function required(field: string, why = ""): Fault {
+  return { field, reason: "FieldValueRequired", message: `Required value${why && `: ${why}`}` };
+}
+
+export function prohibited(field: string, why: string): Fault {
+  return { field, reason: "FieldValueForbidden", message: `Forbidden: ${why}` };
+}
+
+export function duplicate(field: string, value: unknown): Fault {
+  return { field, reason: "FieldValueDuplicate", message: `Duplicate value: ${JSON.stringify(value)}` };
+}
+
+export function notThere(field: string, value: unknown): Fault {
+  return { field, reason: "FieldValueNotFound", message: `Not found: ${JSON.stringify(value)}` };
+}
+
+export function unsupported(field: string, value: unknown, values: readonly unknown[]): Fault {
+  const known = values.map((each) => JSON.stringify(each)).join(", ");
+  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${known}`;
+  return { field, reason: "FieldValueNotSupported", message };
 }
 
 export function invalid(kind: Kind, name: string, faults: readonly Fault[]): Refused {

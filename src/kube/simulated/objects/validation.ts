@@ -1,102 +1,57 @@
-/** What an object must be like to be stored, and what of it can never change: what our own objects could get wrong. */
+/** What an object must be like to be stored, and what of it can never change. */
+import { parseQuantity } from "../../../market/quantity.ts";
 import { fieldsOf, listOf } from "../../json-fields.ts";
-import { type Kind, kinds, resourceOf } from "../../kinds.ts";
+import { resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
-import type { Plain } from "../schema/shape.ts";
+import { checkBuiltIn } from "../rules/built-in-rules.ts";
+import { createFound, type Found } from "../rules/found.ts";
+import { checkFinalizers, checkMetadata, checkName } from "../rules/metadata-rules.ts";
+import { customFaults } from "../schema/custom-faults.ts";
 import type { Served } from "../served-kinds.ts";
-import { isLabelName, isLabelValue, nameFault } from "./names.ts";
-import { type Fault, immutable, invalid } from "./refusals.ts";
+import { invalid } from "./refusals.ts";
 
 export function validateNew(served: Served, object: KubeObject): void {
-  refuse(served, object, [...nameFaults(served, object), ...labelFaults(object), ...workloadFaults(served, object)]);
+  const found = createFound();
+  checkName(served.kind, object, found);
+  checkContent(served, object, found);
+  refuse(served, object, found);
 }
 
 export function validateChange(served: Served, live: KubeObject, next: KubeObject): void {
-  const changed = (unchanging[resourceOf(served.kind)] ?? []).filter((path) => !sameAt(live, next, path));
-  const custom = changes[resourceOf(served.kind)]?.(live, next) ?? [];
-  refuse(served, next, [
-    ...changed.map(immutable),
-    ...custom,
-    ...finalizerFaults(live, next),
-    ...labelFaults(next),
-    ...workloadFaults(served, next),
-  ]);
+  const found = createFound();
+  checkFinalizers(live, next, found);
+  // Custom resources are few, and the status is in their schema.
+  if (!served.schema && hasSameContent(live, next)) checkMetadata(next, served.isCustom, found);
+  else {
+    const resource = resourceOf(served.kind);
+    for (const path of unchanging[resource] ?? []) {
+      if (!sameAt(live, next, path)) found.invalid(path, valueAt(next, path), "field is immutable");
+    }
+    changes[resource]?.(live, next, found);
+    checkContent(served, next, found);
+  }
+  refuse(served, next, found);
 }
 
-function refuse({ kind }: Served, { metadata }: KubeObject, faults: readonly Fault[]): void {
+/** The very same, as where only the status is written. */
+function hasSameContent(live: KubeObject, next: KubeObject): boolean {
+  for (const name in next) {
+    if (name !== "metadata" && name !== "status" && next[name] !== live[name]) return false;
+  }
+  return true;
+}
+
+function checkContent({ shape, schema, isCustom }: Served, object: KubeObject, found: Found): void {
+  checkMetadata(object, isCustom, found);
+  if (schema) {
+    const { metadata: _, ...rest } = object;
+    found.faults.push(...customFaults(rest, schema, ""));
+  } else if (shape.is === "struct") checkBuiltIn(object, shape, found);
+}
+
+function refuse({ kind }: Served, { metadata }: KubeObject, { faults }: Found): void {
   if (faults.length > 0) throw invalid(kind, metadata.name, faults);
-}
-
-function nameFaults({ kind }: Served, object: KubeObject): Fault[] {
-  const { metadata } = object;
-  const fault = nameFault(kind, metadata.name) ?? definitionNameFault(kind, object);
-  return fault === undefined ? [] : [wrong("metadata.name", `Invalid value: "${metadata.name}": ${fault}`)];
-}
-
-/** A definition is found by what it defines. */
-function definitionNameFault(kind: Kind, object: KubeObject): string | undefined {
-  if (kind !== kinds.customResourceDefinition) return undefined;
-  const { group, names } = fieldsOf(object["spec"]);
-  const isRight = object.metadata.name === `${fieldsOf(names)["plural"]}.${group}`;
-  return isRight ? undefined : 'must be spec.names.plural+"."+spec.group';
-}
-
-function labelFaults({ metadata }: KubeObject): Fault[] {
-  return Object.entries(metadata.labels ?? {})
-    .filter(([name, value]) => !isLabelName(name) || !isLabelValue(value))
-    .map(([name, value]) => wrong("metadata.labels", `Invalid value: "${name}: ${value}": not a label`));
-}
-
-/** An object on its way out gets no new tasks to be done before it. */
-function finalizerFaults(live: KubeObject, next: KubeObject): Fault[] {
-  if (live.metadata.deletionTimestamp === undefined) return [];
-  const added = (next.metadata.finalizers ?? []).filter((name) => !live.metadata.finalizers?.includes(name));
-  if (added.length === 0) return [];
-  const message = `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
-  return [{ field: "metadata.finalizers", reason: "FieldValueForbidden", message }];
-}
-
-const withTemplates = new Set(["deployments.apps", "statefulsets.apps", "replicasets.apps", "daemonsets.apps"]);
-
-function workloadFaults({ kind }: Served, object: KubeObject): Fault[] {
-  const resource = resourceOf(kind);
-  const spec = fieldsOf(object["spec"]);
-  if (resource === "pods") return podFaults(spec, "spec");
-  if (!withTemplates.has(resource)) return [];
-  const template = fieldsOf(spec["template"]);
-  return [
-    ...selectorFaults(spec, template),
-    ...strategyFaults(fieldsOf(spec["strategy"])),
-    ...podFaults(fieldsOf(template["spec"]), "spec.template.spec"),
-  ];
-}
-
-function strategyFaults({ type, rollingUpdate }: Plain): Fault[] {
-  if (type !== "Recreate" || rollingUpdate === undefined) return [];
-  const message = "Forbidden: may not be specified when strategy `type` is 'Recreate'";
-  return [{ field: "spec.strategy.rollingUpdate", reason: "FieldValueForbidden", message }];
-}
-
-function selectorFaults(spec: Plain, template: Plain): Fault[] {
-  const selector = fieldsOf(spec["selector"]);
-  const wanted = Object.entries(fieldsOf(selector["matchLabels"]));
-  if (wanted.length === 0 && !selector["matchExpressions"]) return [required("spec.selector", "")];
-  const labels = fieldsOf(fieldsOf(template["metadata"])["labels"]);
-  if (wanted.every(([name, value]) => labels[name] === value)) return [];
-  const message = `Invalid value: ${JSON.stringify(labels)}: \`selector\` does not match template \`labels\``;
-  return [wrong("spec.template.metadata.labels", message)];
-}
-
-function podFaults(spec: Plain, field: string): Fault[] {
-  const containers = listOf(spec["containers"]).map(fieldsOf);
-  if (containers.length === 0) return [required(`${field}.containers`, "")];
-  const lacking = containers.flatMap((container, at) =>
-    ["name", "image"]
-      .filter((name) => !container[name])
-      .map((name) => required(`${field}.containers[${at}].${name}`, "")),
-  );
-  return lacking;
 }
 
 /** Fields that stay as they were made. */
@@ -112,9 +67,21 @@ const unchanging: Readonly<Record<string, readonly string[]>> = {
   "endpointslices.discovery.k8s.io": ["addressType"],
 };
 
-const changes: Readonly<Record<string, (live: KubeObject, next: KubeObject) => Fault[]>> = {
-  "statefulsets.apps": (live, next) =>
-    specFaults(live, next, [
+type Change = (live: KubeObject, next: KubeObject, found: Found) => void;
+
+/** One that says so stays as it is, and says so for ever. */
+const immutableData: Change = (live, next, found) => {
+  if (live["immutable"] !== true) return;
+  for (const field of ["immutable", "data", "binaryData"]) {
+    if (!sameAt(live, next, field)) found.prohibited(field, "field is immutable when `immutable` is set");
+  }
+};
+
+const changes: Readonly<Record<string, Change>> = {
+  configmaps: immutableData,
+  secrets: immutableData,
+  "statefulsets.apps": (live, next, found) =>
+    checkSpec(live, next, found, [
       "replicas",
       "ordinals",
       "template",
@@ -123,29 +90,39 @@ const changes: Readonly<Record<string, (live: KubeObject, next: KubeObject) => F
       "persistentVolumeClaimRetentionPolicy",
       "minReadySeconds",
     ]),
-  pods: (live, next) => specFaults(withoutImages(live), withoutImages(next), podExceptions(live)),
-  persistentvolumeclaims: (live, next) =>
-    specFaults(live, next, ["resources", "volumeAttributesClassName", ...unset(live, "volumeName")]),
-  services(live, next) {
-    const fixed = unset(live, "clusterIP").length === 0 && fieldsOf(next["spec"])["type"] !== "ExternalName";
-    return fixed && !sameAt(live, next, "spec.clusterIP") ? [immutable("spec.clusterIPs[0]")] : [];
+  pods: (live, next, found) => checkSpec(withoutImages(live), withoutImages(next), found, podExceptions(live)),
+  persistentvolumeclaims(live, next, found) {
+    const isBound = fieldsOf(live["status"])["phase"] === "Bound";
+    const mayGrow = isBound ? ["resources", "volumeAttributesClassName"] : [];
+    checkSpec(live, next, found, [...mayGrow, ...unset(live, "volumeName"), ...unset(live, "storageClassName")]);
+    const [before, after] = [live, next].map((claim) => valueAt(claim, "spec.resources.requests.storage"));
+    if (!isBound || after === undefined || nano(after) >= nano(before)) return;
+    found.prohibited("spec.resources.requests.storage", "field can not be less than status.capacity");
+  },
+  services(live, next, found) {
+    const isFixed = unset(live, "clusterIP").length === 0 && fieldsOf(next["spec"])["type"] !== "ExternalName";
+    if (!isFixed || sameAt(live, next, "spec.clusterIP")) return;
+    found.invalid("spec.clusterIPs[0]", fieldsOf(next["spec"])["clusterIPs"], "may not change once set");
   },
 };
+
+function nano(amount: unknown): bigint {
+  return parseQuantity(String(amount ?? "0")).nano;
+}
 
 /** The scheduler's choice is made once; the others are the few that may change on a running pod. */
 function podExceptions(live: KubeObject): string[] {
   return ["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", ...unset(live, "nodeName")];
 }
 
-function specFaults(live: KubeObject, next: KubeObject, mayChange: readonly string[]): Fault[] {
+function checkSpec(live: KubeObject, next: KubeObject, found: Found, mayChange: readonly string[]): void {
   const [before, after] = [live, next].map((object) => {
     const entries = Object.entries(fieldsOf(object["spec"])).filter(([name]) => !mayChange.includes(name));
     return Object.fromEntries(entries);
   });
-  if (equal(before, after)) return [];
+  if (equal(before, after)) return;
   const list = mayChange.map((name) => `'${name}'`).join(", ");
-  const message = `Forbidden: updates to the spec for fields other than ${list} are forbidden`;
-  return [{ field: "spec", reason: "FieldValueForbidden", message }];
+  found.prohibited("spec", `updates to the spec for fields other than ${list} are forbidden`);
 }
 
 function withoutImages(pod: KubeObject): KubeObject {
@@ -163,16 +140,9 @@ function unset(object: KubeObject, name: string): string[] {
 }
 
 function sameAt(a: KubeObject, b: KubeObject, path: string): boolean {
-  const [before, after] = [a, b].map((object) =>
-    path.split(".").reduce<unknown>((at, name) => fieldsOf(at)[name], object),
-  );
-  return equal(before, after);
+  return equal(valueAt(a, path), valueAt(b, path));
 }
 
-function wrong(field: string, message: string): Fault {
-  return { field, reason: "FieldValueInvalid", message };
-}
-
-function required(field: string, why: string): Fault {
-  return { field, reason: "FieldValueRequired", message: `Required value${why && `: ${why}`}` };
+function valueAt(object: KubeObject, path: string): unknown {
+  return path.split(".").reduce<unknown>((at, name) => fieldsOf(at)[name], object);
 }

@@ -150,8 +150,8 @@ test("who reads too slowly is cut off and can come back", async (t) => {
   const { ask, put } = await stage(t);
   const { resourceVersion } = put("map", "1").metadata;
   const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=${resourceVersion}`);
-  const long = "x".repeat(limits.simulatedWatchBytes / 16);
-  for (let n = 0; n < 20; n += 1) put(`map-${n}`, `${long}${n}`);
+  const long = "x".repeat(limits.simulatedWatchBytes / 128);
+  for (let n = 0; n < 160; n += 1) put(`map-${n}`, `${long}${n}`);
   const told = body.resume();
   await once(told, "end");
   assert.ok(body.readableEnded);

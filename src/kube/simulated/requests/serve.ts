@@ -79,7 +79,25 @@ async function answer(request: ApiRequest, deps: ServeDeps): Promise<ApiAnswer> 
   return { status: 404, headers: plainText, body: "404 page not found\n" };
 }
 
+/** What the API server reads of one request, and what etcd takes. */
+const [mostReadBytes, mostStoredBytes] = [3 * 1024 * 1024, 1.5 * 1024 * 1024];
+
+/** These may hold less, and say so themselves. */
+const smallKinds = new Set(["configmaps", "secrets"]);
+
+function checkSize({ body = "" }: Call, { kind }: Served): void {
+  const bytes = Buffer.byteLength(body);
+  if (bytes > mostReadBytes) {
+    const message = `Request entity too large: limit is ${mostReadBytes}`;
+    throw new Refused(413, "RequestEntityTooLarge", message);
+  }
+  if (bytes > mostStoredBytes && !smallKinds.has(kind.plural)) {
+    throw new Refused(500, "", "etcdserver: request is too large");
+  }
+}
+
 async function answerFor(served: Served, call: Call, deps: ServeDeps): Promise<ApiAnswer> {
+  checkSize(call, served);
   const { route, verb } = call;
   const { namespace, name, below } = route;
   if (name === undefined) return answerCollection(served, call, deps);

@@ -1,20 +1,32 @@
-/** The shapes of the kinds that every cluster has. */
-import { coreTypes } from "./core-types.ts";
-import { customShape } from "./custom-shape.ts";
-import { groupTypes } from "./group-types.ts";
-import { readTypes } from "./notation.ts";
-import { podTypes } from "./pod-types.ts";
-import type { StructShape } from "./shape.ts";
+/** The shapes of the kinds that every cluster has, as its API server describes them (lab/openapi.ts). */
+import { readFileSync } from "node:fs";
+import { invariant } from "../../../runtime/invariant.ts";
+import type { Kind } from "../../kinds.ts";
+import { createShapes } from "./read-shape.ts";
+import type { Plain, Shape, StructShape } from "./shape.ts";
 
-let types: ReadonlyMap<string, StructShape> | undefined;
+let shapes: ((name: string) => Shape) | undefined;
 
-/** A kind whose fields nobody wrote down takes whatever it is given. */
+/** "core.v1.Pod" */
 export function builtInShape(name: string): StructShape {
   // Read when the first one is asked for: a provider on a real cluster never needs them.
-  types ??= readTypes(`${podTypes}${coreTypes}${groupTypes}`);
-  return types.get(name) ?? customShape(undefined, objectMeta());
+  shapes ??= createShapes(readDefinitions());
+  const shape = shapes(name);
+  invariant(shape.is === "struct", "a type of the API is there", { name });
+  return shape;
+}
+
+export function shapeOfKind({ group, version, kind }: Kind): StructShape {
+  return builtInShape(`${group === "" ? "core" : group.split(".")[0]}.${version}.${kind}`);
 }
 
 export function objectMeta(): StructShape {
-  return builtInShape("ObjectMeta");
+  return builtInShape("meta.v1.ObjectMeta");
+}
+
+function readDefinitions(): Record<string, Plain> {
+  const definitions = JSON.parse(readFileSync(new URL("openapi.json", import.meta.url), "utf8"));
+  // Who owns what is written by the server alone, elsewhere.
+  delete definitions["meta.v1.ObjectMeta"].properties.managedFields;
+  return definitions;
 }

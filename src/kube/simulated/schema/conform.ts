@@ -52,10 +52,13 @@ function conformScalar(value: unknown, of: Scalar, path: string): unknown {
   if (of === "int-or-string" ? typeof value !== "string" && !Number.isInteger(value) : !isOf(value, of)) {
     throw mistyped(value, of, path);
   }
+  if (of === "bytes" && !base64.test(String(value))) throw mistyped(value, "base64", path);
   // Go reads these with exactly six digits after the second.
   if (of === "micro-time" && !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(String(value))) throw mistyped(value, of, path);
-  return of === "time" ? conformTime(String(value)) : value;
+  return of === "time" ? conformTime(String(value), path) : value;
 }
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 function isOf(value: unknown, of: Scalar): boolean {
   if (of === "integer") return Number.isInteger(value);
@@ -73,8 +76,10 @@ function conformQuantity(value: unknown, path: string): string {
 }
 
 /** To the second. */
-function conformTime(text: string): string {
-  return text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, "$1Z");
+function conformTime(text: string, path: string): string {
+  const [, second, zone] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
+  if (second === undefined) throw mistyped(text, "time", path);
+  return `${second}${zone}`;
 }
 
 function isZero(value: unknown): boolean {
@@ -90,6 +95,7 @@ function zeroOf(shape: Shape): unknown {
 
 const zeroScalars: Readonly<Record<Scalar, unknown>> = {
   string: "",
+  bytes: "",
   integer: 0,
   number: 0,
   boolean: false,

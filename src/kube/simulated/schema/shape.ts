@@ -1,17 +1,31 @@
-/** What values of a kind look like: enough to read, write back and merge them as the API server does. */
+/** What values of a kind look like: enough to read, write back, merge and check them as the API server does. */
 export type Shape = ScalarShape | StructShape | MapShape | ListShape | AnyShape;
 
-export type Scalar = "string" | "integer" | "number" | "boolean" | "quantity" | "int-or-string" | "time" | "micro-time";
+export type Scalar =
+  | "string"
+  | "bytes"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "quantity"
+  | "int-or-string"
+  | "time"
+  | "micro-time";
 
 export interface ScalarShape {
   readonly is: "scalar";
   readonly of: Scalar;
+  /** The only values there are, if not any. */
+  readonly enum?: readonly unknown[];
 }
 
 export interface StructShape {
   readonly is: "struct";
+  /** Its name, where it has one: "core.v1.Container". */
+  readonly type?: string;
   /** By name. What is not here is unknown. */
   readonly fields: ReadonlyMap<string, Field>;
+  readonly required: readonly string[];
   /** Those that are there even where they were not given. */
   readonly always: readonly (readonly [string, Field])[];
   /** Belongs to one manager as a whole. */
@@ -27,6 +41,8 @@ export interface Field {
   /** Written even where it was not given: as this, or else with its zero value. */
   readonly always: boolean;
   readonly otherwise?: unknown;
+  /** Nothing (null) is a value of its own. */
+  readonly nullable?: boolean;
 }
 
 export interface MapShape {
@@ -45,16 +61,12 @@ export interface ListShape {
 /** In the order of their names. */
 export interface ListKey {
   readonly name: string;
-  readonly otherwise: string | undefined;
+  readonly otherwise: unknown;
 }
 
 /** Of no known shape: records are merged field by field, lists belong to one manager as a whole. */
 export interface AnyShape {
   readonly is: "any";
-}
-
-export function structOf(fields: ReadonlyMap<string, Field>, atomic: boolean, open = false): StructShape {
-  return { is: "struct", fields, always: [...fields].filter(([, { always }]) => always), atomic, open };
 }
 
 export const anything: AnyShape = { is: "any" };

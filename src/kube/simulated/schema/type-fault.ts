@@ -1,13 +1,18 @@
 /** Why an applied value is none of its kind: a field that the type does not have, or a value of another type. */
 import { isRecord } from "../../../runtime/is-record.ts";
-import { type Scalar, type Shape, shapeInside } from "./shape.ts";
+import { elementStep } from "../fields/elements.ts";
+import { stepText } from "../fields/field-set.ts";
+import { type ListShape, type Scalar, type Shape, shapeInside } from "./shape.ts";
 
 export function typeFault(value: unknown, shape: Shape, path = ""): string | undefined {
   if (value === null || value === undefined || shape.is === "any") return undefined;
   if (shape.is === "scalar") return scalarFault(value, shape.of, path);
   if (shape.is === "list") {
     if (!Array.isArray(value)) return `${path}: expected list, got ${typeof value}`;
-    return firstFault(value.map((element, at) => () => typeFault(element, shape.of, `${path}[${at}]`)));
+    const inside = value.map(
+      (element, at) => () => typeFault(element, shape.of, `${path}${stepOf(element, at, shape)}`),
+    );
+    return firstFault([...inside, () => duplicateFault(value, shape, path)]);
   }
   if (!isRecord(value)) return `${path}: expected map, got ${typeof value}`;
   return firstFault(
@@ -17,6 +22,22 @@ export function typeFault(value: unknown, shape: Shape, path = ""): string | und
       return typeFault(inner, shapeInside(shape, name), `${path}.${name}`);
     }),
   );
+}
+
+function stepOf(element: unknown, at: number, shape: ListShape): string {
+  return shape.by === "nothing" ? `[${at}]` : stepText(elementStep(element, shape));
+}
+
+/** Elements that are told apart must not be the same. */
+function duplicateFault(list: readonly unknown[], shape: ListShape, path: string): string | undefined {
+  if (shape.by === "nothing") return undefined;
+  const seen = new Set<string>();
+  for (const element of list) {
+    const step = elementStep(element, shape);
+    if (seen.has(step)) return `${path}: duplicate entries for key ${stepText(step)}`;
+    seen.add(step);
+  }
+  return undefined;
 }
 
 function firstFault(looks: readonly (() => string | undefined)[]): string | undefined {
@@ -29,6 +50,7 @@ function firstFault(looks: readonly (() => string | undefined)[]): string | unde
 
 const accepted: Readonly<Record<Scalar, readonly string[]>> = {
   string: ["string"],
+  bytes: ["string"],
   integer: ["number"],
   number: ["number"],
   boolean: ["boolean"],

@@ -1,0 +1,313 @@
+/** What pods must be like, and all that is in them. */
+import { parseQuantity } from "../../../market/quantity.ts";
+import { fieldsOf, listOf } from "../../json-fields.ts";
+import type { Plain } from "../schema/shape.ts";
+import type { Found, Rule } from "./found.ts";
+import { dnsLabel, headerName, portName, qualifiedNameFaults, subdomain, variableName } from "./texts.ts";
+
+const most32 = 2 ** 31 - 1;
+
+function lists(value: Plain, name: string): Plain[] {
+  return listOf(value[name]).map(fieldsOf);
+}
+
+/** Names of volumes that come with the pod from elsewhere: those of claims that a stateful set makes. */
+export function checkPodSpec(spec: Plain, at: string, found: Found, given: readonly string[] = []): void {
+  const volumes = lists(spec, "volumes");
+  const containers = lists(spec, "containers");
+  if (containers.length === 0) found.required(`${at}.containers`);
+  found.duplicates(
+    volumes,
+    ({ name }) => name,
+    (index) => `${at}.volumes[${index}].name`,
+  );
+  const names = new Set([...volumes.map(({ name }) => name), ...given]);
+  for (const list of ["containers", "initContainers"]) {
+    lists(spec, list).forEach((container, index) => {
+      checkMounts(container, names, `${at}.${list}[${index}]`, found);
+      if (spec["hostNetwork"] === true) checkHostPorts(container, `${at}.${list}[${index}]`, found);
+    });
+  }
+  found.duplicates(
+    containers,
+    ({ name }) => name,
+    (index) => `${at}.containers[${index}].name`,
+  );
+  checkInitContainers(spec, containers, at, found);
+  found.text(`${at}.hostname`, spec["hostname"], dnsLabel);
+  for (const name of ["runtimeClassName", "serviceAccountName", "nodeName", "priorityClassName"]) {
+    found.text(`${at}.${name}`, spec[name], subdomain);
+  }
+  found.labels(`${at}.nodeSelector`, spec["nodeSelector"]);
+  found.within(`${at}.activeDeadlineSeconds`, spec["activeDeadlineSeconds"], 1, most32);
+  if (spec["dnsPolicy"] === "None" && spec["dnsConfig"] === undefined) {
+    found.required(`${at}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None");
+  }
+}
+
+function checkMounts(container: Plain, volumes: ReadonlySet<unknown>, at: string, found: Found): void {
+  const paths = new Set<unknown>();
+  lists(container, "volumeMounts").forEach(({ name, mountPath, subPath }, index) => {
+    const field = `${at}.volumeMounts[${index}]`;
+    if (name && !volumes.has(name)) found.notThere(`${field}.name`, name);
+    if (mountPath && paths.has(mountPath)) found.invalid(`${field}.mountPath`, mountPath, "must be unique");
+    paths.add(mountPath);
+    checkInside(`${at}.volumeMounts.subPath`, subPath, found);
+  });
+}
+
+/** A path that stays within what it begins in. */
+function checkInside(field: string, path: unknown, found: Found): void {
+  if (typeof path !== "string") return;
+  if (path.startsWith("/")) found.invalid(field, path, "must be a relative path");
+  if (path.split("/").includes("..")) found.invalid(field, path, "must not contain '..'");
+}
+
+function checkHostPorts(container: Plain, at: string, found: Found): void {
+  lists(container, "ports").forEach(({ containerPort, hostPort }, index) => {
+    if (hostPort === containerPort) return;
+    found.invalid(`${at}.ports[${index}].hostPort`, hostPort, "must match `containerPort` when `hostNetwork` is true");
+  });
+}
+
+function checkInitContainers(spec: Plain, containers: readonly Plain[], at: string, found: Found): void {
+  const nameAt = (index: number) => `${at}.initContainers[${index}].name`;
+  found.duplicates(lists(spec, "initContainers"), ({ name }) => name, nameAt, containers);
+  lists(spec, "initContainers").forEach((container, index) => {
+    if (container["restartPolicy"] === "Always") return;
+    for (const probe of ["livenessProbe", "readinessProbe", "startupProbe"]) {
+      if (container[probe] === undefined) continue;
+      const why = "may not be set for init containers without restartPolicy=Always";
+      found.prohibited(`${at}.initContainers[${index}].${probe}`, why);
+    }
+  });
+}
+
+const container: Rule = (value, at, found) => {
+  found.text(`${at}.name`, value["name"], dnsLabel);
+  if (!value["image"]) found.required(`${at}.image`);
+  const ports = lists(value, "ports");
+  found.duplicates(
+    ports,
+    ({ name }) => name,
+    (index) => `${at}.ports[${index}].name`,
+  );
+  const hostPort = (port: Plain) =>
+    port["hostPort"] && `${port["protocol"]}/${port["hostIP"] ?? ""}/${port["hostPort"]}`;
+  found.duplicates(ports, hostPort, (index) => `${at}.ports[${index}].hostPort`);
+  for (const probe of ["livenessProbe", "startupProbe"]) {
+    const successes = fieldsOf(value[probe])["successThreshold"] ?? 1;
+    if (Number(successes) > 1) found.invalid(`${at}.${probe}.successThreshold`, successes, "must be 1");
+  }
+  const { terminationGracePeriodSeconds: grace } = fieldsOf(value["readinessProbe"]);
+  if (grace !== undefined) {
+    const field = `${at}.readinessProbe.terminationGracePeriodSeconds`;
+    found.invalid(field, grace, "must not be set for readinessProbes");
+  }
+  lists(value, "envFrom").forEach(({ configMapRef, secretRef }) => {
+    if (configMapRef || secretRef) return;
+    found.invalid(`${at}.envFrom`, "", "must specify one of: `configMapRef` or `secretRef`");
+  });
+};
+
+const port: Rule = ({ containerPort, hostPort, name }, at, found) => {
+  if (containerPort === 0) found.required(`${at}.containerPort`);
+  else found.port(`${at}.containerPort`, containerPort);
+  if (hostPort) found.port(`${at}.hostPort`, hostPort);
+  found.text(`${at}.name`, name, portName);
+};
+
+const variable: Rule = ({ name, value, valueFrom }, at, found) => {
+  found.text(`${at}.name`, name, variableName);
+  if (valueFrom === undefined) return;
+  const sources = Object.keys(fieldsOf(valueFrom)).length;
+  const say = (why: string) => found.invalid(`${at}.valueFrom`, "", why);
+  if (value) say("may not be specified when `value` is not empty");
+  else if (sources > 1) say("may not have more than one field specified at a time");
+  else if (sources === 0)
+    say("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`");
+};
+
+const fieldPaths =
+  /^(metadata\.(name|namespace|uid|labels|annotations)|metadata\.(labels|annotations)\['[^']+'\]|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$/;
+
+const fieldRef: Rule = ({ fieldPath }, at, found) => {
+  if (!fieldPath || fieldPaths.test(String(fieldPath))) return;
+  found.invalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: field label not supported: ${fieldPath}`);
+};
+
+const standardResources = /^(cpu|memory|ephemeral-storage|hugepages-.+)$/;
+
+const resources: Rule = (value, at, found) => {
+  const [limits, requests] = [fieldsOf(value["limits"]), fieldsOf(value["requests"])];
+  for (const [list, amounts] of Object.entries({ limits, requests })) {
+    for (const [name, amount] of Object.entries(amounts)) checkAmount(name, amount, `${at}.${list}[${name}]`, found);
+  }
+  for (const [name, request] of Object.entries(requests)) {
+    const limit = limits[name];
+    // What cannot be shared out more than once is asked for as a whole.
+    const isWhole = !standardResources.test(name) || name.startsWith("hugepages-");
+    if (limit === undefined) {
+      if (isWhole) found.required(`${at}.limits`, "Limit must be set for non overcommitable resources");
+    } else if (isWhole ? nano(request) !== nano(limit) : nano(request) > nano(limit)) {
+      const relation = isWhole ? "equal" : "less than or equal";
+      found.invalid(`${at}.requests`, request, `must be ${relation} to ${name} limit of ${limit}`);
+    }
+  }
+};
+
+function checkAmount(name: string, amount: unknown, field: string, found: Found): void {
+  const isStandard = standardResources.test(name);
+  if (!isStandard) {
+    const faults = qualifiedNameFaults(name);
+    if (!name.includes("/")) faults.push("must be a standard resource type or fully qualified");
+    if (!name.includes("/") && faults.length < 2) faults.push("must be a standard resource for containers");
+    for (const fault of faults) found.invalid(field, name, fault);
+  }
+  if (nano(amount) < 0n) found.invalid(field, amount, "must be greater than or equal to 0");
+  if (!isStandard && nano(amount) % 10n ** 9n !== 0n) found.invalid(field, amount, "must be an integer");
+}
+
+function nano(amount: unknown): bigint {
+  return parseQuantity(String(amount)).nano;
+}
+
+/** In the order in which the API server looks at them: all but the first are too many. */
+const volumeSources = [
+  "emptyDir",
+  "hostPath",
+  "secret",
+  "nfs",
+  "persistentVolumeClaim",
+  "downwardAPI",
+  "configMap",
+  "projected",
+  "csi",
+  "ephemeral",
+];
+
+const volume: Rule = (value, at, found) => {
+  found.text(`${at}.name`, value["name"], dnsLabel);
+  const [, ...more] = volumeSources.filter((name) => value[name] !== undefined);
+  for (const name of more) found.prohibited(`${at}.${name}`, "may not specify more than 1 volume type");
+  const { sizeLimit } = fieldsOf(value["emptyDir"]);
+  if (sizeLimit !== undefined && nano(sizeLimit) < 0n) {
+    found.prohibited(`${at}.emptyDir.sizeLimit`, "SizeLimit field must be a valid resource quantity");
+  }
+  const { path } = fieldsOf(value["hostPath"]);
+  if (String(path).split("/").includes("..")) found.invalid(`${at}.hostPath.path`, path, "must not contain '..'");
+  for (const name of ["secret", "configMap", "downwardAPI", "projected"]) {
+    const { defaultMode } = fieldsOf(value[name]);
+    if (typeof defaultMode !== "number" || (defaultMode >= 0 && defaultMode <= 0o777)) continue;
+    const why = "must be a number between 0 and 0777 (octal), both inclusive";
+    found.invalid(`${at}.${name}.defaultMode`, defaultMode, why);
+  }
+};
+
+const handlers = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
+
+const handler: Rule = (value, at, found) => {
+  const [first, ...more] = handlers.filter((name) => value[name] !== undefined);
+  if (first === undefined) found.required(at, "must specify a handler type");
+  for (const name of more) found.prohibited(`${at}.${name}`, "may not specify more than 1 handler type");
+};
+
+const probe: Rule = (value, at, found) => {
+  handler(value, at, found);
+  for (const name of [
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+  ]) {
+    found.atLeast(`${at}.${name}`, value[name], 0);
+  }
+};
+
+const portAction: Rule = (value, at, found) => found.portOrName(`${at}.port`, value["port"]);
+
+const httpGet: Rule = (value, at, found) => {
+  portAction(value, at, found);
+  for (const { name } of lists(value, "httpHeaders")) found.text(`${at}.httpHeaders`, name, headerName);
+};
+
+const command: Rule = (value, at, found) => {
+  if (listOf(value["command"]).length === 0) found.required(`${at}.command`);
+};
+
+const user: Rule = (value, at, found) => {
+  for (const name of ["runAsUser", "runAsGroup", "fsGroup"]) found.within(`${at}.${name}`, value[name], 0, most32);
+  if (value["privileged"] === true && value["allowPrivilegeEscalation"] === false) {
+    found.invalid(at, value, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+  }
+};
+
+const toleration: Rule = ({ key, operator, value, effect, tolerationSeconds }, at, found) => {
+  const say = (why: string) => found.invalid(`${at}.operator`, operator ?? "", why);
+  if (key) found.qualified(`${at}.key`, String(key));
+  else if (operator !== "Exists") say("operator must be Exists when `key` is empty");
+  if (operator === "Exists" && value) say("value must be empty when `operator` is 'Exists'");
+  if (tolerationSeconds !== undefined && effect !== "NoExecute") {
+    found.invalid(`${at}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
+  }
+};
+
+const nodeSelector: Rule = (value, at, found) => {
+  if (listOf(value["nodeSelectorTerms"]).length > 0) return;
+  found.required(`${at}.nodeSelectorTerms`, "must have at least one node selector term");
+};
+
+/** Of labels of objects, and of nodes, whose values can also be compared. */
+function requirement(operators: readonly string[]): Rule {
+  return ({ key, operator, values }, at, found) => {
+    if (key) found.qualified(`${at}.key`, String(key));
+    const count = listOf(values).length;
+    if (!operators.includes(String(operator)))
+      found.invalid(`${at}.operator`, operator, "not a valid selector operator");
+    else if (operator === "In" || operator === "NotIn") {
+      if (count === 0) found.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+    } else if (operator === "Exists" || operator === "DoesNotExist") {
+      if (count > 0)
+        found.prohibited(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    } else if (count !== 1)
+      found.required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'");
+  };
+}
+
+const labelOperators = ["In", "NotIn", "Exists", "DoesNotExist"];
+
+const labelSelector: Rule = (value, at, found) => found.labels(`${at}.matchLabels`, value["matchLabels"]);
+
+const affinityTerm: Rule = (value, at, found) =>
+  found.qualified(`${at}.topologyKey`, String(value["topologyKey"] ?? ""));
+
+const spread: Rule = ({ maxSkew }, at, found) => {
+  if (Number(maxSkew) <= 0) found.invalid(`${at}.maxSkew`, maxSkew, "must be greater than zero");
+};
+
+export const podRules: Readonly<Record<string, Rule>> = {
+  "core.v1.Pod": ({ spec }, _, found) => checkPodSpec(fieldsOf(spec), "spec", found),
+  "core.v1.Container": container,
+  "core.v1.ContainerPort": port,
+  "core.v1.EnvVar": variable,
+  "core.v1.ObjectFieldSelector": fieldRef,
+  "core.v1.ResourceRequirements": resources,
+  "core.v1.Volume": volume,
+  "core.v1.Probe": probe,
+  "core.v1.LifecycleHandler": handler,
+  "core.v1.HTTPGetAction": httpGet,
+  "core.v1.TCPSocketAction": portAction,
+  "core.v1.GRPCAction": portAction,
+  "core.v1.ExecAction": command,
+  "core.v1.SecurityContext": user,
+  "core.v1.PodSecurityContext": user,
+  "core.v1.Toleration": toleration,
+  "core.v1.NodeSelector": nodeSelector,
+  "core.v1.NodeSelectorRequirement": requirement([...labelOperators, "Gt", "Lt"]),
+  "meta.v1.LabelSelectorRequirement": requirement(labelOperators),
+  "meta.v1.LabelSelector": labelSelector,
+  "core.v1.PodAffinityTerm": affinityTerm,
+  "core.v1.TopologySpreadConstraint": spread,
+  "core.v1.HostAlias": ({ ip }, at, found) => found.address(`${at}.ip`, ip),
+};

@@ -1,0 +1,523 @@
+/**
+ * Pods and what makes them that the API server refuses, and what it says. The whole list, and how it is used, is in
+ * kube-refused-objects.ts.
+ */
+import { kinds } from "../src/kube/kinds.ts";
+import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
+
+const web = { name: "web", image: "nowhere.example/web:1" };
+
+const templateOf = (container: Fields = {}, pod: Fields = {}) => ({
+  metadata: { labels },
+  spec: { containers: [{ ...web, ...container }], ...pod },
+});
+
+const deploymentOf = (spec: Fields, container?: Fields, pod?: Fields): Fields => ({
+  metadata: meta(),
+  spec: { replicas: 0, selector: { matchLabels: labels }, template: templateOf(container, pod), ...spec },
+});
+
+const statefulSetOf = (spec: Fields = {}): Fields => deploymentOf({ serviceName: "it", ...spec });
+
+const nodes = (...nodeSelectorTerms: Fields[]) => ({
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+});
+
+const podOf = (spec: Fields): Fields => ({ metadata: meta(), spec: { containers: [web], ...spec } });
+
+const claimTemplate = (spec: Fields = {}) => ({ ...claimOf(spec), metadata: { name: "data" } });
+
+/** Of a container: places are within it. */
+const containers: readonly Row[] = [
+  ["a hook that does nothing", { lifecycle: { preStop: {} } }, "lifecycle.preStop Required"],
+  [
+    "a probe of readiness that would kill",
+    { readinessProbe: { tcpSocket: { port: 80 }, terminationGracePeriodSeconds: 3 } },
+    "readinessProbe.terminationGracePeriodSeconds Invalid",
+  ],
+  ["variables from nowhere", { envFrom: [{}] }, "envFrom Invalid"],
+  ["more than etcd takes", { env: [{ name: "A", value: "x".repeat(1_600_000) }] }, "500"],
+  [
+    "more than the API server reads",
+    { env: [{ name: "A", value: "x".repeat(4_000_000) }] },
+    "413 RequestEntityTooLarge",
+  ],
+  ["a container with a bad name", { name: "Bad_Name" }, "name Invalid"],
+  ["a container without a name", { name: "" }, "name Required"],
+  ["a container without an image", { image: "" }, "image Required"],
+  ["a policy of pulls that nobody knows", { imagePullPolicy: "Sometimes" }, "imagePullPolicy NotSupported"],
+  ["a variable with a bad name", { env: [{ name: "A=B", value: "1" }] }, "env[0].name Invalid"],
+  ["a variable without a name", { env: [{ value: "1" }] }, "env[0].name Required"],
+  [
+    "a variable of two sources",
+    {
+      env: [
+        { name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.name" }, secretKeyRef: { name: "a", key: "b" } } },
+      ],
+    },
+    "env[0].valueFrom Invalid",
+  ],
+  [
+    "a variable with a value and a source",
+    { env: [{ name: "A", value: "1", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }] },
+    "env[0].valueFrom Invalid",
+  ],
+  [
+    "a variable from a field that there is not",
+    { env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.color" } } }] },
+    "env[0].valueFrom.fieldRef.fieldPath Invalid",
+  ],
+  [
+    "a variable from a secret without a key",
+    { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "a" } } }] },
+    "env[0].valueFrom.secretKeyRef.key Required",
+  ],
+  [
+    "the same variable twice, applied",
+    {
+      env: [
+        { name: "A", value: "1" },
+        { name: "A", value: "2" },
+      ],
+    },
+    "500",
+    { by: "apply" },
+  ],
+  ["a port beyond 65535", { ports: [{ containerPort: 70_000 }] }, "ports[0].containerPort Invalid"],
+  ["a port of 0", { ports: [{ containerPort: 0 }] }, "ports[0].containerPort Required"],
+  [
+    "a port of a protocol that nobody knows",
+    { ports: [{ containerPort: 80, protocol: "HTTP" }] },
+    "ports[0].protocol NotSupported",
+  ],
+  ["a port with a bad name", { ports: [{ containerPort: 80, name: "Web_Port" }] }, "ports[0].name Invalid"],
+  [
+    "a port with a name that is too long",
+    { ports: [{ containerPort: 80, name: "a-name-far-too-long" }] },
+    "ports[0].name Invalid",
+  ],
+  [
+    "two ports of one name",
+    {
+      ports: [
+        { containerPort: 80, name: "http" },
+        { containerPort: 81, name: "http" },
+      ],
+    },
+    "ports[1].name Duplicate",
+  ],
+  [
+    "a port of the host beyond 65535",
+    { ports: [{ containerPort: 80, hostPort: 70_000 }] },
+    "ports[0].hostPort Invalid",
+  ],
+  ["the same port twice, applied", { ports: [{ containerPort: 80 }, { containerPort: 80 }] }, "500", { by: "apply" }],
+  [
+    "a request above its limit",
+    { resources: { limits: { cpu: "1" }, requests: { cpu: "2" } } },
+    "resources.requests Invalid",
+  ],
+  [
+    "a gpu asked for without a limit",
+    { resources: { requests: { "nvidia.com/gpu": "1" } } },
+    "resources.limits Required",
+  ],
+  [
+    "fewer gpus asked for than the limit",
+    { resources: { requests: { "nvidia.com/gpu": "1" }, limits: { "nvidia.com/gpu": "2" } } },
+    "resources.requests Invalid",
+  ],
+  ["half a gpu", { resources: { limits: { "nvidia.com/gpu": "500m" } } }, "resources.limits[nvidia.com/gpu] Invalid"],
+  ["a negative amount", { resources: { limits: { memory: "-1" } } }, "resources.limits[memory] Invalid"],
+  ["an amount that is none", { resources: { limits: { memory: "much" } } }, "400 BadRequest"],
+  [
+    "a resource that there is not",
+    { resources: { limits: { speed: "1" } } },
+    "resources.limits[speed] Invalid, resources.limits[speed] Invalid",
+  ],
+  [
+    "a resource with a bad name",
+    { resources: { limits: { "a b": "1" } } },
+    "resources.limits[a b] Invalid, resources.limits[a b] Invalid",
+  ],
+  [
+    "a mount without its volume",
+    { volumeMounts: [{ name: "nope", mountPath: "/x" }] },
+    "volumeMounts[0].name NotFound",
+  ],
+  ["a probe without anything to try", { livenessProbe: { periodSeconds: 1 } }, "livenessProbe Required"],
+  [
+    "a probe of two things",
+    { livenessProbe: { tcpSocket: { port: 80 }, httpGet: { port: 80 } } },
+    "livenessProbe.tcpSocket Forbidden",
+  ],
+  [
+    "a probe of a port beyond 65535",
+    { livenessProbe: { tcpSocket: { port: 70_000 } } },
+    "livenessProbe.tcpSocket.port Invalid",
+  ],
+  [
+    "a probe of a port with a bad name",
+    { livenessProbe: { tcpSocket: { port: "no such port" } } },
+    "livenessProbe.tcpSocket.port Invalid",
+  ],
+  [
+    "a probe of a scheme that nobody knows",
+    { livenessProbe: { httpGet: { port: 80, scheme: "FTP" } } },
+    "livenessProbe.httpGet.scheme NotSupported",
+  ],
+  [
+    "a probe of negative times",
+    { livenessProbe: { tcpSocket: { port: 80 }, periodSeconds: -1, failureThreshold: -1 } },
+    "livenessProbe.periodSeconds Invalid, livenessProbe.failureThreshold Invalid",
+  ],
+  [
+    "a probe that must succeed twice",
+    { livenessProbe: { tcpSocket: { port: 80 }, successThreshold: 2 } },
+    "livenessProbe.successThreshold Invalid",
+  ],
+  [
+    "a command of a probe without words",
+    { livenessProbe: { exec: { command: [] } } },
+    "livenessProbe.exec.command Required",
+  ],
+  [
+    "a header with a bad name",
+    { livenessProbe: { httpGet: { port: 80, httpHeaders: [{ name: "a b", value: "c" }] } } },
+    "livenessProbe.httpGet.httpHeaders Invalid",
+  ],
+  ["a user below 0", { securityContext: { runAsUser: -1 } }, "securityContext.runAsUser Invalid"],
+  [
+    "a kind of seccomp profile that nobody knows",
+    { securityContext: { seccompProfile: { type: "Some" } } },
+    "securityContext.seccompProfile.type NotSupported",
+  ],
+  [
+    "a message policy that nobody knows",
+    { terminationMessagePolicy: "Shout" },
+    "terminationMessagePolicy NotSupported",
+  ],
+  ["a field that there is not, applied", { colour: "red" }, "500", { by: "apply" }],
+];
+
+/** Of a pod's template. */
+const pods: readonly Row[] = [
+  [
+    "spread over nothing",
+    { topologySpreadConstraints: [{ maxSkew: 0, topologyKey: "a", whenUnsatisfiable: "DoNotSchedule" }] },
+    "topologySpreadConstraints[0].maxSkew Invalid",
+  ],
+  ["a name for an address that is none", { hostAliases: [{ ip: "x", hostnames: ["a"] }] }, "hostAliases[0].ip Invalid"],
+  [
+    "patience with what never happens",
+    { tolerations: [{ key: "a", operator: "Exists", effect: "NoSchedule", tolerationSeconds: 3 }] },
+    "tolerations[0].effect Invalid",
+  ],
+  ["no containers", { containers: [] }, "containers Required"],
+  ["a policy of restarts that is not Always", { restartPolicy: "Never" }, "restartPolicy NotSupported"],
+  [
+    "two containers of one name",
+    {
+      containers: [web, { name: "web", image: "b" }],
+    },
+    "containers[1].name Duplicate",
+  ],
+  [
+    "two containers of one name, applied",
+    {
+      containers: [web, { name: "web", image: "b" }],
+    },
+    "500",
+    { by: "apply" },
+  ],
+  [
+    "two volumes of one name",
+    {
+      volumes: [
+        { name: "a", emptyDir: {} },
+        { name: "a", emptyDir: {} },
+      ],
+    },
+    "volumes[1].name Duplicate",
+  ],
+  ["a volume with a bad name", { volumes: [{ name: "A_b", emptyDir: {} }] }, "volumes[0].name Invalid"],
+  [
+    "a volume of two sources",
+    { volumes: [{ name: "a", emptyDir: {}, hostPath: { path: "/x" } }] },
+    "volumes[0].hostPath Forbidden",
+  ],
+  [
+    "a volume of a claim without a name",
+    { volumes: [{ name: "a", persistentVolumeClaim: { claimName: "" } }] },
+    "volumes[0].persistentVolumeClaim.claimName Required",
+  ],
+  [
+    "a volume in memory of a negative size",
+    { volumes: [{ name: "a", emptyDir: { medium: "Memory", sizeLimit: "-1" } }] },
+    "volumes[0].emptyDir.sizeLimit Forbidden",
+  ],
+  [
+    "a folder of the host that leads out",
+    { volumes: [{ name: "a", hostPath: { path: "/a/../b" } }] },
+    "volumes[0].hostPath.path Invalid",
+  ],
+  [
+    "a volume of a secret with a bad mode",
+    { volumes: [{ name: "a", secret: { secretName: "b", defaultMode: 4096 } }] },
+    "volumes[0].secret.defaultMode Invalid",
+  ],
+  ["a policy of names that nobody knows", { dnsPolicy: "Ask" }, "dnsPolicy NotSupported"],
+  ["no policy of names, and no servers", { dnsPolicy: "None" }, "dnsConfig Required"],
+  ["a host name with a bad letter", { hostname: "a_b" }, "hostname Invalid"],
+  ["a runtime class with a bad name", { runtimeClassName: "A_b" }, "runtimeClassName Invalid"],
+  ["a service account with a bad name", { serviceAccountName: "A_b" }, "serviceAccountName Invalid"],
+  ["a selector of nodes with a bad value", { nodeSelector: { a: "-b" } }, "nodeSelector Invalid"],
+  [
+    "a toleration of an effect that nobody knows",
+    { tolerations: [{ key: "a", effect: "Run" }] },
+    "tolerations[0].effect NotSupported",
+  ],
+  [
+    "a toleration of what exists with a value",
+    { tolerations: [{ key: "a", operator: "Exists", value: "b" }] },
+    "tolerations[0].operator Invalid",
+  ],
+  ["a toleration of no key but a value", { tolerations: [{ value: "b" }] }, "tolerations[0].operator Invalid"],
+  [
+    "an affinity to nodes without terms",
+    nodes(),
+    "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms Required",
+  ],
+  [
+    "an affinity with an operator that nobody knows",
+    nodes({ matchExpressions: [{ key: "a", operator: "Like", values: ["b"] }] }),
+    "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator Invalid",
+  ],
+  [
+    "an affinity of values without values",
+    nodes({ matchExpressions: [{ key: "a", operator: "In" }] }),
+    "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values Required",
+  ],
+  [
+    "an affinity of existence with values",
+    nodes({ matchExpressions: [{ key: "a", operator: "Exists", values: ["b"] }] }),
+    "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values Forbidden",
+  ],
+  [
+    "pods kept apart by nothing",
+    {
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: { matchLabels: labels } }],
+        },
+      },
+    },
+    "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey Required, affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey Invalid, affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey Invalid",
+  ],
+  ["a secret for pulls twice, applied", { imagePullSecrets: [{ name: "a" }, { name: "a" }] }, "500", { by: "apply" }],
+  [
+    "a port of the host that is not the container's, on the host's network",
+    { containers: [{ ...web, ports: [{ containerPort: 80, hostPort: 81 }] }], hostNetwork: true },
+    "containers[0].ports[0].hostPort Invalid",
+  ],
+  [
+    "a mount without a path",
+    { containers: [{ ...web, volumeMounts: [{ name: "a" }] }], volumes: [{ name: "a", emptyDir: {} }] },
+    "containers[0].volumeMounts[0].mountPath Required",
+  ],
+  [
+    "two mounts at one path",
+    {
+      containers: [
+        {
+          ...web,
+          volumeMounts: [
+            { name: "a", mountPath: "/x" },
+            { name: "b", mountPath: "/x" },
+          ],
+        },
+      ],
+      volumes: [
+        { name: "a", emptyDir: {} },
+        { name: "b", emptyDir: {} },
+      ],
+    },
+    "containers[0].volumeMounts[1].mountPath Invalid",
+  ],
+  [
+    "a mount of a part that leads out",
+    {
+      containers: [{ ...web, volumeMounts: [{ name: "a", mountPath: "/x", subPath: "../y" }] }],
+      volumes: [{ name: "a", emptyDir: {} }],
+    },
+    "containers[0].volumeMounts.subPath Invalid",
+  ],
+];
+
+/** Of a deployment's spec. */
+const deployments: readonly Row[] = [
+  ["a number of replicas that is none", { replicas: "two" }, "400 BadRequest"],
+  ["a number of replicas that is none, applied", { replicas: "two" }, "500", { by: "apply" }],
+  ["no selector", { selector: undefined }, "selector Required, template.metadata.labels Invalid"],
+  ["an empty selector", { selector: {} }, "selector Invalid"],
+  [
+    "a selector that does not fit the template",
+    { selector: { matchLabels: { app: "b" } } },
+    "template.metadata.labels Invalid",
+  ],
+  [
+    "a selector with an operator that nobody knows",
+    { selector: { matchLabels: labels, matchExpressions: [{ key: "a", operator: "Like" }] } },
+    "selector.matchExpressions[0].operator Invalid, selector Invalid",
+  ],
+  [
+    "a selector of values without values",
+    { selector: { matchLabels: labels, matchExpressions: [{ key: "app", operator: "In", values: [] }] } },
+    "selector.matchExpressions[0].values Required, selector Invalid",
+  ],
+  ["fewer than no replicas", { replicas: -1 }, "replicas Invalid"],
+  ["a strategy that nobody knows", { strategy: { type: "Slowly" } }, "strategy NotSupported"],
+  [
+    "a rolling update of one that recreates",
+    { strategy: { type: "Recreate", rollingUpdate: { maxSurge: 1 } } },
+    "strategy.rollingUpdate Forbidden",
+  ],
+  [
+    "no surge and none unavailable",
+    { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } },
+    "strategy.rollingUpdate.maxUnavailable Invalid",
+  ],
+  [
+    "a surge that is no share",
+    { strategy: { rollingUpdate: { maxSurge: "many" } } },
+    "strategy.rollingUpdate.maxSurge Invalid",
+  ],
+  ["less than no time to be ready", { minReadySeconds: -1 }, "minReadySeconds Invalid"],
+  [
+    "a deadline before it is ready",
+    { minReadySeconds: 20, progressDeadlineSeconds: 10 },
+    "progressDeadlineSeconds Invalid",
+  ],
+  [
+    "another selector than before",
+    {
+      selector: { matchLabels: { app: "b" } },
+      template: { metadata: { labels: { app: "b" } }, spec: { containers: [web] } },
+    },
+    "selector Invalid",
+    { after: {} },
+  ],
+  [
+    "a template with a bad label",
+    {
+      template: {
+        metadata: { labels: { ...labels, "a b": "c" } },
+        spec: { containers: [web] },
+      },
+    },
+    "template.labels Invalid",
+  ],
+];
+
+const statefulSets: readonly Row[] = [
+  [
+    "a mount without its volume",
+    statefulSetOf({ template: templateOf({ volumeMounts: [{ name: "x", mountPath: "/x" }] }) }),
+    "spec.template.spec.containers[0].volumeMounts[0].name NotFound",
+  ],
+  [
+    "no selector",
+    statefulSetOf({ selector: undefined }),
+    "spec.selector Required, spec.template.metadata.labels Invalid",
+  ],
+  ["a service with a bad name", statefulSetOf({ serviceName: "A_b" }), "spec.serviceName Invalid"],
+  [
+    "a template of claims without a size",
+    statefulSetOf({ volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { accessModes: ["ReadWriteOnce"] } }] }),
+    "spec.volumeClaimTemplates[0].spec.resources[storage] Required",
+  ],
+  [
+    "a template of claims without a way of access",
+    statefulSetOf({ volumeClaimTemplates: [claimTemplate({ accessModes: [] })] }),
+    "spec.volumeClaimTemplates[0].spec.accessModes Required",
+  ],
+  [
+    "a template of claims with a bad name",
+    statefulSetOf({ volumeClaimTemplates: [{ ...claimTemplate(), metadata: { name: "Data_" } }] }),
+    "spec.template.spec.volumes[0].name Invalid",
+  ],
+  [
+    "another service than before",
+    statefulSetOf({ serviceName: "other" }),
+    "spec Forbidden",
+    { after: statefulSetOf() },
+  ],
+  [
+    "other templates of claims than before",
+    statefulSetOf({ volumeClaimTemplates: [claimTemplate({ storageClassName: "other" })] }),
+    "spec Forbidden",
+    { after: statefulSetOf({ volumeClaimTemplates: [claimTemplate()] }) },
+  ],
+  [
+    "another order of pods than before",
+    statefulSetOf({ podManagementPolicy: "Parallel" }),
+    "spec Forbidden",
+    { after: statefulSetOf() },
+  ],
+  [
+    "an order of pods that nobody knows",
+    statefulSetOf({ podManagementPolicy: "Random" }),
+    "spec.podManagementPolicy Invalid",
+  ],
+  [
+    "a strategy that nobody knows",
+    statefulSetOf({ updateStrategy: { type: "Slowly" } }),
+    "spec.updateStrategy Invalid",
+  ],
+];
+
+const barePods: readonly Row[] = [
+  [
+    "another command than before",
+    podOf({ containers: [{ ...web, command: ["b"] }] }),
+    "spec Forbidden",
+    { after: podOf({}) },
+  ],
+  ["a policy of restarts that nobody knows", podOf({ restartPolicy: "Perhaps" }), "spec.restartPolicy NotSupported"],
+  ["a name of a node that is none", podOf({ nodeName: "A_b" }), "spec.nodeName Invalid"],
+  ["a deadline of 0", podOf({ activeDeadlineSeconds: 0 }), "spec.activeDeadlineSeconds Invalid"],
+  ["a first container of another's name", podOf({ initContainers: [web] }), "spec.initContainers[0].name Duplicate"],
+  [
+    "a first container with a probe",
+    podOf({ initContainers: [{ ...web, name: "first", livenessProbe: { tcpSocket: { port: 80 } } }] }),
+    "spec.initContainers[0].livenessProbe Forbidden",
+  ],
+  [
+    "one port of the host twice",
+    podOf({
+      containers: [
+        {
+          ...web,
+          ports: [
+            { containerPort: 80, hostPort: 80 },
+            { containerPort: 81, hostPort: 80 },
+          ],
+        },
+      ],
+    }),
+    "spec.containers[0].ports[1].hostPort Duplicate",
+  ],
+  ["a priority class that there is not", podOf({ priorityClassName: "nope" }), "403 Forbidden"],
+  ["a runtime class that there is not", podOf({ runtimeClassName: "nope" }), "403 Forbidden"],
+];
+
+export const refusedPods: readonly RefusedObject[] = [
+  ...refusedOf(kinds.deployment, containers, {
+    make: (given) => deploymentOf({}, given),
+    at: "spec.template.spec.containers[0].",
+  }),
+  ...refusedOf(kinds.deployment, pods, { make: (given) => deploymentOf({}, {}, given), at: "spec.template.spec." }),
+  ...refusedOf(kinds.deployment, deployments, { make: deploymentOf, at: "spec." }),
+  ...refusedOf(kinds.statefulSet, statefulSets),
+  ...refusedOf(kinds.pod, barePods),
+];
