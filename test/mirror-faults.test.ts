@@ -1,18 +1,13 @@
 /** The mirror when nodes, wires, listeners or the journal go wrong. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCometChain } from "../src/chain/comet/comet-chain.ts";
-import type { Journal } from "../src/journal/journal.ts";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { type MarketChain, providerAddress, providerKey, startMarketChain, tenantKey } from "./market-chain.ts";
+import { type MarketChain, providerKey, startMarketChain, tenantKey } from "./market-chain.ts";
 import { closeDeployment, createBid, createDeployment, createLease } from "./market-messages.ts";
 import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -160,32 +155,6 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
   );
   assert.ok(chain.mirror.order(order(1n)) && chain.mirror.order(order(2n)));
   assert.equal(chain.status.trouble, undefined);
-});
-
-test("lists that fail at every node end the start, with a reason", async (t) => {
-  const market = await startMarketChain(t);
-  const proxies = await twoProxies(t, market);
-  let asked = 0;
-  for (const proxy of proxies) {
-    let ours = 0;
-    proxy.fault = (method) => {
-      if (method !== "abci_query") return undefined;
-      ours += 1;
-      asked += 1;
-      return ours % 2 === 0 ? "html" : undefined;
-    };
-  }
-  const chain = createCometChain({
-    endpoints: proxies.map(({ url }) => ({ url })),
-    provider: providerAddress,
-    journal: { read: { cursor: { get: () => undefined } } } as unknown as Journal,
-    clock: realClock,
-    random: createSeededRandom(1),
-    log: silentLog,
-  });
-  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
-  await assert.rejects(lifecycle.run(new AbortController().signal), { code: "AKP_CHAIN_NO_ENDPOINT" });
-  assert.equal(asked, 2 * limits.rpcMirrorTries);
 });
 
 test("what a listener could not take because of the chain is told again, also when the mirror was built anew", async (t) => {

@@ -13,6 +13,7 @@ import type { Queries } from "./comet/queries/queries.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "./records.ts";
 
 export interface Chain {
+  /** Known once the service has started. */
   readonly chainId: string;
   /** Whose bids and leases are mirrored. */
   readonly provider: Address;
@@ -64,10 +65,13 @@ export type StepListener = (step: Step) => Promise<CursorUnit | undefined> | Cur
 
 /** For the live view, the status documents and metrics. */
 export interface ChainStatus {
+  /** Undefined until a node has told. */
+  readonly chainId: string | undefined;
   readonly nodes: readonly MemberState[];
   readonly head: bigint | undefined;
   readonly blockTimeMs: number;
   /** How old the mirror's view is, by the time of its block; undefined until it was built. */
   readonly mirrorAgeMs: number | undefined;
+  /** Why nothing comes just now, or what else is wrong, in words. */
   readonly trouble: string | undefined;
 }

@@ -74,10 +74,10 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
   });
 
   function lookNow(): ChainView {
-    const { head, trouble } = chain.status;
+    const { chainId = "", head, trouble } = chain.status;
     const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
     return {
-      chainId: chain.chainId,
+      chainId,
       height: chain.height,
       head,
       orders: sizeOf(chain.mirror.orders()),

@@ -104,6 +104,7 @@ export function createProvider(options: ProviderOptions): Provider {
 
   const chainPart = (settings: ChainLinkOptions): Part => ({
     name: "chain",
+    waitsForOthers: true,
     async start(scope) {
       const deps = { journal: foundation.journal, bus: foundation.bus, clock, random };
       chain = createChainLink(settings, { ...deps, log: log.with({ module: "chain" }) });

@@ -12,6 +12,8 @@ export type ServiceState = "init" | "running" | "shutdown" | "done";
 
 export interface Service {
   readonly name: string;
+  /** Its start waits for something outside of us, for as long as it takes, and shows that it does. */
+  readonly waitsForOthers?: boolean;
   /** Resolves when the service is ready. What it leaves running it hands to the scope. */
   start(scope: Scope): Promise<void> | void;
 }
@@ -86,6 +88,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
 
   async function startOne(housing: Housing): Promise<void> {
     const { name } = housing.status;
+    if (housing.waitsForOthers) return housing.start();
     await withDeadline(clock, startMs, housing.start(), () => {
       const reason = `not ready within ${startMs} ms`;
       throw new ProviderError("AKP_SERVICE_START_FAILED", { service: name, reason });
@@ -125,6 +128,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
 /** What the lifecycle keeps around one service. */
 interface Housing {
   readonly status: ServiceStatus;
+  readonly waitsForOthers: boolean;
   /** Rejects when a task of the service ends before it was asked to; never resolves. */
   readonly died: Promise<never>;
   start(): Promise<void>;
@@ -203,6 +207,7 @@ function createHousing(service: Service, clock: Clock, changed: (status: Service
   }
 
   return {
+    waitsForOthers: service.waitsForOthers ?? false,
     get status() {
       return status;
     },

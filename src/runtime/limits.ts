@@ -173,6 +173,10 @@ export const limits = {
   rpcRetryMostMs: 5 * second,
   /** A block of which a node has told is waited for in silence this long: a full one takes seconds to run. */
   rpcNotYetMs: 10 * second,
+  /** New blocks are seen within ten seconds of their time; tokens and certificates bear less than a minute of error. */
+  rpcClockSkewMs: 30 * second,
+  /** New blocks in a row that must say so before the local clock is doubted. */
+  rpcClockSkewBlocks: 3,
   /** A block that all nodes should have and none gives is called lost after this: restarts are over then. */
   rpcGapPatienceMs: minute,
   /** Units of consumers that wait to be written together with the cursor. */

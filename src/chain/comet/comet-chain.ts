@@ -1,6 +1,8 @@
 /** The chain over CometBFT RPC: nodes, follower, mirror and wake-up put together as one service. */
 import type { Journal } from "../../journal/journal.ts";
 import type { Address } from "../../market/address.ts";
+import { growingPauseMs } from "../../runtime/back-off.ts";
+import { exitCodes } from "../../runtime/catalogue.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Service } from "../../runtime/lifecycle.ts";
@@ -9,7 +11,7 @@ import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { Chain } from "../chain.ts";
 import type { EndpointOptions } from "./endpoint.ts";
-import { createFollower, type FollowerCounts, isOfChain } from "./follower.ts";
+import { createFollower, type FollowerCounts, isOfChain, mustNotBeAhead } from "./follower.ts";
 import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
 import type { MirrorKey } from "./mirror/mirror-state.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
@@ -46,6 +48,9 @@ export function createCometChain(options: CometChainOptions): CometChain {
   const queries = createQueries(pool);
   const mirror = createMirror({ queries, provider, log });
   const telling = createTelling();
+  let chainId: string | undefined;
+  /** Until the start is over. */
+  let startTrouble: string | undefined = "no RPC node has answered yet";
 
   const follower = createFollower({
     pool,
@@ -81,13 +86,38 @@ export function createCometChain(options: CometChainOptions): CometChain {
     }
   }
 
+  /** First the mirror, then the blocks after it: whoever follows from here misses nothing. */
+  async function begin(signal: AbortSignal): Promise<void> {
+    await pool.open(signal);
+    chainId = pool.chainId;
+    const cursor = journal.read.cursor.get(chainId) ?? 0n;
+    mustNotBeAhead(chainId, cursor, pool.newest?.height ?? cursor);
+    await mirror.build(cursor, signal);
+  }
+
+  /** Nodes that are away at our start come back; told once, and shown for as long as it lasts. */
+  async function beginWhenPossible(signal: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await begin(signal);
+        if (tries > 1) log.info("chain can be read, the start goes on", { tries });
+        startTrouble = undefined;
+        return;
+      } catch (thrown) {
+        if (signal.aborted || !isOfChain(thrown) || thrown.entry.exit === exitCodes.settings) throw thrown;
+        if (tries === 1) log.error("chain cannot be read, the start waits for it", { error: thrown });
+        startTrouble = thrown.message;
+      }
+      await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, tries), signal);
+    }
+  }
+
   const service: Service = {
     name: "chain",
+    waitsForOthers: true,
     async start(scope) {
       scope.onStop(() => pool.close());
-      await pool.open(scope.signal);
-      // First the mirror, then the blocks after it: whoever follows from here misses nothing.
-      await mirror.build(journal.read.cursor.get(pool.chainId) ?? 0n, scope.signal);
+      await beginWhenPossible(scope.signal);
       scope.task("nodes", pool.run);
       scope.task("follower", (signal) => follower.run(mirror.height, signal));
       scope.task("wake-up", wakeup.run);
@@ -108,9 +138,10 @@ export function createCometChain(options: CometChainOptions): CometChain {
       return follower.height;
     },
     get status() {
-      const { head, blockTimeMs, trouble } = follower;
+      const { head, blockTimeMs } = follower;
       const mirrorAgeMs = mirror.ready ? clock.now() - Number(mirror.timeNs / 1_000_000n) : undefined;
-      return { nodes: pool.members, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
+      const trouble = startTrouble ?? follower.trouble;
+      return { chainId, nodes: pool.members, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
     },
     compareMirror,
     onStep: telling.add,

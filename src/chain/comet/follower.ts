@@ -11,6 +11,7 @@ import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { type ChainBlock, readBlock, readBlockContent, readBlockResults } from "./block.ts";
 import { createBlockTime } from "./block-time.ts";
+import { createClockCheck } from "./clock-check.ts";
 import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
 import type { CallLimits } from "./endpoint.ts";
 import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
@@ -73,6 +74,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   const blockTime = createBlockTime();
   const pause = createPause(clock);
   const gaps = createGapJudge(pool, clock);
+  const clockCheck = createClockCheck(clock, log);
   let height = 0n;
   let head: Reading | undefined;
   let newsAtMs = 0;
@@ -112,6 +114,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     const seen = await pool.head(bounds(signal));
     note(seen);
     if (seen.height > height) return follow(seen.height, cursor, signal);
+    mustNotBeAhead(pool.chainId, height, seen.height);
     settleDown();
     if (clock.monotonicMs() - newsAtMs > limits.rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
     await pause.wait(pollMs(), signal);
@@ -124,6 +127,8 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   function note(seen: Reading): void {
     if (head !== undefined && seen.height <= head.height) return;
     newsAtMs = clock.monotonicMs();
+    // The first may be of long ago: the chain may stand still.
+    if (head !== undefined) clockCheck.note(seen.timeNs);
     head = seen;
   }
 
@@ -236,7 +241,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
       return blockTime.averageMs;
     },
     get trouble() {
-      return trouble;
+      return trouble ?? clockCheck.doubt?.message;
     },
     counts,
   };
@@ -256,6 +261,12 @@ class Unfetched extends Error {
 function isRefused(thrown: unknown): false {
   if (thrown instanceof Unfetched && isOfChain(thrown.reason) && hasRefusal(thrown.reason)) return false;
   throw thrown instanceof Unfetched ? thrown.reason : thrown;
+}
+
+/** A node may be a few blocks behind the one that we followed before. */
+export function mustNotBeAhead(chainId: string, cursor: bigint, head: bigint): void {
+  if (cursor < head + limits.rpcLagBlocks) return;
+  throw new ProviderError("AKP_CHAIN_CURSOR_AHEAD", { chainId, cursor, head });
 }
 
 /** What nodes do to us passes or is repaired; any other failure is ours and must come to light. */

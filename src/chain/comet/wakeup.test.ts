@@ -38,6 +38,15 @@ async function stage(t: TestContext) {
   return { chain, proxy, clock, wakeup, use, wakes: () => woken };
 }
 
+test("a fault of our own ends the wake-up instead of being tried again for ever", async () => {
+  const endpoint = (): Endpoint => {
+    throw new TypeError("no such thing");
+  };
+  const parts = { endpoint, wake: () => undefined, clock: createVirtualClock(), log: silentLog };
+  const wakeup = createWakeup({ ...parts, random: createSeededRandom(1) });
+  await assert.rejects(wakeup.run(new AbortController().signal), /no such thing/);
+});
+
 test("every new block wakes, and so does the beginning of a subscription", async (t) => {
   const { chain, wakes } = await stage(t);
   assert.equal(wakes(), 1);

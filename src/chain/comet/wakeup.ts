@@ -4,12 +4,13 @@
  */
 import { WebSocket } from "ws";
 import type { Clock, Timer } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { isOfChain } from "./follower.ts";
 
 export interface WakeupCounts {
   connections: number;
@@ -95,7 +96,8 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
       let pauseMs: number = limits.rpcWakeReconnectFirstMs;
       while (!signal.aborted) {
         const worked = await listen(signal).catch((thrown) => {
-          log.error("no subscription could be made", { error: ProviderError.from(thrown) });
+          if (!isOfChain(thrown)) throw thrown;
+          log.error("no subscription could be made", { error: thrown });
           return false;
         });
         pauseMs = worked ? limits.rpcWakeReconnectFirstMs : Math.min(pauseMs * 2, limits.rpcWakeReconnectMostMs);

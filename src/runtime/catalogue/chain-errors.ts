@@ -25,6 +25,21 @@ export const chainErrors = {
     grpc: "UNAVAILABLE",
     exit: failure,
   },
+  AKP_CHAIN_CURSOR_AHEAD: {
+    message: "the journal has followed {chainId} up to block {cursor}, and its nodes are only at {head}",
+    advice:
+      "Nodes that were restored catch up by themselves. If the chain was begun anew under its old name, move the data folder away: it belongs to the chain before.",
+    http: 503,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
+  AKP_CHAIN_CLOCK_SKEWED: {
+    message: "the local clock is {seconds} s {direction} the time of new blocks",
+    advice: "Set this machine's clock, for instance with NTP. If it is right, the nodes lag: name others in --node.",
+    http: 500,
+    grpc: "FAILED_PRECONDITION",
+    exit: failure,
+  },
   AKP_CHAIN_WRONG_ID: {
     message: "the node {endpoint} belongs to the chain {found}, not to {wanted}",
     advice: "Correct --node or --chain-id. This node is not used.",

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type Log, silentLog } from "../../runtime/log.ts";
+import { createClockCheck } from "./clock-check.ts";
+
+function stage() {
+  const clock = createVirtualClock();
+  const trueNs = () => BigInt(clock.now()) * 1_000_000n;
+  const told: string[] = [];
+  const note = (message: string) => void told.push(message);
+  const log: Log = { ...silentLog, info: note, error: note };
+  const check = createClockCheck(clock, log);
+  return { clock, told, trueNs, see: check.note, doubt: () => check.doubt?.message };
+}
+
+for (const [direction, skewMs] of [
+  ["ahead of", limits.rpcClockSkewMs + 1_000],
+  ["behind", -limits.rpcClockSkewMs - 1_000],
+] as const) {
+  test(`a clock that is ${direction} the blocks is told once, and once more when it is right again`, () => {
+    const { clock, told, trueNs, see, doubt } = stage();
+    const blockNs = trueNs();
+    clock.jump(skewMs);
+    for (let seen = 1; seen < limits.rpcClockSkewBlocks; seen += 1) see(blockNs);
+    assert.equal(doubt(), undefined, "a few blocks prove nothing");
+    for (let seen = 0; seen < 3; seen += 1) see(blockNs);
+    assert.match(doubt() ?? "", new RegExp(`local clock is 31 s ${direction}`));
+    clock.jump(-skewMs);
+    see(blockNs);
+    assert.equal(doubt(), undefined);
+    assert.deepEqual(told, ["local clock differs from block time", "local clock agrees with block time again"]);
+  });
+}
+
+test("one old block among fresh ones, as after a halt of the chain, is no reason to doubt the clock", () => {
+  const { told, trueNs, see, doubt } = stage();
+  for (let seen = 0; seen < 20; seen += 1) see(seen % 2 === 0 ? trueNs() : trueNs() - 3_600_000_000_000n);
+  assert.deepEqual([doubt(), told], [undefined, []]);
+});
