@@ -275,7 +275,7 @@ export const limits = {
   kubeRetryMostMs: 5 * second,
   /** The longest pause that the server may ask of us; flow control asks for seconds. */
   kubeRetryAfterMostMs: 30 * second,
-  /** Objects of a page: what every other client asks for. Five megabytes of pods, parsed in 30 ms. */
+  /** Objects of a page: what every other client asks for. They are taken one by one, so a page costs no memory. */
   kubePageObjects: 500,
   /** Pages of a list: a million objects are ten times what a cluster can hold. */
   kubePages: 2_000,

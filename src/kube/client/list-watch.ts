@@ -54,7 +54,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   let version: string | undefined;
   /** Why the last version was given up, until there is a list again. */
   let doubt: Doubt | undefined;
-  /** The list that is being read, and what it showed so far. */
+  /** The list that is being read. */
   let reading: Reading<T> | undefined;
   let heardMs = clock.monotonicMs();
   let trouble: Error | undefined;
@@ -95,29 +95,27 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   async function startReading(): Promise<Reading<T>> {
     await doubts.begin();
-    const sights: Sight<T>[] = [];
     const otherPast = doubt?.otherPast ?? false;
     const listing = createListing(requests, kind, { ...options, signal, once: true }, (object) => {
       const known = cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
-      const sight = !otherPast && isSame(known, object) ? known : (sightOf(object) ?? known);
-      if (sight) sights.push(sight);
+      return !otherPast && isSame(known, object) ? known : (sightOf(object) ?? known);
     });
-    return { listing, sights, otherPast };
+    return { listing, otherPast };
   }
 
   /** A list that is interrupted goes on with the page that failed, when it is asked for again. */
   async function list(): Promise<string> {
     reading ??= await startReading();
-    const { listing, sights, otherPast } = reading;
-    const listed = await listing.read();
+    const { listing, otherPast } = reading;
+    const { version: listed, found } = await listing.read();
     reading = undefined;
     if (listed === undefined) throw malformed("a list without a version", asked, await requests.peer());
     counts.lists += 1;
     if (counts.lists > 1) counts.relists += 1;
     doubt = undefined;
     heard();
-    await handOver(cache.replaced(sights, otherPast));
+    await handOver(cache.replaced(found, otherPast));
     ready = true;
     firstList.resolve();
     return listed;
@@ -282,7 +280,6 @@ function isSame<T>(known: Sight<T> | undefined, { metadata: { uid, resourceVersi
 }
 
 interface Reading<T> {
-  readonly listing: Listing;
-  readonly sights: Sight<T>[];
+  readonly listing: Listing<Sight<T>>;
   readonly otherPast: boolean;
 }

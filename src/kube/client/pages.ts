@@ -11,23 +11,30 @@ export interface ListOptions extends Selection, Call {
   readonly once?: boolean;
 }
 
-export interface Listing {
+export interface Listing<T> {
   /**
-   * Reads to the end and returns the version of the list, which those that cannot be watched do not have. A page that
-   * was refused is thrown, and asked for again by the next call: what was read before it is not read twice.
+   * Reads to the end. A page that was refused is thrown, and asked for again by the next call: what was read before it is
+   * not read twice.
    */
-  read(): Promise<string | undefined>;
+  read(): Promise<Listed<T>>;
   /** Pages that were read. */
   readonly pages: number;
 }
 
-/** Hands every object to `take`. */
-export function createListing(
+export interface Listed<T> {
+  /** Lists that cannot be watched have none. */
+  readonly version: string | undefined;
+  readonly found: readonly T[];
+}
+
+/** Keeps what is made of each object, unless that is undefined. */
+export function createListing<T>(
   requests: Requests,
   kind: Kind,
   options: ListOptions,
-  take: (object: KubeObject) => void,
-): Listing {
+  make: (object: KubeObject) => T | undefined,
+): Listing<T> {
+  const found: T[] = [];
   let next: string | undefined;
   let pages = 0;
   return {
@@ -36,11 +43,10 @@ export function createListing(
     },
     async read() {
       for (;;) {
-        const { items, metadata } = await readPage(requests, kind, options, next);
-        // Elements of a list do not say what they are.
-        for (const object of items ?? []) take({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
+        const { made, metadata } = await readPage(requests, kind, { ...options, token: next }, make);
+        for (const each of made) if (each !== undefined) found.push(each);
         next = metadata.continue || undefined;
-        if (next === undefined) return metadata.resourceVersion;
+        if (next === undefined) return { version: metadata.resourceVersion, found };
         pages += 1;
         if (pages < limits.kubePages) continue;
         throw malformed(`more than ${limits.kubePages} pages`, askedOf(kind), await requests.peer());
@@ -55,17 +61,13 @@ export async function presentVersion(
   kind: Kind,
   options: ListOptions,
 ): Promise<string | undefined> {
-  const { metadata } = await readPage(requests, kind, options, undefined, 1);
+  const { metadata } = await readPage(requests, kind, { ...options, limit: 1 }, () => undefined);
   return metadata.resourceVersion;
 }
 
 /** The whole list. One whose later pages are gone by the time we want them is begun anew, once. */
 export async function listAll(requests: Requests, kind: Kind, options: ListOptions): Promise<KubeObject[]> {
-  const attempt = async () => {
-    const objects: KubeObject[] = [];
-    await createListing(requests, kind, options, (object) => objects.push(object)).read();
-    return objects;
-  };
+  const attempt = async () => [...(await createListing(requests, kind, options, (object) => object).read()).found];
   try {
     return await attempt();
   } catch (thrown) {
@@ -74,19 +76,20 @@ export async function listAll(requests: Requests, kind: Kind, options: ListOptio
   }
 }
 
-async function readPage(
-  requests: Requests,
-  kind: Kind,
-  options: ListOptions,
-  token: string | undefined,
-  limit: number = limits.kubePageObjects,
-): Promise<Page> {
-  const { namespace, signal, untilMs, once = false } = options;
+interface PageOptions extends ListOptions {
+  readonly token?: string | undefined;
+  readonly limit?: number;
+}
+
+async function readPage<T>(requests: Requests, kind: Kind, options: PageOptions, make: (object: KubeObject) => T) {
+  const { namespace, signal, untilMs, once = false, token, limit = limits.kubePageObjects } = options;
   const asked = askedOf(kind);
   const path = withQuery(collectionPath(kind, namespace), { ...selectionQuery(options), limit, continue: token });
-  const answer = await requests.json({ ...asked, path, signal, untilMs, once });
-  if (!isPage(answer)) throw malformed("not a list", asked, await requests.peer());
-  return answer;
+  // Elements of a list do not say what they are.
+  const whole = (item: unknown) => make({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...(item as KubeObject) });
+  const { made, rest } = await requests.items({ ...asked, path, signal, untilMs, once }, whole);
+  if (!isPage(rest)) throw malformed("not a list", asked, await requests.peer());
+  return { made, metadata: rest.metadata };
 }
 
 function askedOf(kind: Kind) {
@@ -95,12 +98,11 @@ function askedOf(kind: Kind) {
 
 interface Page {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-  /** Null is how Go writes that there are none. */
-  readonly items: readonly KubeObject[] | null;
 }
 
-function isPage(answer: unknown): answer is Page {
-  if (typeof answer !== "object" || answer === null || !("metadata" in answer) || !("items" in answer)) return false;
-  const { metadata, items } = answer;
+/** Null is how Go writes that there are no items. */
+function isPage(rest: unknown): rest is Page {
+  if (typeof rest !== "object" || rest === null || !("metadata" in rest) || !("items" in rest)) return false;
+  const { metadata, items } = rest;
   return typeof metadata === "object" && metadata !== null && (items === null || Array.isArray(items));
 }

@@ -7,6 +7,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
+import { createListItems } from "./list-items.ts";
 import { type Asked, connectionError, malformed, type Peer, refusalError } from "./refusal.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
@@ -48,12 +49,20 @@ export interface Requests {
   begin(options: CallOptions): Call;
   /** The answer as JSON; throws what a refusal means. */
   json(request: Request): Promise<unknown>;
+  /** Of a list: each item as soon as it is there, and at last what the list says besides. */
+  items<T>(request: Request, make: (item: unknown) => T): Promise<ItemsAnswer<T>>;
   /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
   stream(request: Request): Promise<Answer>;
   /** Whatever the answer is, refusals too; never sent twice. */
   raw(request: RawRequest): Promise<ProxyAnswer>;
   peer(): Promise<Peer>;
   readonly counts: KubeCounts;
+}
+
+export interface ItemsAnswer<T> {
+  readonly made: T[];
+  /** With an empty list in the place of the items. */
+  readonly rest: unknown;
 }
 
 export interface RequestDeps {
@@ -87,13 +96,25 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
     }
   }
 
-  async function bodyOf({ body, peer }: Answer, request: Asked, most: number, untilMs: number): Promise<Buffer> {
+  async function bodyOf(answer: Answer, request: Asked, most: number, untilMs: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    await eachChunk(answer, request, most, untilMs, (chunk) => chunks.push(chunk));
+    return Buffer.concat(chunks);
+  }
+
+  async function eachChunk(
+    { body, peer }: Answer,
+    request: Asked,
+    most: number,
+    untilMs: number,
+    take: (chunk: Buffer) => void,
+  ): Promise<void> {
     const patienceMs = Math.min(limits.kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
     const late = () => {
       throw connectionError(new Error(`the answer did not end within ${patienceMs} ms`), request, peer);
     };
     try {
-      return await withDeadline(clock, patienceMs, readBody(body, most, request, peer), late);
+      await withDeadline(clock, patienceMs, readBody(body, most, take, request, peer), late);
     } finally {
       body.destroy();
     }
@@ -136,7 +157,16 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
       tried(request, async (untilMs) => {
         const answer = await accepted(request, "calls", untilMs);
         const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
-        return parseJson(body, request, answer.peer);
+        return parsed(() => JSON.parse(body.toString()), request, answer.peer);
+      }),
+    items: (request, make) =>
+      tried(request, async (untilMs) => {
+        const answer = await accepted(request, "calls", untilMs);
+        const made: ReturnType<typeof make>[] = [];
+        const list = createListItems((item) => made.push(make(item)));
+        const write = (chunk: Buffer) => parsed(() => list.write(chunk), request, answer.peer);
+        await eachChunk(answer, request, limits.kubeAnswerBytes, untilMs, write);
+        return { made, rest: parsed(list.end, request, answer.peer) };
       }),
     stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),
     raw: (request) =>
@@ -175,25 +205,29 @@ function sentOf({ method = "GET", body, contentType = "application/json", ...res
   return { verb, resource, path, signal, method, headers, body: text, neverTwice, ...(answerMs && { answerMs }) };
 }
 
-async function readBody(body: Readable, most: number, asked: Asked, peer: Peer): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+async function readBody(
+  body: Readable,
+  most: number,
+  take: (chunk: Buffer) => void,
+  asked: Asked,
+  peer: Peer,
+): Promise<void> {
   let bytes = 0;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > most) throw malformed(`more than ${most} bytes`, asked, peer);
-      chunks.push(chunk);
+      take(chunk);
     }
   } catch (thrown) {
     throw connectionError(thrown, asked, peer);
   }
-  return Buffer.concat(chunks);
 }
 
-function parseJson(body: Buffer, asked: Asked, peer: Peer): unknown {
+function parsed<T>(parse: () => T, asked: Asked, peer: Peer): T {
   try {
-    return JSON.parse(body.toString());
+    return parse();
   } catch (thrown) {
-    throw malformed(reasonOf(thrown), asked, peer);
+    throw thrown instanceof SyntaxError ? malformed(reasonOf(thrown), asked, peer) : thrown;
   }
 }
