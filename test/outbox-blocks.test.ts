@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { limits } from "../src/runtime/limits.ts";
 import { temporaryFolder } from "./folder.ts";
-import { all, fileBids, type OutboxRun, startOutbox, statesOf } from "./outbox-run.ts";
+import {
+  all,
+  type Faults,
+  fileBids,
+  noFaults,
+  type OutboxRun,
+  runOutbox,
+  startOutbox,
+  statesOf,
+} from "./outbox-run.ts";
 
 const start = (t: TestContext) => startOutbox(t, { dir: temporaryFolder(t) });
 
@@ -68,6 +77,25 @@ test("where blocks were lost nodes are asked, also after a restart", async (t) =
   await run.block();
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.equal(run.outbox.counts.refiled, 0);
+});
+
+test("blocks before the first that was followed prove nothing, wherever the cursor begins later", async (t) => {
+  const { clock, stage, stop } = await start(t);
+  await stop();
+  const faults = { ...noFaults(), blocks: "unfollowed" as Faults["blocks"] };
+  const before = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t) });
+  const ids = await fileBids(before, await stage.orders(3));
+  await before.settle();
+  await before.stop();
+  await stage.step();
+  faults.blocks = "followed";
+  faults.shortHistory = true;
+  const run = await before.restart();
+  await untilPassed(run);
+  assert.deepEqual(statesOf(run, ids), all(3, "sent"));
+  faults.shortHistory = false;
+  await run.block();
+  assert.deepEqual(statesOf(run, ids), all(3, "done"));
 });
 
 test("a stall passes although a transaction stays unproven", async (t) => {

@@ -113,7 +113,7 @@ export async function runOutbox(
   const { journal } = await openJournal({ dir, clock, log, ...(boundary && { boundary }) });
   const { store } = stage.chain;
   // As a follower does that begins here.
-  if (journal.read.cursor.get(chainId) === undefined) {
+  if (faults.blocks !== "unfollowed" && journal.read.cursor.get(chainId) === undefined) {
     await moveCursor(store.height).catch(async (thrown: unknown) => {
       await journal.close().catch(() => undefined);
       throw thrown;

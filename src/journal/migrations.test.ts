@@ -60,3 +60,25 @@ function withConnection<T>(path: string, use: (connection: Connection) => T): T 
     connection.close();
   }
 }
+
+test("intents of the first version keep their numbers, and none of these is given again", (t) => {
+  const path = join(temporaryFolder(t), "journal.db");
+  const file =
+    "INSERT INTO intents (what, subject, why, body, priority, state, filed_at) VALUES ('w', 's', 'w', '{}', 0, 'filed', 1)";
+  withConnection(path, (connection) => {
+    migrate(connection, 0, openBoundary, migrations.slice(0, 1));
+    for (let count = 0; count < 3; count++) connection.exec(file);
+    connection.exec("DELETE FROM intents WHERE id > 1");
+    migrate(connection, 1, openBoundary);
+    connection.exec(file);
+    assert.deepEqual(
+      connection
+        .all<{ id: number; fee: string }>("SELECT id, fee FROM intents ORDER BY id")()
+        .map((row) => ({ ...row })),
+      [
+        { id: 1, fee: "" },
+        { id: 4, fee: "" },
+      ],
+    );
+  });
+});

@@ -58,6 +58,12 @@ const intentActions: fc.Arbitrary<Action>[] = [
     });
     return { got: to.intents.refile(id), wanted };
   }),
+  fc.record({ id, result: json }).map(({ id, result }) => (to, model, settledAtMs) => {
+    const wanted = changeIntent(model, id, (intent) => {
+      return intent.state === "filed" && { ...intent, state: "cancelled", result, settledAtMs };
+    });
+    return { got: to.intents.cancel(id, result), wanted };
+  }),
   fc
     .record({ id, state: fc.constantFrom("done", "failed", "expired"), result: json })
     .map(({ id, state, result }) => (to, model, settledAtMs) => {

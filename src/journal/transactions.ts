@@ -14,7 +14,7 @@ export interface SentTransaction {
   /** Of an ordered one: its place, and the last height that may hold it. */
   readonly sequence?: bigint;
   readonly timeoutHeight?: bigint;
-  /** Whether blocks that might hold it were lost, so that those we followed prove nothing. */
+  /** Whether blocks that might hold it were lost or never followed, so that those we have seen prove nothing. */
   readonly gapped?: boolean;
 }
 
@@ -52,7 +52,7 @@ export function createTransactions(sql: Sql): Transactions {
     bigints: true,
   });
   const add = sql.run(
-    "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height, stamp_ns, sequence, timeout_height) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height, stamp_ns, sequence, timeout_height, gapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const mark = sql.run(
     "INSERT INTO stamps (chain_id, sender, last_ns) VALUES (?, ?, ?) ON CONFLICT (chain_id, sender) DO UPDATE SET last_ns = max(last_ns, excluded.last_ns)",
@@ -63,8 +63,8 @@ export function createTransactions(sql: Sql): Transactions {
   return {
     all: () => all().map(fromRow),
     lastStampNs: (chainId, sender) => lastStamp(chainId, sender)?.last_ns,
-    add({ hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null }) {
-      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight);
+    add({ hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null, gapped }) {
+      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight, gapped ? 1 : 0);
       if (stampNs !== null) mark(chainId, sender, stampNs);
     },
     markGapped(hash) {

@@ -11,6 +11,7 @@ import { createOutbox, type Outbox, troubleOf } from "../chain/outbox/outbox.ts"
 import type { SendSettings } from "../chain/outbox/preparation.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -65,8 +66,10 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
   let lastView: ChainView | undefined;
   announce(chain, bus);
   chain.onStep(async (step) => {
+    const { block, gap } = step;
+    // The cursor moves past what the outbox would never see.
+    invariant(outbox || !(block || gap), "the outbox is there before blocks are followed");
     await outbox?.onStep(step);
-    const { block } = step;
     if (!block) return undefined;
     for (const { event } of block.events) lastEvents.push(`${block.height} ${showEvent(event)}`);
     lastEvents.splice(0, lastEvents.length - limits.viewEvents);

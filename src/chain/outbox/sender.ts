@@ -95,7 +95,10 @@ export function createSender(deps: SenderDeps): Sender {
     const { bytes, hash } = signTransaction(draft, signer, { chainId, accountNumber: account.number });
     const { kind, ...bounds } = draft.validity;
     const firstHeight = head.height + 1n;
-    const flight = flightOf({ hash, chainId, sender: signer.address, bytes, firstHeight, ...bounds }, group);
+    // A cursor that begins later must not look as if the blocks before it had been seen.
+    const gapped = flights.followed === undefined;
+    const tx = { hash, chainId, sender: signer.address, bytes, firstHeight, ...bounds, ...(gapped && { gapped }) };
+    const flight = flightOf(tx, group);
     const sent = { txHash: hash, ...(draft.validity.kind === "unordered" && { timeoutNs: draft.validity.stampNs }) };
     const written = await journal.durable("send transaction", ({ intents, transactions }) => {
       // Somebody may have settled one of them meanwhile; the next pass goes on without it.
