@@ -71,7 +71,8 @@ export function createChainLink(options: ChainLinkOptions, deps: ChainLinkDeps):
     invariant(outbox || !(block || gap), "the outbox is there before blocks are followed");
     await outbox?.onStep(step);
     if (!block) return undefined;
-    for (const { event } of block.events) lastEvents.push(`${block.height} ${showEvent(event)}`);
+    for (const { event } of block.events.slice(-limits.viewEvents))
+      lastEvents.push(`${block.height} ${showEvent(event)}`);
     lastEvents.splice(0, lastEvents.length - limits.viewEvents);
     return undefined;
   });

@@ -118,7 +118,7 @@ function readResponse(endpoint: string, path: string, result: unknown, floor: bi
     if (typeof code !== "number") throw new TypeError("its code is no number");
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
-    if (code === 0 && height < floor) throw new TypeError(`it is of height ${height}, below ${floor}`);
+    if (code === 0 && height < floor) throw notYet(endpoint, `its answer is of height ${height}, below ${floor}`);
     if (codespace === "sdk" && code === sdkCodes.invalidHeight) throw notYet(endpoint, behind(String(log)));
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
     return { code, codespace: String(codespace), log: String(log), value: bytes, height };
