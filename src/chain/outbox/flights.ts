@@ -34,8 +34,13 @@ export function createFlights(journal: Journal, chainId: string): Flights {
   for (const tx of journal.read.transactions.all()) {
     flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
-  // What an earlier run looked through: the cursor moves only behind that.
-  let followed = journal.read.cursor.get(chainId);
+  let seen: bigint | undefined;
+
+  /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
+  function followed(): bigint | undefined {
+    seen ??= journal.read.cursor.get(chainId);
+    return seen;
+  }
 
   return {
     get size() {
@@ -51,16 +56,15 @@ export function createFlights(journal: Journal, chainId: string): Flights {
     },
     add: (flight) => void flights.set(flight.hash, flight),
     remove: ({ hash }) => void flights.delete(hash),
-    followedFor: ({ gapped }) => (gapped ? undefined : followed),
+    followedFor: ({ gapped }) => (gapped ? undefined : followed()),
     get followed() {
-      return followed;
+      return followed();
     },
     follow(height) {
-      if (followed === undefined || height > followed) followed = height;
+      if (height > (followed() ?? -1n)) seen = height;
     },
     async lose(to) {
-      const from = followed;
-      if (from !== undefined && to <= from) return;
+      if (to <= (followed() ?? -1n)) return;
       const missed = [...flights.values()].filter(({ firstHeight, gapped }) => firstHeight <= to && !gapped);
       if (missed.length > 0) {
         await journal.durable("blocks lost", ({ transactions }) => {
@@ -68,7 +72,7 @@ export function createFlights(journal: Journal, chainId: string): Flights {
         });
       }
       for (const flight of missed) flight.gapped = true;
-      followed = to;
+      seen = to;
     },
   };
 }

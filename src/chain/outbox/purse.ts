@@ -26,11 +26,6 @@ export function createPurse(clock: Clock, log: Log): Purse {
   /** Once it was short: what is under way is not seen by a simulation, so one transaction at a time until all have left. */
   let careful = false;
 
-  function paid(): void {
-    if (short) log.info("deposits can be paid again");
-    short = undefined;
-  }
-
   return {
     get short() {
       return short;
@@ -46,9 +41,12 @@ export function createPurse(clock: Clock, log: Log): Purse {
       careful = true;
       retryAtMs = clock.monotonicMs() + limits.outboxStalledMs;
     },
-    paid,
+    paid() {
+      if (short) log.info("deposits can be paid again");
+      short = undefined;
+    },
     rest() {
-      paid();
+      short = undefined;
       careful = false;
     },
   };

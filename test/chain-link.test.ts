@@ -1,0 +1,68 @@
+/** The provider's side of the chain over the wire, put together as the provider does it. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createMemoryBus } from "../src/bus/memory.ts";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { openJournal } from "../src/journal/open.ts";
+import { createChainLink } from "../src/provider/chain-link.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { createLifecycle } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
+import { temporaryFolder } from "./folder.ts";
+import { providerKey, startMarketChain, tenantKey } from "./market-chain.ts";
+import { createBid, createDeployment } from "./market-messages.ts";
+import { bid, deployment } from "./mirror-stage.ts";
+import { sendSettings } from "./outbox-run.ts";
+
+async function start(t: TestContext) {
+  const market = await startMarketChain(t);
+  await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
+  const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
+  const deps = { clock: realClock, random: realRandom, log: silentLog };
+  const { journal } = await openJournal({ dir: temporaryFolder(t), ...deps });
+  const signer = createSigner(providerKey.secret);
+  const options = { endpoints: () => [{ url: proxy.url }], signer, settings: sendSettings };
+  const link = createChainLink(options, { journal, bus: createMemoryBus(deps), ...deps });
+  const lifecycle = createLifecycle({ services: [{ name: "chain", start: link.start }], ...deps });
+  const abort = new AbortController();
+  const running = lifecycle.run(abort.signal);
+  t.after(async () => {
+    abort.abort();
+    await running;
+    await journal.close();
+  });
+  await eventually("the chain is followed", () => lifecycle.services[0]?.state === "running");
+  return { market, proxy, link };
+}
+
+test("over a node that keeps no index, a bid is done when the block that holds it is followed", async (t) => {
+  const { market, proxy, link } = await start(t);
+  let asked = 0;
+  proxy.rewrite = (method, answer) => {
+    if (method !== "tx") return answer;
+    asked += 1;
+    const error = { code: -32603, message: "Internal error", data: "transaction indexing is disabled" };
+    return JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, error });
+  };
+  const message = createBid(bid(1n));
+  const id = await link.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
+  await eventually("it is sent", () => link.outbox.counts.broadcasts === 1);
+  market.node.step();
+  const { state, result } = await link.outbox.wait(id);
+  assert.equal(state, "done");
+  assert.equal(result.spent, "500000uakt");
+  assert.equal(asked, 0);
+});
+
+test("that nobody answers is what the status says", async (t) => {
+  const { proxy, link } = await start(t);
+  proxy.fault = () => "cut";
+  const message = createBid(bid(1n));
+  await link.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
+  const silent = await eventually("the outbox hears nothing", () => link.outbox.state.silent);
+  assert.equal(link.detail(), silent);
+  assert.ok(link.view().trouble);
+});
