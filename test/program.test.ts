@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
-import { startProgram } from "./program.ts";
+import type { Owner } from "./owner.ts";
+import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
 import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
@@ -20,8 +22,46 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   assert.deepEqual(readdirSync(folder), []);
 });
 
+/** A provider with a key, whose chain cannot be reached: it waits for that, and all else is there. */
+function startProvider(owner: Owner, args: readonly string[]): Program {
+  const keyFile = join(temporaryFolder(owner), "provider.key");
+  writeFileSync(keyFile, `${"11".repeat(32)}\n`, { mode: 0o600 });
+  return startProgram(owner, ["run", "--key-file", keyFile, "--node", "http://127.0.0.1:1", ...args]);
+}
+
+test("a provider without a key is refused with what to do and exit code 2, and nothing is touched", async (t) => {
+  const dataDir = join(temporaryFolder(t), "data");
+  const program = startProgram(t, ["run", "--data-dir", dataDir]);
+  assert.equal(await program.ended(), 2, program.said);
+  assert.match(program.said, /no key is named[\s\S]*→ Name one with --from .* or --key-file/);
+  assert.ok(!existsSync(dataDir));
+});
+
+test("programs that this one starts do not inherit its secrets", async (t) => {
+  const folder = temporaryFolder(t);
+  const seen = join(folder, "environment");
+  const kubeconfig = join(folder, "kubeconfig");
+  const command = { command: "sh", args: ["-c", `env > ${seen}.part && mv ${seen}.part ${seen}; exit 1`] };
+  const exec = { apiVersion: "client.authentication.k8s.io/v1", interactiveMode: "Never", ...command };
+  const named = { clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }] };
+  const user = {
+    users: [{ name: "u", user: { exec } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+  };
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({ apiVersion: "v1", kind: "Config", ...named, ...user, "current-context": "x" }),
+  );
+  const secrets = { AP_KEY_PASSPHRASE: "correct-horse", AKASH_REDIS_PASSWORD: "battery-staple" };
+  startProgram(t, ["operator", "inventory", "--kubeconfig", kubeconfig], { ...secrets, SHOWN: "yes" });
+  await eventually("the credential plugin ran", () => existsSync(seen), 20_000);
+  const environment = readFileSync(seen, "utf8");
+  assert.match(environment, /^SHOWN=yes$/m);
+  assert.doesNotMatch(environment, /correct-horse|battery-staple/);
+});
+
 test("the first signal stops the provider in order, with exit code 0", async (t) => {
-  const program = startProgram(t, ["run", "--data-dir", join(temporaryFolder(t), "data")]);
+  const program = startProvider(t, ["--data-dir", join(temporaryFolder(t), "data")]);
   await program.says(/bus: running/);
   program.signal("SIGTERM");
   assert.equal(await program.ended(), 0, program.said);
@@ -31,12 +71,12 @@ test("the first signal stops the provider in order, with exit code 0", async (t)
 test("metrics are served where asked for", async (t) => {
   const port = await freePort();
   const dataDir = join(temporaryFolder(t), "data");
-  const program = startProgram(t, ["run", "--data-dir", dataDir, "--metrics-listener", `127.0.0.1:${port}`]);
+  const program = startProvider(t, ["--data-dir", dataDir, "--metrics-listener", `127.0.0.1:${port}`]);
   await program.says(/metrics: running/);
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   assert.match(text, /akash_provider_event_loop_delay_seconds\{quantile="0.99"\}/);
   assert.match(text, /akash_provider_service_state\{service="journal",state="running"\} 1/);
-  const second = startProgram(t, ["run", "--data-dir", `${dataDir}2`, "--metrics-listener", `127.0.0.1:${port}`]);
+  const second = startProvider(t, ["--data-dir", `${dataDir}2`, "--metrics-listener", `127.0.0.1:${port}`]);
   assert.equal(await second.ended(), 2);
   assert.match(second.said, new RegExp(`cannot listen on 127.0.0.1:${port}.*\n  → .*--metrics-listener`));
 });
@@ -75,7 +115,7 @@ for (const { name, args = [], env = {}, yaml, says } of refused) {
 test("a data directory that cannot be made is refused with its path and exit code 3", async (t) => {
   const file = join(temporaryFolder(t), "file");
   writeFileSync(file, "in the way");
-  const program = startProgram(t, ["run", "--data-dir", join(file, "data")]);
+  const program = startProvider(t, ["--data-dir", join(file, "data")]);
   assert.equal(await program.ended(), 3, program.said);
   assert.match(program.said, /data directory .*file\/data cannot be written[\s\S]*--data-dir/);
   assert.equal(readFileSync(file, "utf8"), "in the way");
@@ -83,9 +123,9 @@ test("a data directory that cannot be made is refused with its path and exit cod
 
 test("a second provider on the same data directory is refused and told who holds it", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
-  const first = startProgram(t, ["run", "--data-dir", dataDir]);
+  const first = startProvider(t, ["--data-dir", dataDir]);
   await first.says(/bus: running/);
-  const second = startProgram(t, ["run", "--data-dir", dataDir]);
+  const second = startProvider(t, ["--data-dir", dataDir]);
   assert.equal(await second.ended(), 3, second.said);
   assert.match(second.said, /another akash-provider already uses .*process \d+ on/);
   first.signal("SIGTERM");
@@ -96,7 +136,7 @@ test("a damaged journal is set aside and reported, and the start goes on", async
   const dataDir = join(temporaryFolder(t), "data");
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, "journal.db"), "this is no database");
-  const program = startProgram(t, ["run", "--data-dir", dataDir]);
+  const program = startProvider(t, ["--data-dir", dataDir]);
   await program.says(/bus: running/);
   assert.match(program.said, /was damaged .* set aside as .*journal\.damaged-/);
   const kept = readdirSync(dataDir).find((name) => name.startsWith("journal.damaged-")) ?? "";
@@ -110,7 +150,7 @@ test("a full disk ends the start with what to do and exit code 3, and loses noth
 }, async (t) => {
   const disk = mountDisk(t);
   fillUp(disk);
-  const program = startProgram(t, ["run", "--data-dir", join(disk, "data")]);
+  const program = startProvider(t, ["--data-dir", join(disk, "data")]);
   assert.equal(await program.ended(), 3, program.said);
   assert.match(program.said, /the disk that holds .* is full\n {2}→ Free some room/);
 });
@@ -120,12 +160,12 @@ test("Redis absent at start is said once, the provider runs, and connects when i
 }, async (t) => {
   const port = await freePort();
   const dataDir = join(temporaryFolder(t), "data");
-  const program = startProgram(t, ["run", "--data-dir", dataDir, "--redis-url", `redis://127.0.0.1:${port}`]);
+  const program = startProvider(t, ["--data-dir", dataDir, "--redis-url", `redis://127.0.0.1:${port}`]);
   await program.says(/Redis .* cannot be reached/);
   await program.says(/bus: running/);
   await startRedis(t, { port });
   await program.says(/connected/);
-  assert.equal(program.said.match(/cannot be reached/g)?.length, 1);
+  assert.equal(program.said.match(/Redis .* cannot be reached/g)?.length, 1);
   program.signal("SIGTERM");
   assert.equal(await program.ended(), 0, program.said);
 });

@@ -1,5 +1,4 @@
 /** What the commands that act on a chain share: the nodes, the key, and a transaction that is waited for. */
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { createPool, type Pool } from "../chain/comet/pool.ts";
 import { createQueries, type Queries } from "../chain/comet/queries/queries.ts";
@@ -8,14 +7,14 @@ import type { Signer } from "../chain/keys/signer.ts";
 import { createCometBroadcaster } from "../chain/outbox/comet-broadcaster.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type Sent, sendMessages } from "../chain/tx/send.ts";
-import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { givenFlags } from "../config/options.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 import { endpointsOf } from "./endpoints.ts";
 import { keySettings } from "./key-settings.ts";
+import { takeSettings } from "./take-settings.ts";
 
 export interface Connection {
   readonly config: LoadedConfig;
@@ -27,8 +26,7 @@ export interface Connection {
 
 /** Opens the nodes of the settings for as long as `work` takes. */
 export async function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
-  const flags = givenFlags(command);
-  const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
+  const config = takeSettings(command);
   const redactor = createRedactor();
   const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
   // What a command did is its output; beside that only faults are worth a line, unless somebody asked for more.

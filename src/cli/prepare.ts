@@ -1,10 +1,9 @@
 /** What every program that runs for long does first: reads its settings and opens its log. */
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { givenFlags } from "../config/options.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
+import { takeSettings } from "./take-settings.ts";
 
 export interface Prepared extends Pick<LoadedConfig, "values" | "sources"> {
   readonly log: Log;
@@ -12,11 +11,7 @@ export interface Prepared extends Pick<LoadedConfig, "values" | "sources"> {
 }
 
 export function prepare(command: Command): Prepared {
-  const { values, sources, warnings } = loadConfig({
-    flags: givenFlags(command),
-    env: process.env,
-    readFile: (path) => readFileSync(path, "utf8"),
-  });
+  const { values, sources, warnings } = takeSettings(command);
   const redactor = createRedactor();
   for (const secret of [values.redisPassword, values.certIssuerHmac, values.keyPassphrase]) {
     if (secret !== undefined) redactor.register(secret);

@@ -5,6 +5,7 @@ import type { Config } from "../config/table.ts";
 import type { ChainLinkOptions } from "../provider/chain-link.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
@@ -26,7 +27,7 @@ export function runCommand(): Command {
       dataDir,
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),
-      ...(chain && { chain }),
+      chain,
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,
       random: realRandom,
@@ -36,12 +37,8 @@ export function runCommand(): Command {
   });
 }
 
-/** Without a key nothing can be signed, so the chain is left alone. */
-async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<ChainLinkOptions | undefined> {
-  if (values.from === undefined && values.keyFile === undefined) {
-    log.info("no key is named with --from or --key-file: the provider takes part in no market");
-    return undefined;
-  }
+async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<ChainLinkOptions> {
+  if (values.from === undefined && values.keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
   const { openKey } = await import("../chain/keys/open-key.ts");
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);
   for (const warning of warnings) log.info(warning, { module: "keys" });

@@ -26,6 +26,11 @@ const variables: ReadonlyMap<string, { readonly flag: string; readonly isFile: b
   }),
 );
 
+/** Those that hold a secret themselves, rather than the path of a file that does. */
+export const secretVariables: readonly string[] = [...settingsByFlag.values()]
+  .filter((setting) => setting.type === "live" && setting.kind.isSecret)
+  .flatMap(({ flag }) => prefixes.map((prefix) => `${prefix}${variableOf(flag)}`));
+
 /** What the environment gives, by flag. A secret may be in a file, as Kubernetes and Docker hand them out. */
 export function readEnvironment(environment: Environment, readFile: ReadFile, findings: Findings): Map<string, Given> {
   const set = new Map<string, string>();

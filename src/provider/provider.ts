@@ -127,8 +127,9 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(options.before ?? []),
     journalPart,
     busPart,
-    ...(options.chain ? [chainPart(options.chain)] : []),
+    // Before the chain, so that a start that waits for its nodes can be watched.
     ...(options.metricsListener ? [metricsPart(options.metricsListener)] : []),
+    ...(options.chain ? [chainPart(options.chain)] : []),
     ...(options.after?.(foundation) ?? []),
   ];
   const { shutdownMs } = options;

@@ -3,6 +3,14 @@ import { type Errors, exitCodes } from "./entry.ts";
 const { settings } = exitCodes;
 
 export const keyErrors = {
+  AKP_KEY_MISSING: {
+    message: "no key is named, so that the provider could neither bid nor be paid",
+    advice:
+      "Name one with --from (a key in the keyring) or --key-file. To try things without one: `akash-provider demo`, or `akash-provider chain`, which makes a chain and a key for it.",
+    http: 400,
+    grpc: "FAILED_PRECONDITION",
+    exit: settings,
+  },
   AKP_KEY_FILE_UNREADABLE: {
     message: "{path}, which should hold a secret, cannot be read: {reason}",
     advice: "Check the path, and that this user may read the file.",
