@@ -7,17 +7,16 @@ import type { Signer } from "../chain/keys/signer.ts";
 import { createCometBroadcaster } from "../chain/outbox/comet-broadcaster.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type Sent, sendMessages } from "../chain/tx/send.ts";
-import type { LoadedConfig } from "../config/load.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 import { endpointsOf } from "./endpoints.ts";
 import { keySettings } from "./key-settings.ts";
-import { takeSettings } from "./take-settings.ts";
+import { type TakenSettings, takeSettings } from "./take-settings.ts";
 
 export interface Connection {
-  readonly config: LoadedConfig;
+  readonly config: TakenSettings;
   readonly pool: Pool;
   readonly queries: Queries;
   readonly log: RootLog;
@@ -28,6 +27,7 @@ export interface Connection {
 export async function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
   const config = takeSettings(command);
   const redactor = createRedactor();
+  for (const secret of config.secrets) redactor.register(secret);
   const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
   // What a command did is its output; beside that only faults are worth a line, unless somebody asked for more.
   const level = config.sources.logLevel === "default" ? "error" : logLevel;

@@ -15,11 +15,17 @@ async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
 
 test("config print shows flags, environment and the file together", async (t) => {
   const file = join(temporaryFolder(t), "provider.yaml");
-  writeFileSync(file, "bidpricecpuscale: 0.004\n");
-  const printed = await run({ AKASH_CHAIN_ID: "akashnet-2" }, "print", "--provider-config", file, "--bid-timeout=3m");
-  assert.match(printed, /^bid-timeout +3m +flag --bid-timeout$/m);
+  writeFileSync(file, "host: https://p.example.com\n");
+  const printed = await run(
+    { AKASH_CHAIN_ID: "akashnet-2" },
+    "print",
+    "--provider-config",
+    file,
+    "--shutdown-timeout=3m",
+  );
+  assert.match(printed, /^shutdown-timeout +3m +flag --shutdown-timeout$/m);
   assert.match(printed, /^chain-id +akashnet-2 +environment AKASH_CHAIN_ID$/m);
-  assert.match(printed, /^bid-price-cpu-scale +0\.004 +.*provider\.yaml:1$/m);
+  assert.match(printed, /^host +https:\/\/p\.example\.com.* +.*provider\.yaml:1$/m);
 });
 
 test("config print speaks JSON when asked", async () => {

@@ -1,8 +1,8 @@
 /** The nodes of the settings, each with its certificate, key and authorities. */
 import type { EndpointOptions } from "../chain/comet/endpoint.ts";
-import type { Config } from "../config/table.ts";
+import type { UsedConfig } from "../config/used-settings.ts";
 
-type NodeSettings = Pick<Config, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
+type NodeSettings = Pick<UsedConfig, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
 
 export function endpointsOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): EndpointOptions[] {
   return nodes.map((url, index) => {

@@ -1,7 +1,7 @@
 /** `akash-provider operator`: the processes that run beside the provider, each with a Deployment of its own. */
 import { Command } from "commander";
 import { addSettingOptions } from "../config/options.ts";
-import type { SettingName } from "../config/table.ts";
+import type { UsedSetting } from "../config/used-settings.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
 import { prepare } from "./prepare.ts";
@@ -24,7 +24,7 @@ function inventoryCommand(): Command {
 async function runInventory(given: Command): Promise<void> {
   const { values, sources, log } = prepare(given);
   const { createInventoryProcess } = await import("../provider/inventory-process.ts");
-  const wished = <Name extends SettingName>(name: Name) => ({
+  const wished = <Name extends UsedSetting>(name: Name) => ({
     value: values[name],
     given: sources[name] !== "default",
   });

@@ -74,7 +74,7 @@ test("help ends well, names the variable and the default, and hides what is dead
   const { exitCode, told } = usageError("--help");
   assert.equal(exitCode, 0);
   const flat = told.replace(/\s+/g, " ");
-  assert.match(flat, /--bid-timeout <time> How long .*? \(AP_BID_TIMEOUT, default 5m\)/);
+  assert.match(flat, /--shutdown-timeout <time> .*? \(AP_SHUTDOWN_TIMEOUT, default 25s\)/);
   assert.match(told, /^Bids and prices:$/m);
   assert.doesNotMatch(told, /--minimum-balance|--redis-password|--dry-run/);
 });

@@ -2,7 +2,8 @@
 import { type Command, Option } from "commander";
 import type { Flags } from "./load.ts";
 import type { LiveSetting, Program, Setting } from "./setting.ts";
-import { groups, variableOf } from "./table.ts";
+import { groups, type SettingName, variableOf } from "./table.ts";
+import { noEffectYet } from "./used-settings.ts";
 
 /** The options that stand for settings, among all that a command has. */
 const settingOptions = new WeakSet<Option>();
@@ -10,10 +11,10 @@ const settingOptions = new WeakSet<Option>();
 /** Adds the settings of a program, or of all, to a command. An option that the command already has stays its own. */
 export function addSettingOptions(command: Command, program: Program | "all"): Command {
   for (const { title, settings } of groups) {
-    for (const setting of Object.values(settings)) {
+    for (const [name, setting] of Object.entries(settings)) {
       const isOurs = program === "all" || setting.usedBy.includes(program);
       if (!isOurs || setting.flag === undefined || isTaken(command, setting.flag)) continue;
-      const option = optionOf(setting, setting.flag, command).helpGroup(`${title}:`);
+      const option = optionOf(setting, setting.flag, noEffectYet(name as SettingName), command).helpGroup(`${title}:`);
       settingOptions.add(option);
       command.addOption(option);
     }
@@ -31,20 +32,21 @@ export function givenFlags(command: Command): Flags {
   );
 }
 
-function optionOf(setting: Setting, flag: string, command: Command): Option {
+function optionOf(setting: Setting, flag: string, effect: string, command: Command): Option {
   const short =
     setting.short && !command.options.some(({ short }) => short === `-${setting.short}`) ? `-${setting.short}, ` : "";
   const name = `${short}--${flag}`;
   // Dead settings and secrets are taken so that they can be answered, not so that anybody finds them.
   if (setting.type !== "live") return new Option(`${name} [value]`).hideHelp();
   if (setting.kind.isSecret) return new Option(`${name} <value>`).hideHelp();
-  const option = new Option(`${name} ${setting.kind.placeholder}`, describe(setting, flag));
+  const option = new Option(`${name} ${setting.kind.placeholder}`, describe(setting, flag, effect));
   return setting.kind.isList ? option.argParser(collect) : option;
 }
 
-function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string): string {
+function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string, effect: string): string {
   const value = typeof fallback === "object" ? fallback.says.replaceAll("`", "") : fallback;
-  return `${doc} (AP_${variableOf(flag)}${value ? `, default ${value}` : ""})`;
+  const facts = [`AP_${variableOf(flag)}`, value && `default ${value}`, effect].filter(Boolean);
+  return `${doc} (${facts.join(", ")})`;
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -10,7 +10,8 @@ import {
   programs,
   type Setting,
 } from "./setting.ts";
-import { groups, liveSettings, variableOf } from "./table.ts";
+import { groups, liveSettings, type SettingName, variableOf } from "./table.ts";
+import { noEffectYet } from "./used-settings.ts";
 
 export function configurationPage(): string {
   const sections = [introduction, providerYaml(), ...groups.map(groupSection), secrets(), inert(), strangers];
@@ -30,6 +31,8 @@ several places, the flag wins over the environment, the environment over the fil
 - Times have units: \`500ms\`, \`10s\`, \`5m\`, \`1h30m\`. Lists are separated by commas; their flags may be repeated.
 - Switches are \`true\` or \`false\`; \`--cluster-k8s\` alone means true.
 - In paths, \`~\` and \`$HOME\` stand for the user's home directory.
+
+Settings that are marked "no effect yet" are known and checked, and nothing reads them so far.
 
 The programs are \`run\`, which is the provider, \`client\`, which are the commands that act on a chain from a shell, the operators \`inventory\`, \`hostname\` and \`ip\`, and \`discovery\`, which looks
 at the hardware of a node.
@@ -72,16 +75,17 @@ each key once. Numbers are taken as they are written, digit by digit.`;
 }
 
 function groupSection({ title, about, settings }: Group): string {
-  const rows = Object.values(settings).flatMap((setting) => {
-    return setting.type === "live" && !setting.kind.isSecret ? [row(setting)] : [];
+  const rows = Object.entries(settings).flatMap(([name, setting]) => {
+    return setting.type === "live" && !setting.kind.isSecret ? [row(name as SettingName, setting)] : [];
   });
   return `## ${title}\n\n${about}\n\n${table(["Setting", "Default", "Used by", "What it does"], rows)}`;
 }
 
-function row({ flag, key, kind, default: fallback, usedBy, doc, alsoVariable }: LiveSetting<unknown>): string[] {
+function row(setting: SettingName, live: LiveSetting<unknown>): string[] {
+  const { flag, key, kind, default: fallback, usedBy, doc, alsoVariable } = live;
   const name = flag === undefined ? `${code(`${key}:`)} in provider.yaml` : code(`--${flag} ${kind.placeholder}`);
   const also = alsoVariable ? ` Also read from ${code(alsoVariable)}.` : "";
-  return [name, defaultText(fallback), usersText(usedBy), `${doc}${also}`];
+  return [name, defaultText(fallback), noEffectYet(setting) || usersText(usedBy), `${doc}${also}`];
 }
 
 function usersText(usedBy: readonly Program[]): string {

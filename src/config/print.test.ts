@@ -4,9 +4,10 @@ import { loadConfig } from "./load.ts";
 import { configurationPage } from "./page.ts";
 import { printConfig, printConfigAsJson } from "./print.ts";
 import { groups, liveSettings } from "./table.ts";
+import { noEffectYet } from "./used-settings.ts";
 
 const loaded = loadConfig({
-  flags: { "bid-timeout": "90s", "provider-config": "p.yaml" },
+  flags: { "shutdown-timeout": "90s", "provider-config": "p.yaml" },
   env: {
     HOME: "/root",
     AKASH_NODE: "https://me:word@rpc.example.com",
@@ -19,14 +20,28 @@ const loaded = loadConfig({
 test("every setting is printed with its value and where it came from", () => {
   const lines = printConfig(loaded).split("\n");
   const rows = new Map(lines.map((line) => line.split(/ {2,}/)).map(([setting = "", ...rest]) => [setting, rest]));
-  assert.deepEqual(rows.get("bid-timeout"), ["1m30s", "flag --bid-timeout"]);
+  assert.deepEqual(rows.get("shutdown-timeout"), ["1m30s", "flag --shutdown-timeout"]);
   assert.deepEqual(rows.get("node"), ["https://(hidden)@rpc.example.com", "environment AKASH_NODE"]);
   assert.deepEqual(rows.get("redis-password"), ["(set, hidden)", "environment AP_REDIS_PASSWORD"]);
   assert.deepEqual(rows.get("attributes"), ["region=us-west, host=akash", "p.yaml:1"]);
   assert.deepEqual(rows.get("data-dir"), ["/root/.akash/provider", "default"]);
   assert.deepEqual(rows.get("metrics-listener"), ["(not set)", "default"]);
-  assert.deepEqual(rows.get("deployment-blocked-hostnames"), ["(none)", "default"]);
+  assert.equal(rows.get("deployment-blocked-hostnames")?.[0], "(none)");
   for (const [, { flag, key }] of liveSettings) assert.ok(rows.has(flag ?? key ?? ""), flag ?? key);
+});
+
+test("settings that nothing reads yet are marked wherever they are told of, and the others are not", () => {
+  const isMarked = new Map(liveSettings.map(([name, { flag, key }]) => [flag ?? key ?? "", noEffectYet(name) !== ""]));
+  for (const line of printConfig(loaded).split("\n").slice(1)) {
+    const [setting = ""] = line.split(" ");
+    if (isMarked.has(setting)) assert.equal(line.endsWith(", no effect yet"), isMarked.get(setting), line);
+  }
+  const { settings } = JSON.parse(printConfigAsJson(loaded));
+  for (const [setting, mark] of isMarked) assert.equal("effect" in settings[setting], mark, setting);
+  for (const line of configurationPage().split("\n")) {
+    const [, flag = ""] = /^\| `--(\S+) .*\|.*\|.*\|.*\|$/.exec(line) ?? [];
+    if (isMarked.has(flag)) assert.equal(line.includes("| no effect yet |"), isMarked.get(flag), line);
+  }
 });
 
 test("the columns are aligned, and the warnings come last", () => {
@@ -38,7 +53,7 @@ test("the columns are aligned, and the warnings come last", () => {
 
 test("as JSON it says the same", () => {
   const { settings, warnings } = JSON.parse(printConfigAsJson(loaded));
-  assert.deepEqual(settings["bid-timeout"], { value: "1m30s", source: "flag --bid-timeout" });
+  assert.deepEqual(settings["shutdown-timeout"], { value: "1m30s", source: "flag --shutdown-timeout" });
   assert.deepEqual(settings["metrics-listener"], { value: null, source: "default" });
   assert.equal(Object.keys(settings).length, liveSettings.length);
   assert.deepEqual(warnings, loaded.warnings);

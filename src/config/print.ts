@@ -1,19 +1,22 @@
 /** Every setting, its value and where that came from. Secrets are only said to be set. */
 import type { LoadedConfig } from "./load.ts";
 import { liveSettings } from "./table.ts";
+import { noEffectYet } from "./used-settings.ts";
 
 interface Row {
   readonly setting: string;
   /** As a person would write it; nothing where it is not set. */
   readonly value: string | undefined;
   readonly source: string;
+  /** In words, where nothing reads it yet. */
+  readonly effect: string;
 }
 
 export function printConfig(loaded: LoadedConfig): string {
-  const rows = rowsOf(loaded).map(({ setting, value, source }) => [
+  const rows = rowsOf(loaded).map(({ setting, value, source, effect }) => [
     setting,
     value === "" ? "(none)" : (value ?? "(not set)"),
-    source,
+    effect ? `${source}, ${effect}` : source,
   ]);
   const lines = align([["SETTING", "VALUE", "SOURCE"], ...rows]);
   const warnings = loaded.warnings.map((warning) => `warning: ${warning}`);
@@ -21,7 +24,9 @@ export function printConfig(loaded: LoadedConfig): string {
 }
 
 export function printConfigAsJson(loaded: LoadedConfig): string {
-  const settings = rowsOf(loaded).map(({ setting, value = null, source }) => [setting, { value, source }] as const);
+  const settings = rowsOf(loaded).map(({ setting, value = null, source, effect }) => {
+    return [setting, { value, source, ...(effect && { effect }) }] as const;
+  });
   return `${JSON.stringify({ settings: Object.fromEntries(settings), warnings: loaded.warnings }, null, 2)}\n`;
 }
 
@@ -29,7 +34,7 @@ function rowsOf({ values, sources }: LoadedConfig): Row[] {
   return liveSettings.map(([name, { flag, key, kind }]) => {
     const value = values[name];
     const shown = value === undefined ? undefined : kind.show(value);
-    return { setting: flag ?? key ?? name, value: shown, source: sources[name] };
+    return { setting: flag ?? key ?? name, value: shown, source: sources[name], effect: noEffectYet(name) };
   });
 }
 

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { settingOf } from "./table.ts";
+import { usedSettings } from "./used-settings.ts";
+
+test("every setting that is said to have an effect is read somewhere", () => {
+  const src = join(import.meta.dirname, "..");
+  const readers = globSync("{cli,config}/*.ts", { cwd: src }).filter((path) => !/test\.ts$|used-settings/.test(path));
+  const words = new Set(readers.flatMap((path) => readFileSync(join(src, path), "utf8").split(/[^\w-]+/)));
+  assert.deepEqual(
+    usedSettings.filter((name) => !words.has(name) && !words.has(settingOf(name).flag ?? "")),
+    [],
+  );
+});

@@ -1,0 +1,28 @@
+/**
+ * The settings that some program reads by now. Commands are given these and no others (src/cli/take-settings.ts), so
+ * whoever reads one more lists it here, and the mark "no effect yet" of `config print`, --help and the page is gone.
+ */
+import type { Config, SettingName } from "./table.ts";
+
+export const usedSettings = [
+  ...["home", "dataDir", "providerConfig", "metricsListener", "shutdownTimeoutMs"],
+  ...["logLevel", "logFormat", "logColor", "logTimestamp", "trace"],
+  ...["bus", "redisUrl", "redisSentinels", "redisSentinelMaster", "redisUsername", "redisPassword"],
+  ...["nodes", "nodeCertFiles", "nodeKeyFiles", "nodeCaFiles", "chainId"],
+  ...["from", "keyringBackend", "keyringDir", "keyFile", "keyPassphrase", "keyCoinType", "keyAccount", "keyIndex"],
+  ...["gas", "gasAdjustment", "gasPrices", "fees", "feeGranter", "note"],
+  ...["hostUri", "attributes", "info"],
+  ...["kubeconfig", "restAddress", "restPort", "grpcPort", "podName", "podNamespace", "apiTimeoutMs"],
+  ...["inventoryConfig", "providerConfigsUrl", "registryQueryPeriodMs"],
+  ...["discoveryImage", "discoveryApiPort", "discoveryRoot"],
+] as const satisfies readonly SettingName[];
+
+export type UsedSetting = (typeof usedSettings)[number];
+export type UsedConfig = Pick<Config, UsedSetting>;
+
+const used: ReadonlySet<SettingName> = new Set(usedSettings);
+
+/** Where a setting has no effect yet, that in words. */
+export function noEffectYet(name: SettingName): string {
+  return used.has(name) ? "" : "no effect yet";
+}
