@@ -34,7 +34,9 @@ test("config print speaks JSON when asked", async () => {
 
 test("config print refuses what run would refuse", async (t) => {
   const missing = join(temporaryFolder(t), "none.yaml");
-  await assert.rejects(run({ AP_NOSUCH: "1" }, "print"), (error) => ProviderError.is(error, "AKP_SETTING_UNKNOWN"));
+  await assert.rejects(run({ AP_BID_TIMOUT: "1m" }, "print"), (error) =>
+    ProviderError.is(error, "AKP_SETTING_UNKNOWN"),
+  );
   await assert.rejects(run({}, "print", "--provider-config", missing), (error) => {
     return ProviderError.is(error, "AKP_SETTINGS_FILE_UNREADABLE");
   });
