@@ -3,7 +3,7 @@
  * that restart, cut off or compact them, which nobody may do to the lab that all share.
  */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,6 +47,8 @@ export interface OwnControlPlane {
   killApi(): Promise<void>;
   /** Makes etcd forget all but the present. */
   compact(): Promise<void>;
+  /** Keeps what etcd has now. What it resolves with puts that back, versions and all; both stop the server for a while. */
+  backUp(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -75,6 +77,20 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
   async function startApi(): Promise<void> {
     const args = apiArguments(file, etcdUrl, apiPort);
     await run("kube-apiserver", { program: "kube", args }, () => answers(`${apiUrl}/readyz`));
+  }
+
+  async function startEtcd(): Promise<void> {
+    const args = etcdArguments(file("etcd"), etcdUrl, `http://127.0.0.1:${peerPort}`);
+    await run("etcd", { program: "kube", args }, () => answers(`${etcdUrl}/health`));
+  }
+
+  /** While nobody writes there. */
+  async function copyState(from: string, to: string): Promise<void> {
+    for (const name of ["kube-apiserver", "etcd"]) await processes.get(name)?.end("SIGKILL");
+    rmSync(file(to), { recursive: true, force: true });
+    cpSync(file(from), file(to), { recursive: true });
+    await startEtcd();
+    await startApi();
   }
 
   async function close(): Promise<void> {
@@ -108,10 +124,13 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
       await processes.get("kube-apiserver")?.end("SIGKILL");
     },
     compact: () => compact(etcdUrl),
+    async backUp() {
+      await copyState("etcd", "backup");
+      return () => copyState("backup", "etcd");
+    },
     close,
   };
-  const etcd = etcdArguments(file("etcd"), etcdUrl, `http://127.0.0.1:${peerPort}`);
-  await run("etcd", { program: "kube", args: etcd }, () => answers(`${etcdUrl}/health`));
+  await startEtcd();
   await startApi();
   const started = async () => true;
   if (options.controllers) {

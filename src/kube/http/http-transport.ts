@@ -24,15 +24,14 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
   return {
     async send(request) {
       const { answerMs = limits.kubeCallMs } = request;
-      const begunMs = clock.monotonicMs();
+      const untilMs = clock.monotonicMs() + answerMs;
       const access = await credentials.current({ signal: request.signal, answerMs });
-      const leftMs = Math.max(1, Math.round(answerMs - (clock.monotonicMs() - begunMs)));
       if (open.closed) throw connectionError(closedError(), request, access);
       const { lane = "calls" } = request;
       const agent = agents.at(access)[lane];
       const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
       const headers = { "user-agent": userAgent, ...request.headers, ...authorization };
-      const body = await start({ request: { ...request, headers, answerMs: leftMs }, access, agent, clock, open });
+      const body = await start({ request: { ...request, headers, answerMs }, untilMs, access, agent, clock, open });
       return { status: body.statusCode ?? 0, headers: body.headers, body, peer: access };
     },
     exec: (at, options) => exec(at, options, { credentials, clock, open }),
@@ -46,7 +45,9 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
 }
 
 interface Exchange {
-  readonly request: SentRequest;
+  readonly request: SentRequest & { readonly answerMs: number };
+  /** By the monotonic clock: then there must be an answer. */
+  readonly untilMs: number;
   readonly access: Access;
   readonly agent: http.Agent;
   readonly clock: Clock;
@@ -55,8 +56,8 @@ interface Exchange {
 
 /** Resolves with the head of the answer. The signal ends the body too. */
 function start(exchange: Exchange, again = false): Promise<http.IncomingMessage> {
-  const { request, access, agent, clock, open } = exchange;
-  const { method, headers, body, signal, answerMs = limits.kubeCallMs } = request;
+  const { request, untilMs, access, agent, clock, open } = exchange;
+  const { method, headers, body, signal, answerMs } = request;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const url = urlOf(access.server, request.path);
@@ -64,7 +65,8 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
     const outgoing = begin(url, { method, agent, headers: { ...headers, ...length } });
     const onAbort = () => outgoing.destroy(signal?.reason instanceof Error ? signal.reason : new Error("aborted"));
-    const timer = clock.timer(answerMs, () => outgoing.destroy(new Error(`no answer within ${answerMs} ms`)));
+    const giveUp = () => void outgoing.destroy(new Error(`no answer within ${answerMs} ms`));
+    const timer = clock.timer(untilMs - clock.monotonicMs(), giveUp);
     signal?.addEventListener("abort", onAbort, { once: true });
     outgoing.on("socket", (socket) => socket.setKeepAlive(true, limits.kubeKeepAliveMs));
     const forget = open.add(() => outgoing.destroy(closedError()));
