@@ -130,7 +130,8 @@ export function checkCustomResources(open: OpenKube): void {
     await kube.create(kind, { metadata: free, spec: {} });
     await definition[Symbol.asyncDispose]();
     await eventually("the end of what is free", async () => !(await kube.get(kind, free)), clusterMs);
-    assert.ok((await kube.get(kind, held))?.metadata.deletionTimestamp);
+    const isMarked = async () => (await kube.get(kind, held))?.metadata.deletionTimestamp;
+    await eventually("the mark on what is held", isMarked, clusterMs);
     for (const write of [kube.create, kube.apply]) {
       const error = await refusal(write(kind, { metadata: { namespace, name: "late" } }), "AKP_KUBE_FORBIDDEN");
       assert.match(error.message, /create not allowed while custom resource definition is terminating/);
