@@ -25,8 +25,8 @@ const step = fc.oneof(
   fc.record({ do: fc.constant("deploy" as const), slot, cpu, zone, replicas: fc.integer({ min: 0, max: 4 }) }),
   fc.record({ do: fc.constantFrom("unpod" as const, "undeploy" as const, "evict" as const), slot }),
   fc.record({ do: fc.constant("node" as const), slot, zone, tainted: fc.boolean() }),
-  fc.record({ do: fc.constantFrom("unnode" as const, "cordon" as const, "uncordon" as const, "drain" as const), slot }),
-  fc.record({ do: fc.constantFrom("notReady" as const, "unreachable" as const, "ready" as const), slot }),
+  fc.record({ do: fc.constantFrom("unnode" as const, "cordon" as const, "uncordon" as const), slot }),
+  fc.record({ do: fc.constantFrom("notReady" as const, "ready" as const), slot }),
   fc.record({ do: fc.constant("wait" as const), ms: fc.constantFrom(0, 700, 5_000, 60_000, 400_000) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -64,8 +64,8 @@ function play(stage: ClusterStage, next: Step): void {
   }
   if (!there) return;
   if (next.do === "unnode") cluster.removeNode(name);
-  if (next.do === "cordon" || next.do === "uncordon" || next.do === "drain") cluster[next.do](name);
-  if (next.do === "notReady" || next.do === "unreachable" || next.do === "ready") cluster[next.do](name);
+  if (next.do === "cordon" || next.do === "uncordon") cluster[next.do](name);
+  if (next.do === "notReady" || next.do === "ready") cluster[next.do](name);
 }
 
 function wish(next: { cpu: number; zone: string | undefined; tolerant?: boolean }) {
@@ -158,7 +158,7 @@ test("the same seed gives the same history, another seed another one", async (t)
     stage.server.subscribe(({ type, kind, object }) => void seen.push(JSON.stringify([type, kind.kind, object])));
     stage.server.create(kinds.deployment, deployment("web", 6, { requests: { cpu: "300m" } }), "test");
     await stage.clock.advance(20_000);
-    stage.cluster.drain("two");
+    stage.cluster.removeNode("two");
     await stage.clock.advance(60_000);
     return seen;
   };

@@ -8,7 +8,7 @@ import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/k
 import type { NodeSpec } from "../src/kube/simulated/cluster/nodes.ts";
 import type { Condition } from "../src/kube/simulated/cluster/shapes/metadata.ts";
 import type { Pod, PodSpec } from "../src/kube/simulated/cluster/shapes/pod.ts";
-import type { Deployment, StatefulSet } from "../src/kube/simulated/cluster/shapes/workload.ts";
+import type { Workload } from "../src/kube/simulated/cluster/shapes/workload.ts";
 import { createPartsServer } from "../src/kube/simulated/parts-server.ts";
 import { createServer } from "../src/kube/simulated/server.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
@@ -105,10 +105,6 @@ export function statefulSet(
   return workload("StatefulSet", name, namespace, { replicas, serviceName: name, ...spec }, pod);
 }
 
-export function daemonSet(name: string, { spec, namespace = "default", ...pod }: Wish = {}): KubeObject {
-  return workload("DaemonSet", name, namespace, { ...spec }, pod);
-}
-
 function workload(
   kind: string,
   name: string,
@@ -130,7 +126,7 @@ function workload(
   };
 }
 
-export function condition(object: Pod | Deployment | StatefulSet | undefined, type: string): Condition | undefined {
+export function condition(object: Pod | Workload | undefined, type: string): Condition | undefined {
   const conditions = object?.status?.["conditions" as keyof typeof object.status] as readonly Condition[] | undefined;
   return conditions?.find((each) => each.type === type);
 }

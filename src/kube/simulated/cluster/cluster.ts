@@ -14,16 +14,11 @@ import type { ApiServer, ServerEvent } from "../api-server.ts";
 import type { PodRuntime } from "../pod-runtime.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { createClaims, type StorageCapacity } from "./controllers/claims.ts";
-import { createDaemonSets } from "./controllers/daemon-set.ts";
-import { createDeployments } from "./controllers/deployment.ts";
-import { createEndpoints } from "./controllers/endpoints.ts";
-import { createEviction } from "./controllers/eviction.ts";
 import { createGarbageCollector } from "./controllers/garbage.ts";
 import { createLostPods } from "./controllers/lost-pods.ts";
 import { createNamespaces } from "./controllers/namespaces.ts";
-import { createNodeLifecycle } from "./controllers/node-lifecycle.ts";
-import { createReplicaSets } from "./controllers/replica-set.ts";
-import { createStatefulSets } from "./controllers/stateful-set.ts";
+import { createNodeTaints } from "./controllers/node-taints.ts";
+import { createReplicas } from "./controllers/replicas.ts";
 import { createVolumes } from "./controllers/volumes.ts";
 import { createEventRecorder } from "./event-recorder.ts";
 import type { Behaviours } from "./kubelet/behaviour.ts";
@@ -85,7 +80,7 @@ export function startCluster(
     for (const object of listed(server, kind)) notice({ type: "added", kind, object });
   }
   bootstrap(ground);
-  const nodes = createNodes(ground, machines, (part, key) => queue.add(`${part} ${key}`));
+  const nodes = createNodes(ground, machines);
   for (const spec of options.nodes ?? []) nodes.addNode(spec);
 
   const stop = new AbortController();
@@ -95,7 +90,7 @@ export function startCluster(
 
   return {
     ...nodes,
-    runtime: createPodRuntime(kubelets, machines, clock),
+    runtime: createPodRuntime(kubelets, clock),
     get counts() {
       return queue.counts;
     },
@@ -110,18 +105,15 @@ export function startCluster(
 function partsOf(ground: Ground, machines: Machines, { storage }: ClusterOptions): Part[] {
   return [
     createNamespaces(ground),
-    createDeployments(ground),
-    createReplicaSets(ground),
-    createStatefulSets(ground),
-    createDaemonSets(ground),
-    createEndpoints(ground),
+    createReplicas(ground, kinds.deployment),
+    createReplicas(ground, kinds.replicaSet),
+    createReplicas(ground, kinds.statefulSet),
     createClaims(ground, storage),
     createVolumes(ground),
-    createScheduler(ground, machines.isAttended),
+    createScheduler(ground, (node) => machines.get(node) !== undefined),
     createGarbageCollector(ground),
-    createEviction(ground),
     createLostPods(ground),
-    createNodeLifecycle(ground, machines),
+    createNodeTaints(ground),
   ];
 }
 

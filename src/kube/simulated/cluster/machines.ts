@@ -7,8 +7,6 @@ export interface Machine {
   /** The network of its pods: "10.244.3.0/24". */
   readonly podCidr: string;
   readonly images: Set<string>;
-  /** Since when nothing has been heard of its kubelet. */
-  silentSinceMs: number | undefined;
   takeIp(): string;
   giveBackIp(ip: string): void;
 }
@@ -25,8 +23,6 @@ export interface Machines {
   add(name: string): Machine;
   get(name: string): Machine | undefined;
   remove(name: string): void;
-  /** Whether there is a kubelet that can be heard. */
-  isAttended(name: string): boolean;
 }
 
 export function createMachines(): Machines {
@@ -55,10 +51,6 @@ export function createMachines(): Machines {
       machines.delete(name);
       places.delete(name);
     },
-    isAttended(name) {
-      const machine = machines.get(name);
-      return machine !== undefined && machine.silentSinceMs === undefined;
-    },
   };
 }
 
@@ -71,7 +63,6 @@ function createMachine(name: string, index: number): Machine {
     hostIp: `192.168.${10 + Math.floor(index / 250)}.${(index % 250) + 1}`,
     podCidr: `${network}.0/24`,
     images: new Set(),
-    silentSinceMs: undefined,
     /** The next free one in turn, so that an address is not used again at once. */
     takeIp() {
       invariant(taken.size < mostPods, "a node has more pods than addresses", { name });

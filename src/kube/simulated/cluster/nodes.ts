@@ -4,7 +4,7 @@ import { invariant } from "../../../runtime/invariant.ts";
 import { kinds } from "../../kinds.ts";
 import { type Machine, type Machines, mostPods } from "./machines.ts";
 import { type Ground, managers } from "./part.ts";
-import { type Condition, controllerOf, isDeleting, keyOf, withCondition } from "./shapes/metadata.ts";
+import { type Condition, withCondition } from "./shapes/metadata.ts";
 import type { Node, Taint } from "./shapes/node.ts";
 import { stampOf } from "./shapes/time.ts";
 
@@ -28,20 +28,12 @@ export interface Nodes {
   removeNode(name: string): void;
   /** Its kubelet says that it is not ready. */
   notReady(name: string): void;
-  /** Nothing is heard of its kubelet any more. What runs there goes on running, unseen. */
-  unreachable(name: string): void;
   ready(name: string): void;
-  pressure(name: string, of: "Memory" | "Disk" | "PID", on: boolean): void;
   cordon(name: string): void;
   uncordon(name: string): void;
-  /** Closes the node and asks every pod to leave, within its grace; those of daemon sets stay. */
-  drain(name: string): void;
 }
 
-/** Has a part of the cluster look at a key although no object changed. */
-export type Nudge = (part: string, key: string) => void;
-
-export function createNodes({ server, view, clock }: Ground, machines: Machines, nudge: Nudge): Nodes {
+export function createNodes({ server, view, clock }: Ground, machines: Machines): Nodes {
   function nodeOf(name: string): Node {
     const node = view.get<Node>(kinds.node, { name });
     invariant(node, "there is no such node", { name });
@@ -63,12 +55,6 @@ export function createNodes({ server, view, clock }: Ground, machines: Machines,
     server.updateStatus(kinds.node, { ...node, status: { ...node.status, conditions } }, managers.kubelet);
   }
 
-  function setSilent(name: string, since: number | undefined): void {
-    const machine = machines.get(name);
-    invariant(machine, "there is no such machine", { name });
-    machine.silentSinceMs = since;
-  }
-
   function close(name: string, unschedulable: boolean): void {
     const node = nodeOf(name);
     const { unschedulable: _, ...spec } = node.spec;
@@ -85,31 +71,9 @@ export function createNodes({ server, view, clock }: Ground, machines: Machines,
       const message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady";
       writeConditions(name, [{ type: "Ready", status: "False", reason: "KubeletNotReady", message }]);
     },
-    unreachable(name) {
-      setSilent(name, clock.monotonicMs());
-      nudge("node", name);
-    },
-    ready(name) {
-      setSilent(name, undefined);
-      writeConditions(name, soundConditions);
-      for (const pod of view.podsOn(name)) nudge("kubelet", keyOf(pod.metadata));
-    },
-    pressure(name, of, on) {
-      const sound = soundConditions.filter(({ type }) => type === `${of}Pressure`);
-      const reason = of === "Disk" ? "KubeletHasDiskPressure" : `KubeletHasInsufficient${of}`;
-      const bad = condition(`${of}Pressure`, "True", reason, `kubelet is under ${of.toLowerCase()} pressure`);
-      writeConditions(name, on ? [bad] : sound);
-    },
+    ready: (name) => writeConditions(name, soundConditions),
     cordon: (name) => close(name, true),
     uncordon: (name) => close(name, false),
-    drain(name) {
-      close(name, true);
-      for (const pod of view.podsOn(name)) {
-        if (controllerOf(pod)?.kind === "DaemonSet" || isDeleting(pod)) continue;
-        const { namespace, uid } = pod.metadata;
-        server.delete(kinds.pod, { namespace, name: pod.metadata.name }, { uid });
-      }
-    },
   };
 }
 

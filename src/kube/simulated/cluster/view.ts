@@ -3,7 +3,7 @@
  * server within the very call that changes something, so it is never behind.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Kind, kinds, resourceOf } from "../../kinds.ts";
+import { type Kind, kinds } from "../../kinds.ts";
 import type { ObjectAt } from "../../kube.ts";
 import type { ServerEvent } from "../api-server.ts";
 import { isDeleting, type Stored } from "./shapes/metadata.ts";
@@ -24,8 +24,6 @@ export interface View {
   /** Everything that names this uid among its owners. */
   dependents(uid: string): Entry[];
   owned<T extends Stored>(kind: Kind, uid: string): T[];
-  /** Objects of a kind that nobody looks after. */
-  unowned<T extends Stored>(kind: Kind, namespace: string): T[];
   podsOn(node: string): Pod[];
   inNamespace(namespace: string): Entry[];
   /** Open for new objects: there, and not on its way out. */
@@ -37,7 +35,6 @@ export function createView(): View {
   const byUid = new Map<string, OpenEntry>();
   const byOwner = createIndex();
   const byNode = createIndex();
-  const ownerless = createIndex();
 
   function apply({ type, kind, object }: ServerEvent): void {
     const next = object as Stored;
@@ -72,11 +69,8 @@ export function createView(): View {
   }
 
   function placesOf({ kind, object }: Entry): [Index, string][] {
-    const { ownerReferences = [], namespace = "" } = object.metadata;
+    const { ownerReferences = [] } = object.metadata;
     const places: [Index, string][] = ownerReferences.map(({ uid }) => [byOwner, uid]);
-    if (!ownerReferences.some(({ controller }) => controller)) {
-      places.push([ownerless, `${resourceOf(kind)} ${namespace}`]);
-    }
     const node = kind === kinds.pod ? (object as Pod).spec.nodeName : undefined;
     if (node) places.push([byNode, node]);
     return places;
@@ -103,8 +97,6 @@ export function createView(): View {
     find: (uid) => byUid.get(uid),
     dependents: (uid) => byOwner.all(uid),
     owned: <T extends Stored>(kind: Kind, uid: string) => objectsIn<T>(byOwner.all(uid), kind),
-    unowned: <T extends Stored>(kind: Kind, namespace: string) =>
-      objectsIn<T>(ownerless.all(`${resourceOf(kind)} ${namespace}`), kind),
     podsOn: (node) => objectsIn<Pod>(byNode.all(node), kinds.pod),
     inNamespace: (namespace) =>
       [...byKind.values()].flatMap((namespaces) => [...(namespaces.get(namespace)?.values() ?? [])]),

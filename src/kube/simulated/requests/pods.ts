@@ -3,6 +3,8 @@ import { Readable } from "node:stream";
 import { fieldsOf, listOf } from "../../json-fields.ts";
 import { kinds } from "../../kinds.ts";
 import type { KubeObject, LogLine, ObjectAt } from "../../kube.ts";
+import { isReady, type Pod } from "../cluster/shapes/pod.ts";
+import { selects } from "../cluster/shapes/selector.ts";
 import type { FaultState } from "../faults.ts";
 import { badRequest, notFound } from "../objects/refusals.ts";
 import type { ContainerLog, PodRuntime } from "../pod-runtime.ts";
@@ -120,17 +122,23 @@ function serviceTarget({ server }: PodDeps, at: ObjectAt, wanted: string): Targe
   const ports = list(fieldsOf(service["spec"])["ports"]);
   const port = wanted === "" ? ports[0] : ports.find(({ name, port: number }) => [name, `${number}`].includes(wanted));
   if (!port) throw unavailable(`no service port "${wanted}" found for service "${at.name}"`);
-  const portName = port["name"] ?? "";
-  for (const slice of store.list(servedOf(served, kinds.endpointSlice))) {
-    const { namespace, labels = {} } = slice.metadata;
-    if (namespace !== at.namespace || labels["kubernetes.io/service-name"] !== at.name) continue;
-    const number = list(slice["ports"]).find(({ name = "" }) => name === portName)?.["port"];
-    const ready = list(slice["endpoints"]).find(({ conditions }) => fieldsOf(conditions)["ready"] !== false);
-    const podName = fieldsOf(ready?.["targetRef"])["name"];
-    if (typeof number !== "number" || typeof podName !== "string") continue;
-    return { pod: podAt(server, { namespace: at.namespace, name: podName }), port: number };
-  }
-  throw unavailable(`no endpoints available for service "${at.name}"`);
+  const matchLabels = fieldsOf(fieldsOf(service["spec"])["selector"]) as Record<string, string>;
+  const isBehind = ({ metadata }: Pod) =>
+    metadata.namespace === at.namespace &&
+    Object.keys(matchLabels).length > 0 &&
+    selects({ matchLabels }, metadata.labels);
+  const pods = store.list(servedOf(served, kinds.pod)) as readonly Pod[];
+  const pod = pods.find((each) => isBehind(each) && isReady(each));
+  const number = pod && targetPort(port, pod);
+  if (!pod || number === undefined) throw unavailable(`no endpoints available for service "${at.name}"`);
+  return { pod, port: number };
+}
+
+/** A number, or the name that a container of the pod gave it. */
+function targetPort({ targetPort: target }: Plain, { spec }: Pod): number | undefined {
+  if (typeof target === "number") return target;
+  const ports = spec.containers.flatMap((container) => container.ports ?? []);
+  return ports.find(({ name }) => name === target)?.containerPort;
 }
 
 function unavailable(message: string): Refused {

@@ -51,7 +51,7 @@ export function createKubelets(
   function work(key: string): number | undefined {
     const pod = view.get<Pod>(kinds.pod, atOf(key));
     const machine = machines.get(pod?.spec.nodeName ?? "");
-    if (!pod || !machine || !machines.isAttended(machine.name)) return undefined;
+    if (!pod || !machine) return undefined;
     const run = runs.get(pod.metadata.uid) ?? begin(pod, machine);
     if (!run) return undefined;
     const nowMs = clock.monotonicMs();

@@ -3,28 +3,16 @@ import type { Clock } from "../../../../runtime/clock.ts";
 import type { KubeObject, ProxyAnswer } from "../../../kube.ts";
 import type { ExecStreams, PodRequest, PodRuntime, TerminalSize } from "../../pod-runtime.ts";
 import { Refused } from "../../refused.ts";
-import type { Machines } from "../machines.ts";
-import type { Pod } from "../shapes/pod.ts";
 import { containerLog } from "./container-log.ts";
 import type { ContainerRun, Life } from "./container-run.ts";
 import type { Kubelets } from "./kubelet.ts";
-import type { PodRun } from "./pod-run.ts";
 import { runProgram } from "./shell.ts";
 
-export function createPodRuntime(kubelets: Kubelets, machines: Machines, clock: Clock): PodRuntime {
+export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
   const source = { clock, wallMs: kubelets.wallMs, onEnd: kubelets.onEnd };
 
-  function runOf(object: KubeObject): PodRun | undefined {
-    const { metadata, spec } = object as Pod;
-    if (spec.nodeName && machines.get(spec.nodeName)?.silentSinceMs !== undefined) {
-      const message = `error dialing backend: dial tcp ${machines.get(spec.nodeName)?.hostIp}:10250: i/o timeout`;
-      throw new Refused(500, "InternalError", message);
-    }
-    return kubelets.runOf(metadata.uid);
-  }
-
   function containerOf(object: KubeObject, name: string): ContainerRun | undefined {
-    return runOf(object)?.containers.find(({ container }) => container.name === name);
+    return kubelets.runOf(object.metadata.uid ?? "")?.containers.find(({ container }) => container.name === name);
   }
 
   function lifeOf(object: KubeObject, name: string, previous: boolean): Life {
@@ -54,7 +42,7 @@ export function createPodRuntime(kubelets: Kubelets, machines: Machines, clock: 
       size = next;
     });
     const signal = AbortSignal.any([streams.signal, ended.signal]);
-    const seat = { ...seatOf(object as Pod, name), ...streams, clock, signal, size: () => size };
+    const seat = { ...streams, signal, size: () => size };
     try {
       const code = await untilAborted(runProgram(command, seat), signal);
       if (code !== undefined) return code;
@@ -70,7 +58,7 @@ export function createPodRuntime(kubelets: Kubelets, machines: Machines, clock: 
   }
 
   async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
-    const run = runOf(object);
+    const run = kubelets.runOf(object.metadata.uid ?? "");
     const running = (run?.containers ?? []).filter(({ stage }) => stage.kind === "running");
     const listening = running.find((container) => listens(container, port));
     if (!listening) {
@@ -94,13 +82,6 @@ const containerEnded = new Refused(500, "InternalError", "the container has ende
 function listens({ container: { ports = [] }, life }: ContainerRun, port: number): boolean {
   if (ports.length === 0) return life?.behaviour.http !== undefined;
   return ports.some(({ containerPort }) => containerPort === port);
-}
-
-function seatOf({ metadata, spec }: Pod, name: string) {
-  const container = [...(spec.initContainers ?? []), ...spec.containers].find((each) => each.name === name);
-  const hostname = spec.hostname ?? metadata.name;
-  const own = (container?.env ?? []).map((each): [string, string] => [each.name, each.value ?? ""]);
-  return { hostname, env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOSTNAME: hostname, ...Object.fromEntries(own) } };
 }
 
 /** A command that waits for input hears nothing of a signal, so it is left. */

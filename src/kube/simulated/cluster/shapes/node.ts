@@ -26,11 +26,7 @@ export interface Node extends Stored {
 
 export const taintKeys = {
   notReady: "node.kubernetes.io/not-ready",
-  unreachable: "node.kubernetes.io/unreachable",
   unschedulable: "node.kubernetes.io/unschedulable",
-  memoryPressure: "node.kubernetes.io/memory-pressure",
-  diskPressure: "node.kubernetes.io/disk-pressure",
-  pidPressure: "node.kubernetes.io/pid-pressure",
 } as const;
 
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
