@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { QueryPaymentsRequest, QueryPaymentsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import fc from "fast-check";
 import {
   accountDeposit,
@@ -163,6 +164,31 @@ test("two leases of one deployment are paid out of one account, in the order of 
   stage.run(withdrawLease(second));
   assert.equal(stage.balance(provider, "uact"), startMoney + 10_000n + 245_000n);
   assert.equal(stage.balance(otherProvider, "uact"), startMoney + 10_000n + 235_000n, "the last one gets what is left");
+});
+
+test("payments are listed page by page, those of one deployment and all of them alike", () => {
+  const stage = marketStage();
+  const groups = ["first", "second", "third"].map((name) => spec({ name }));
+  stage.run(createDeployment({ groups, deposit: deposit(500_000n, "uact") }));
+  const ids = [1, 2, 3].map((gseq) => ({ ...bidId, gseq }));
+  for (const id of ids) stage.run(createBid(id));
+  for (const id of ids) stage.run(createLease(id));
+  for (const xid of ["", `deployment/${tenant}/7`, `deployment/${tenant}/7/`]) {
+    const found: string[] = [];
+    let key: Uint8Array | undefined = new Uint8Array();
+    while (key) {
+      const request = QueryPaymentsRequest.fromPartial({ xid, pagination: { key, limit: 1 } });
+      const answer = stage.query("/akash.escrow.v1.Query/Payments", QueryPaymentsRequest.encode(request).finish());
+      const page = QueryPaymentsResponse.decode(answer);
+      found.push(...page.payments.map(({ id }) => id?.xid ?? ""));
+      key = page.pagination?.nextKey.length ? page.pagination.nextKey : undefined;
+    }
+    assert.deepEqual(
+      found,
+      ids.map(({ gseq }) => `${gseq}/1/${provider}`),
+      xid,
+    );
+  }
 });
 
 test("what a second lease's creation settles for the first is lost, as on the real chain", () => {

@@ -90,10 +90,12 @@ function resume(pageKey: Uint8Array, storePrefix: readonly number[]): Start {
     .subarray(storePrefix.length + 1)
     .toString();
   if (wanted.includes(undefined)) throw invalidArgument("malformed key");
+  const rest = Buffer.from(key).toString();
   return {
     states: wanted.filter((name) => name !== undefined),
     prefix: text.replace(/^\//, ""),
-    key: Buffer.from(key).toString().replace(/^\//, ""),
+    // Without a prefix the slash before the name is in the key; with one, a slash there is part of the name.
+    key: text === "" ? rest.replace(/^\//, "") : rest,
   };
 }
 
