@@ -6,6 +6,7 @@ import { limits } from "../../runtime/limits.ts";
 import { eventsIn, listIn } from "./abci-events.ts";
 import { type BlockTx, blockTx, readTxResult, type TxResult } from "./block-tx.ts";
 import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";
+import { reading } from "./rpc-answer.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
 /** The number of the transaction in its block, or where the chain itself did it. */
@@ -145,13 +146,4 @@ function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderE
 
 function mustBe(wanted: bigint, found: bigint): void {
   if (found !== wanted) throw new TypeError(`it is of height ${found} instead of ${wanted}`);
-}
-
-function reading<T>(endpoint: string, method: string, read: () => T): T {
-  try {
-    return read();
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown;
-    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
-  }
 }

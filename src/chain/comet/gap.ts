@@ -5,7 +5,7 @@
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Condition } from "./member.ts";
+import { isUsable } from "./member.ts";
 import type { Pool } from "./pool.ts";
 
 export interface Gap {
@@ -46,7 +46,7 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
 
   return {
     async judge(height, failure, has, signal) {
-      const present = (await pool.probe({ signal })).filter(({ condition }) => isUsable(condition));
+      const present = (await pool.probe({ signal })).filter(isUsable);
       // A node that is behind will have the block; one that is down may.
       const able = present.filter((member) => (member.height ?? 0n) >= height);
       if (able.length === 0) {
@@ -55,7 +55,7 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
       }
       const isOver = waitFor(height) >= limits.rpcGapPatienceMs;
       const lowest = able.map(({ earliestHeight = 0n }) => earliestHeight).reduce((a, b) => (a < b ? a : b));
-      const allHere = pool.members.every(({ condition }) => isUsable(condition) || condition === "other chain");
+      const allHere = pool.members.every((member) => isUsable(member) || member.condition === "other chain");
       if (lowest > height && (allHere || isOver)) return give({ from: height, to: lowest - 1n });
       if (!isOver) return undefined;
       // They have it and cannot give it in a way that we can read: too large, too slow, or of a shape that we do not know.
@@ -64,10 +64,6 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
       return give({ from: height, to: (await firstPresent(height, highest, has)) - 1n });
     },
   };
-}
-
-function isUsable(condition: Condition): boolean {
-  return condition === "good" || condition === "failing";
 }
 
 /**

@@ -13,6 +13,11 @@ import { type NodeStatus, readStatus } from "./node-status.ts";
  */
 export type Condition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "failing" | "down";
 
+/** Whether what it says of the chain is true of now. */
+export function isUsable({ condition }: Pick<MemberState, "condition">): boolean {
+  return condition === "good" || condition === "failing";
+}
+
 export interface MemberCounts {
   calls: number;
   /** No answer, none of a node, or none that can be used. */
@@ -213,7 +218,7 @@ export function createMember(
   return member;
 }
 
-/** What went wrong is counted already. */
-function unlessOfNode(thrown: unknown): void {
+/** That nodes fail is counted, and what a pool is for; anything else is a fault of ours. */
+export function unlessOfNode(thrown: unknown): void {
   if (!(thrown instanceof ProviderError)) throw thrown;
 }

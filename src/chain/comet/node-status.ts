@@ -1,6 +1,6 @@
 /** Where a node says it is. */
-import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
+import { reading } from "./rpc-answer.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
 export interface NodeStatus {
@@ -16,7 +16,7 @@ export interface NodeStatus {
 export function readStatus(endpoint: string, result: unknown): NodeStatus {
   const info = isRecord(result) ? result["node_info"] : undefined;
   const sync = isRecord(result) ? result["sync_info"] : undefined;
-  try {
+  return reading(endpoint, "status", () => {
     if (!isRecord(info) || !isRecord(sync)) throw new TypeError("node_info and sync_info are missing");
     const { network } = info;
     if (typeof network !== "string" || network === "") throw new TypeError("it names no chain");
@@ -27,8 +27,5 @@ export function readStatus(endpoint: string, result: unknown): NodeStatus {
       earliestHeight: readHeight(sync["earliest_block_height"] ?? "0"),
       catchingUp: sync["catching_up"] === true,
     };
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown;
-    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method: "status", reason: thrown.message });
-  }
+  });
 }

@@ -12,11 +12,13 @@ import {
   type Condition,
   createMember,
   isAnsweredByErrors,
+  isUsable,
   type Member,
   type MemberState,
   notYet,
   type Params,
   type Reading,
+  unlessOfNode,
 } from "./member.ts";
 
 export interface PoolOptions {
@@ -180,7 +182,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       }),
     );
     bounds.signal?.throwIfAborted();
-    for (const answer of answers) if (answer.status === "rejected") mustBeOfNode(answer.reason);
+    for (const answer of answers) if (answer.status === "rejected") unlessOfNode(answer.reason);
     if (chainId === undefined) chainId = members.find(({ reading }) => reading)?.reading?.chainId;
     const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
     judgeLag(present.filter(({ reading }) => reading?.chainId === chainId));
@@ -225,7 +227,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     async standsStill(bounds) {
       const still = preferred;
       await probe(bounds);
-      const others = members.filter((member) => member !== still && ["good", "failing"].includes(member.condition));
+      const others = members.filter((member) => member !== still && isUsable(member));
       const heightOf = ({ reading }: Member) => reading?.height ?? 0n;
       const [next] = others.sort((a, b) => rank(a) - rank(b) || Number(heightOf(b) - heightOf(a)));
       if (next) prefer(next);
@@ -246,7 +248,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     },
     get newest() {
       return members
-        .filter(({ condition }) => condition === "good" || condition === "failing")
+        .filter(isUsable)
         .flatMap(({ reading }) => reading ?? [])
         .reduce<Reading | undefined>((best, each) => (best && best.height >= each.height ? best : each), undefined);
     },
@@ -275,11 +277,6 @@ function distinctEndpoints(endpoints: readonly EndpointOptions[], clock: Clock):
     names.add(endpoint.name);
     return endpoint;
   });
-}
-
-/** That nodes fail is what a pool is for; anything else is a fault of ours. */
-function mustBeOfNode(thrown: unknown): void {
-  if (!(thrown instanceof ProviderError)) throw thrown;
 }
 
 /** The end that was asked for is no failure. */

@@ -35,6 +35,16 @@ export async function readAnswer(question: Question, { status, body }: HttpAnswe
   return result;
 }
 
+/** What `read` makes of a result; a TypeError of it means that the node's answer is of no use. */
+export function reading<T>(endpoint: string, method: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
+  }
+}
+
 async function parse(body: string, clock: Clock): Promise<Record<string, unknown> | undefined> {
   try {
     const value: unknown = body.length > limits.rpcSliceChars ? await parseLarge(body, clock) : JSON.parse(body);

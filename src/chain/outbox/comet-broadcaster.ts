@@ -7,6 +7,7 @@ import { readTxResult } from "../comet/block-tx.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
+import { reading } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 
@@ -174,14 +175,7 @@ function refusalReason(thrown: unknown): string | undefined {
 
 /** An answer that cannot be read is the node's failure, so that another one is asked. */
 function checked<T>(method: string, read: (result: unknown) => T): (result: unknown, endpoint: string) => T {
-  return (result, endpoint) => {
-    try {
-      return read(result);
-    } catch (thrown) {
-      if (!(thrown instanceof TypeError)) throw thrown;
-      throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
-    }
-  };
+  return (result, endpoint) => reading(endpoint, method, () => read(result));
 }
 
 function readReceipt(result: unknown): Receipt {

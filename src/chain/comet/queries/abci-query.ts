@@ -4,6 +4,7 @@ import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { notYet } from "../member.ts";
 import type { Answer, CallOptions, Pool } from "../pool.ts";
+import { reading } from "../rpc-answer.ts";
 import { readHeight } from "../wire-text.ts";
 
 export interface QueryOptions extends CallOptions {
@@ -110,8 +111,7 @@ function send(pool: Pool, path: string, bytes: Uint8Array, options: QueryOptions
 }
 
 function readResponse(endpoint: string, path: string, result: unknown, floor: bigint): Response {
-  const method = `abci_query ${path}`;
-  try {
+  return reading(endpoint, `abci_query ${path}`, () => {
     const response = isRecord(result) ? result["response"] : undefined;
     if (!isRecord(response)) throw new TypeError("it holds no response");
     const { code = 0, codespace = "", log = "", value } = response;
@@ -119,21 +119,13 @@ function readResponse(endpoint: string, path: string, result: unknown, floor: bi
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
     if (code === 0 && height < floor) throw notYet(endpoint, `its answer is of height ${height}, below ${floor}`);
-    if (codespace === "sdk" && code === sdkCodes.invalidHeight) throw notYet(endpoint, behind(String(log)));
+    // A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer
+    // from the state before, where what the block made is "not found".
+    if (codespace === "sdk" && code === sdkCodes.invalidHeight)
+      throw notYet(endpoint, `its state is behind its blocks (${log})`);
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
     return { code, codespace: String(codespace), log: String(log), value: bytes, height };
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown;
-    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
-  }
-}
-
-/**
- * A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer from
- * the state before, where what the block made is "not found".
- */
-function behind(log: string): string {
-  return `its state is behind its blocks (${log})`;
+  });
 }
 
 function decode<Value>(query: Query<never, Value>, { value, height }: Response, endpoint: string): Value {
