@@ -72,10 +72,6 @@ export function messageOf(intent: Pick<Intent, "id" | "body">): PackedMessage {
   return { typeUrl, value: Buffer.from(value, "base64") };
 }
 
-export function messageTypeOf(intent: Pick<Intent, "id" | "body">): string {
-  return bodyOf(intent).typeUrl;
-}
-
 export function ownerOf(intent: Pick<Intent, "id" | "body">): Owner {
   return bodyOf(intent);
 }

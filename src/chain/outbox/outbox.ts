@@ -96,7 +96,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const pause = createPause(clock);
   const waiters = createWaiters();
   const condition = createCondition(clock, log);
-  const purse = createPurse(clock, log);
+  const purse = createPurse(address, clock, log);
   const doubts = createDoubts();
   const settlement = createSettlement(journal, address, (settled) => {
     if (settled.state === "failed") log.info("intent failed", { ...settled });

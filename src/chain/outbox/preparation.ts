@@ -10,7 +10,7 @@ import { type Draft, unsignedTransaction, type Validity } from "../tx/transactio
 import type { Account, Broadcaster, Head } from "./broadcaster.ts";
 import { type Condition, stallOf } from "./condition.ts";
 import type { Doubts } from "./doubts.ts";
-import { messageOf, messageTypeOf } from "./intent.ts";
+import { messageOf } from "./intent.ts";
 import type { Purse } from "./purse.ts";
 import type { Settlement } from "./settlement.ts";
 import type { Stamps } from "./stamps.ts";
@@ -84,8 +84,8 @@ export function createPreparation(deps: PreparationDeps): Preparation {
   const { chainId, signer, chain, clock, settings, stamps, settlement, condition, purse, doubts } = deps;
   const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? limits.outboxTxGas);
   const counts: PreparationCounts = { simulations: 0, halved: 0 };
-  /** By type of message; the types are few. */
-  const gasByType = new Map<string, bigint>();
+  /** By kind of message; the kinds are few. */
+  const gasByKind = new Map<string, bigint>();
 
   async function prepare(load: Load, point: SendPoint): Promise<Prepared> {
     const { intents } = load;
@@ -163,9 +163,8 @@ export function createPreparation(deps: PreparationDeps): Preparation {
 
   /** What the wallet has money for, in the order in which it was filed. The rest waits for more. */
   function withinMeans(intents: readonly Intent[], short: Intent | undefined, log: string): Prepared {
-    const all = new ProviderError("AKP_WALLET_SHORT", { address: signer.address, what: "all deposits", reason: log });
     if (short) {
-      purse.runShort(all);
+      purse.runShort(log);
       const message = messageOf(short);
       const before = intents.slice(0, intents.indexOf(short));
       const after = intents.slice(before.length + 1).filter((intent) => mayFit(messageOf(intent), message));
@@ -173,7 +172,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     }
     // Not even the fee: less of it for fewer messages.
     const free = intents.filter(({ what }) => !isCostly(what));
-    if (free.length < intents.length) purse.runShort(all);
+    if (free.length < intents.length) purse.runShort(log);
     if (free.length > 0 && free.length < intents.length) return cut(free);
     if (intents.length > 1) return cut(intents.slice(0, Math.ceil(intents.length / 2)));
     stallFor(log);
@@ -191,13 +190,13 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     return retry(intents.slice(0, middle), intents.slice(middle));
   }
 
-  function gasOf(intent: Intent): bigint {
-    return gasByType.get(messageTypeOf(intent)) ?? 0n;
+  function gasOf({ what }: Intent): bigint {
+    return gasByKind.get(what) ?? 0n;
   }
 
   function learnGas(intents: readonly Intent[], gasUsed: bigint): void {
     const share = adjustedGas(gasUsed, settings) / BigInt(intents.length);
-    for (const intent of intents) gasByType.set(messageTypeOf(intent), share);
+    for (const { what } of intents) gasByKind.set(what, share);
   }
 
   return { prepare, mostGas, gasOf, counts };

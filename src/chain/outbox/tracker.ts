@@ -66,8 +66,7 @@ export function createTracker(deps: TrackerDeps): Tracker {
     flights.remove(flight);
     condition.landed();
     const { code, log: reason } = included;
-    if (code === 0 || causeOf(reason).kind !== "funds") return;
-    purse.runShort(new ProviderError("AKP_WALLET_SHORT", { address, what: "all deposits", reason }));
+    if (code !== 0 && causeOf(reason).kind === "funds") purse.runShort(reason);
   }
 
   async function bury(flight: Flight): Promise<void> {
