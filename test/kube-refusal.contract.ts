@@ -7,8 +7,8 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { applyWhenServed, define, ownKind } from "./kube-definition.ts";
-import { clusterMs, refusal } from "./kube-objects.ts";
-import { type Fields, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
+import { clusterMs, ownName, refusal } from "./kube-objects.ts";
+import { claimOf, type Fields, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
 import { refusedObjects } from "./kube-refused-objects.ts";
 
 export function checkRefusals(open: OpenKube): void {
@@ -21,6 +21,26 @@ export function checkRefusals(open: OpenKube): void {
       await checkAll(kube, cases, namespace);
     });
   }
+
+  test("a claim that has its volume grows only where its class allows it, and never shrinks", async (t) => {
+    const { kube, namespace } = await open(t);
+    for (const allowVolumeExpansion of [false, true]) {
+      const name = ownName("class");
+      const at = { namespace, name };
+      await using _ = await volume(kube, name, allowVolumeExpansion);
+      const claim = (size: string) => ({ ...claimOf({ storageClassName: name }, size), metadata: at });
+      await kube.apply(kinds.persistentVolumeClaim, claim("2Gi"));
+      const isBound = async () => {
+        const status = (await kube.get(kinds.persistentVolumeClaim, at))?.["status"] as { phase: string } | undefined;
+        return status?.phase === "Bound";
+      };
+      await eventually("its volume", isBound, clusterMs);
+      const smaller = await tellOf(kube, changed(claim("1Gi")), at);
+      assert.deepEqual(smaller, ["422 Invalid", "spec.resources.requests.storage Forbidden"]);
+      const larger = await tellOf(kube, changed(claim("3Gi")), at);
+      assert.deepEqual(larger, [allowVolumeExpansion ? "accepted" : "403 Forbidden"]);
+    }
+  });
 
   test("a custom resource is held to the schema of its definition", async (t) => {
     const { kube, namespace } = await open(t);
@@ -82,6 +102,24 @@ function placed(object: Fields, kind: Kind, at: Place): KubeObject {
   const { name, ...metadata } = object["metadata"] as { name: string };
   const here = { name: name === "it" ? at.name : name, ...(kind.namespaced ? { namespace: at.namespace } : {}) };
   return { ...object, metadata: { ...metadata, ...here } };
+}
+
+/** Of a class of its own, both of this name. They are for the whole cluster, so they go at the end. */
+async function volume(kube: Kube, name: string, allowVolumeExpansion: boolean): Promise<AsyncDisposable> {
+  const metadata = { name };
+  const spec = { storageClassName: name, capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"] };
+  await kube.create(kinds.storageClass, { metadata, provisioner: "example.com/none", allowVolumeExpansion });
+  await kube.create(kinds.persistentVolume, { metadata, spec: { ...spec, hostPath: { path: "/nowhere" } } });
+  return {
+    async [Symbol.asyncDispose]() {
+      await kube.delete(kinds.persistentVolume, metadata);
+      await kube.delete(kinds.storageClass, metadata);
+    },
+  };
+}
+
+function changed(object: Fields): RefusedObject {
+  return { what: "", kind: kinds.persistentVolumeClaim, object, by: "apply", told: [] };
 }
 
 const gadget = {

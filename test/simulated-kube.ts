@@ -1,11 +1,8 @@
 /** A simulated cluster for a test, with an empty namespace and perhaps a pod that prints and has a shell. */
 import { kinds } from "../src/kube/kinds.ts";
+import type { ClusterOptions } from "../src/kube/simulated/cluster/cluster.ts";
 import type { Behaviour } from "../src/kube/simulated/cluster/kubelet/behaviour.ts";
-import {
-  createSimulatedCluster,
-  type SimulatedCluster,
-  type SimulatedClusterOptions,
-} from "../src/kube/simulated/simulated-kube.ts";
+import { createSimulatedCluster, type SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -15,7 +12,7 @@ import type { Owner } from "./owner.ts";
 export const namespace = "lease";
 export const box = { namespace, name: "box" };
 
-export interface Simulation extends SimulatedClusterOptions {
+export interface Simulation extends ClusterOptions {
   readonly clock?: Clock;
   readonly seed?: number;
 }

@@ -5,7 +5,7 @@ import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
 import { customShape } from "./schema/read-shape.ts";
-import { anything, type Plain, type Shape } from "./schema/shape.ts";
+import type { Plain, Shape } from "./schema/shape.ts";
 
 export interface Served {
   readonly kind: Kind;
@@ -24,8 +24,6 @@ export interface ServedKinds {
   of(kind: Pick<Kind, "group" | "version" | "plural">): Served | undefined;
   /** Whether the group and version has any kind at all. */
   knowsGroup(group: string, version: string): boolean;
-  /** Serves a kind that no definition describes, as an API server beside ours does (metrics). */
-  add(kind: Kind): void;
   define(definition: KubeObject): void;
   /** By the name of its definition: "providerhosts.akash.network". */
   undefine(resource: string): void;
@@ -76,7 +74,6 @@ export function createServedKinds(): ServedKinds {
     of: (kind) => served.get(keyOf(kind)),
     knowsGroup: (group, version) =>
       [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
-    add: (kind) => put({ ...custom(kind), shape: anything }),
     define(definition) {
       for (const each of definedKinds(definition)) put(each);
     },
@@ -95,7 +92,10 @@ function builtIn(kind: Kind): Served {
   const resource = resourceOf(kind);
   return {
     kind,
-    shape: shapeOfKind(kind),
+    // Most kinds are never written to, and their types are large.
+    get shape() {
+      return shapeOfKind(kind);
+    },
     hasStatus: withStatus.has(resource),
     hasGeneration: withGeneration.has(resource),
     isCustom: false,

@@ -31,6 +31,7 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
     services: builtInOf(served, kinds.service),
     namespaces: builtInOf(served, kinds.namespace),
     runtimeClasses: builtInOf(served, kinds.runtimeClass),
+    storageClasses: builtInOf(served, kinds.storageClass),
   };
   const writes = createWrites({ ...deps, ...builtIn, definitions, store, deletion });
   const { follow } = createDefinitions({ store, served, definitions, deletion, writes, clock: deps.clock });

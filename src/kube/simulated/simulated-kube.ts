@@ -7,7 +7,6 @@ import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createKubeClient, type KubeDeps } from "../client/kube-client.ts";
 import type { Transport } from "../client/transport.ts";
-import type { Kind } from "../kinds.ts";
 import type { Kube } from "../kube.ts";
 import type { ApiServer } from "./api-server.ts";
 import { type ClusterOptions, type SimulatedNodes, startCluster } from "./cluster/cluster.ts";
@@ -17,11 +16,6 @@ import { createServe } from "./requests/serve.ts";
 import { createWatches, type Watches } from "./requests/watches.ts";
 import { createServer } from "./server.ts";
 import { createSimulatedTransport } from "./transport.ts";
-
-export interface SimulatedClusterOptions extends ClusterOptions {
-  /** Kinds that are served without a definition, as by an API server beside ours (metrics). */
-  readonly alsoServed?: readonly Kind[];
-}
 
 export interface SimulatedClusterDeps {
   readonly clock: Clock;
@@ -48,11 +42,10 @@ export interface SimulatedCluster {
 }
 
 export function createSimulatedCluster(
-  options: SimulatedClusterOptions,
+  options: ClusterOptions,
   { clock, random, log }: SimulatedClusterDeps,
 ): SimulatedCluster {
   const core = createServer({ clock, random });
-  for (const kind of options.alsoServed ?? []) core.served.add(kind);
   const server = createPartsServer(core);
   const { faults, state } = createFaults(() => watches, {
     forget: () => core.store.forget(),

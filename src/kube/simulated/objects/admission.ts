@@ -1,7 +1,9 @@
 /** What the API server puts into new objects that nobody owns: addresses of services, tolerations of pods and so on. */
+import { fieldsOf } from "../../json-fields.ts";
 import { kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
+import { nano } from "../rules/container-rules.ts";
 import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
@@ -14,6 +16,7 @@ export interface AdmissionDeps {
   readonly services: Served;
   readonly namespaces: Served;
   readonly runtimeClasses: Served;
+  readonly storageClasses: Served;
   readonly definitions: Served;
 }
 
@@ -55,8 +58,24 @@ export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeO
 
 /** Addresses stay with a service; a new type may need more of them. */
 export function completeChanged(deps: AdmissionDeps, { kind }: Served, live: KubeObject, next: KubeObject): void {
-  const isNew = next["spec"] !== live["spec"];
-  if (isNew && resourceOf(kind) === "services") completeService(deps, mutable(next), mutable(live));
+  if (next["spec"] === live["spec"]) return;
+  if (kind === kinds.service) completeService(deps, mutable(next), mutable(live));
+  if (kind === kinds.persistentVolumeClaim) admitGrowth(deps, live, next);
+}
+
+/** A claim that has its volume gets more only where its class can do that. */
+function admitGrowth({ store, storageClasses }: AdmissionDeps, live: KubeObject, next: KubeObject): void {
+  const [before, after] = [live, next].map((claim) => sizeOf(claim));
+  if (fieldsOf(live["status"])["phase"] !== "Bound" || !before || !after || nano(after) <= nano(before)) return;
+  const name = String(fieldsOf(live["spec"])["storageClassName"]);
+  if (store.get(storageClasses, { name })?.["allowVolumeExpansion"] === true) return;
+  const reason =
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+  throw forbidden(kinds.persistentVolumeClaim, live.metadata.name, reason);
+}
+
+function sizeOf(claim: KubeObject): unknown {
+  return fieldsOf(fieldsOf(fieldsOf(claim["spec"])["resources"])["requests"])["storage"];
 }
 
 /** Of priority, only those that every cluster has are here: nobody can make others. */

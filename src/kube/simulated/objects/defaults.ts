@@ -117,7 +117,6 @@ function fillService(service: Mutable): void {
   const spec = part(service, "spec");
   fill(spec, { type: "ClusterIP", sessionAffinity: "None" });
   for (const port of elements(spec, "ports")) {
-    fill(port, { protocol: "TCP" });
     // Go's zero value stands for "not given" here.
     if (port["targetPort"] === 0 || port["targetPort"] === "") port["targetPort"] = port["port"];
   }

@@ -37,9 +37,7 @@ function fillContainer(container: Mutable, hostNetwork: boolean): void {
     terminationMessagePolicy: "File",
     imagePullPolicy: isLatest(image) ? "Always" : "IfNotPresent",
   });
-  for (const port of elements(container, "ports")) {
-    fill(port, { protocol: "TCP", ...(hostNetwork ? { hostPort: port["containerPort"] } : {}) });
-  }
+  if (hostNetwork) for (const port of elements(container, "ports")) fill(port, { hostPort: port["containerPort"] });
   for (const name of ["livenessProbe", "readinessProbe", "startupProbe"]) fillProbe(partIfThere(container, name));
   const lifecycle = partIfThere(container, "lifecycle");
   for (const name of ["postStart", "preStop"]) fillHttpGet(partIfThere(lifecycle, name));

@@ -1,10 +1,10 @@
 /** What an object must be like to be stored, and what of it can never change. */
-import { parseQuantity } from "../../../market/quantity.ts";
 import { fieldsOf, listOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
 import { checkBuiltIn } from "../rules/built-in-rules.ts";
+import { nano } from "../rules/container-rules.ts";
 import { createFound, type Found } from "../rules/found.ts";
 import { checkFinalizers, checkMetadata, checkName } from "../rules/metadata-rules.ts";
 import { customFaults } from "../schema/custom-faults.ts";
@@ -96,7 +96,7 @@ const changes: Readonly<Record<string, Change>> = {
     const mayGrow = isBound ? ["resources", "volumeAttributesClassName"] : [];
     checkSpec(live, next, found, [...mayGrow, ...unset(live, "volumeName"), ...unset(live, "storageClassName")]);
     const [before, after] = [live, next].map((claim) => valueAt(claim, "spec.resources.requests.storage"));
-    if (!isBound || after === undefined || nano(after) >= nano(before)) return;
+    if (!isBound || after === undefined || nano(after) >= nano(before ?? "0")) return;
     found.prohibited("spec.resources.requests.storage", "field can not be less than status.capacity");
   },
   services(live, next, found) {
@@ -105,10 +105,6 @@ const changes: Readonly<Record<string, Change>> = {
     found.invalid("spec.clusterIPs[0]", fieldsOf(next["spec"])["clusterIPs"], "may not change once set");
   },
 };
-
-function nano(amount: unknown): bigint {
-  return parseQuantity(String(amount ?? "0")).nano;
-}
 
 /** The scheduler's choice is made once; the others are the few that may change on a running pod. */
 function podExceptions(live: KubeObject): string[] {

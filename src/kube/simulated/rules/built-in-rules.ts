@@ -1,6 +1,7 @@
 /** Everything that is wrong with an object of a built-in kind: what its schema says, and what only the server knows. */
 import { isRecord } from "../../../runtime/is-record.ts";
 import type { Plain, Shape, StructShape } from "../schema/shape.ts";
+import { containerRules } from "./container-rules.ts";
 import type { Found, Rule } from "./found.ts";
 import { networkRules } from "./network-rules.ts";
 import { otherRules } from "./other-rules.ts";
@@ -10,7 +11,14 @@ import { workloadRules } from "./workload-rules.ts";
 
 /** By type: they hold wherever one is. */
 const rules = new Map(
-  Object.entries<Rule>({ ...podRules, ...workloadRules, ...networkRules, ...storageRules, ...otherRules }),
+  Object.entries<Rule>({
+    ...containerRules,
+    ...podRules,
+    ...workloadRules,
+    ...networkRules,
+    ...storageRules,
+    ...otherRules,
+  }),
 );
 
 /** Fields of which the schema says the same as a rule, in words that the server does not use. */

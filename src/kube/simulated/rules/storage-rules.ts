@@ -1,6 +1,6 @@
 /** What claims, config maps and secrets must be like. */
-import { parseQuantity } from "../../../market/quantity.ts";
 import { fieldsOf, listOf } from "../../json-fields.ts";
+import { nano } from "./container-rules.ts";
 import type { Rule } from "./found.ts";
 import { fileName, subdomain } from "./texts.ts";
 
@@ -11,7 +11,7 @@ const claimSpec: Rule = (spec, at, found) => {
   for (const mode of modes) if (!known.includes(String(mode))) found.unsupported(`${at}.accessModes`, mode, known);
   const { storage } = fieldsOf(fieldsOf(spec["resources"])["requests"]);
   if (storage === undefined) found.required(`${at}.resources[storage]`);
-  else if (parseQuantity(String(storage)).nano <= 0n) {
+  else if (nano(storage) <= 0n) {
     found.invalid(`${at}.resources[storage]`, storage, "must be greater than zero");
   }
   found.text(`${at}.storageClassName`, spec["storageClassName"], subdomain);
