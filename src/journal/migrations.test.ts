@@ -82,3 +82,15 @@ test("intents of the first version keep their numbers, and none of these is give
     );
   });
 });
+
+test("blocks prove nothing about a transaction of the first version, where nobody looked for it in them", (t) => {
+  const path = join(temporaryFolder(t), "journal.db");
+  withConnection(path, (connection) => {
+    migrate(connection, 0, openBoundary, migrations.slice(0, 1));
+    connection.exec(
+      "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height) VALUES ('AB', 'c-1', 'akash1a', x'00', 7)",
+    );
+    migrate(connection, 1, openBoundary);
+    assert.equal(connection.one<{ gapped: number }>("SELECT gapped FROM transactions")()?.gapped, 1);
+  });
+});

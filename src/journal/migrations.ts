@@ -147,6 +147,8 @@ export const migrations: readonly string[] = [
   CREATE INDEX intents_tx ON intents (tx_hash) WHERE tx_hash IS NOT NULL;
 
   ALTER TABLE transactions ADD COLUMN gapped INTEGER NOT NULL DEFAULT 0;
+  -- The cursor moved past blocks without a look for these in them: only nodes can say what became of them.
+  UPDATE transactions SET gapped = 1;
   `,
 ];
 
