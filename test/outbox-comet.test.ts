@@ -76,7 +76,8 @@ test("head and accounts are as the node tells them, and an account without money
   const { node, chain } = await start(t);
   const head = await chain.head();
   assert.equal(head.height, node.height);
-  assert.deepEqual(await chain.account(providerKey.address, head.height), { number: 0n, sequence: 0n });
+  const { height } = head;
+  assert.deepEqual(await chain.account(providerKey.address, height), { number: 0n, sequence: 0n, height });
   assert.equal(await chain.account(testKey("nobody").address, head.height), undefined);
   await assert.rejects(chain.account(providerKey.address, head.height + 1n), "no node has got that far");
 });

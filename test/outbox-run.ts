@@ -41,6 +41,7 @@ export interface Faults {
   /** A factor on the gas that simulations tell. */
   gasFactor: number;
   beforeSimulation: () => Promise<void>;
+  beforeAccount: () => void;
   /** What a node says against the next simulation, right or wrong. */
   refusal: () => string | undefined;
   /** What every node's RPC says against a transaction, before the application sees it. */
@@ -85,6 +86,7 @@ export function noFaults(): Faults {
     mishap: () => undefined,
     gasFactor: 1,
     beforeSimulation: async () => undefined,
+    beforeAccount: () => undefined,
     refusal: () => undefined,
     rpcRefusal: () => undefined,
     blocks: "followed",
@@ -213,6 +215,10 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
     async head() {
       if (faults.silent) throw unreachable("no route to host");
       return chain.head();
+    },
+    async account(...args) {
+      faults.beforeAccount();
+      return chain.account(...args);
     },
     async simulate(...args) {
       await faults.beforeSimulation();

@@ -23,7 +23,7 @@ import type { Block } from "../src/chain/embedded/node/block-store.ts";
 import { type Chain, createChain } from "../src/chain/embedded/node/chain.ts";
 import { NodeRefusal } from "../src/chain/embedded/node/node-refusal.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+import type { Account, Broadcaster } from "../src/chain/outbox/broadcaster.ts";
 import type { Wish } from "../src/chain/outbox/intent.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { parseAddress } from "../src/market/address.ts";
@@ -248,10 +248,11 @@ export function followedBlock({ header, txs, output }: Block): ChainBlock {
   return { height, timeNs, txs: results, events: [], coinsMovedOf: new Set(), otherEvents: 0, malformed: [] };
 }
 
-function accountOf({ app }: Chain, address: string): { number: bigint; sequence: bigint } | undefined {
+function accountOf({ app, store }: Chain, address: string): Account | undefined {
   const request = QueryAccountRequest.encode({ address }).finish();
   const { code, value } = app.query("/cosmos.auth.v1beta1.Query/Account", request);
   if (code !== 0) return undefined;
   const account = BaseAccount.decode(QueryAccountResponse.decode(value).account?.value ?? new Uint8Array());
-  return { number: account.accountNumber.toBigInt(), sequence: account.sequence.toBigInt() };
+  const [number, sequence] = [account.accountNumber.toBigInt(), account.sequence.toBigInt()];
+  return { number, sequence, height: store.height };
 }

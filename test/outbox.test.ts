@@ -287,6 +287,22 @@ test("a chain without unordered transactions is served with sequences, one trans
   assert.equal(run.outbox.counts.transactions, 3);
 });
 
+test("a block that comes between a look at the head and one at the account makes nobody send again", async (t) => {
+  const run = await start(t, { stage: { genesis: { unordered: false } } });
+  const message = sendMessage(providerKey.address, tenantKey.address, 777);
+  const id = await run.outbox.file({ subject: "wallet", why: "test", message, priority: "account" });
+  await run.settle();
+  run.faults.beforeAccount = () => {
+    run.faults.beforeAccount = () => undefined;
+    run.stage.chain.step();
+  };
+  run.outbox.wake();
+  await run.clock.advance(100);
+  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  assert.deepEqual(statesOf(run, [id]), ["done"]);
+  assert.equal(run.stage.times(message), 1);
+});
+
 test("somebody who uses the same key costs a sequence, not an intent", async (t) => {
   const run = await start(t, { stage: { genesis: { unordered: false } } });
   const orders = await run.stage.orders(3);

@@ -31,6 +31,8 @@ export interface Head {
 export interface Account {
   readonly number: bigint;
   readonly sequence: bigint;
+  /** The block after which it was so: the one asked for, or a later one. */
+  readonly height: bigint;
 }
 
 export type Simulation =

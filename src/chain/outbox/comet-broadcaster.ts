@@ -18,8 +18,8 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
       return { height, timeNs };
     },
     async account(address, atOrAbove, signal) {
-      const { value } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
-      return value && { number: value.number, sequence: value.sequence };
+      const { value, height } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
+      return value && { number: value.number, sequence: value.sequence, height };
     },
     async simulate(tx, atOrAbove, signal) {
       try {

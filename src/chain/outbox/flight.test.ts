@@ -25,6 +25,7 @@ const ordered = (more: Partial<Flight> = {}): Flight => ({
   ...more,
 });
 const at = (height: bigint, timeNs = 0n) => ({ height, timeNs });
+const used = (sequence: bigint, height: bigint) => ({ number: 0n, sequence, height });
 const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUsed: 1n, events: [], admitted: true };
 const notAdmitted: Included = { ...included, code: 5, codespace: "sdk", log: "insufficient funds", admitted: false };
 
@@ -74,11 +75,11 @@ test("a failure before its messages leaves it alive until its stamp has passed",
 
 test("an ordered one is over when its height or its sequence has passed", () => {
   const byHeight = ordered({ askedAt: 20n });
-  assert.equal(nextStep(byHeight, { head: at(20n), sequence: 7n }).kind, "wait");
+  assert.equal(nextStep(byHeight, { head: at(20n), account: used(7n, 20n) }).kind, "wait");
   assert.equal(byHeight.passedAt, undefined, "the block at its height may hold it");
-  nextStep(byHeight, { head: at(21n), sequence: 7n });
-  assert.equal(nextStep(byHeight, { head: at(21n + proof), sequence: 7n }).kind, "refile");
+  nextStep(byHeight, { head: at(21n), account: used(7n, 21n) });
+  assert.equal(nextStep(byHeight, { head: at(21n + proof), account: used(7n, 21n + proof) }).kind, "refile");
   const bySequence = ordered();
-  nextStep(bySequence, { head: at(11n), sequence: 8n });
-  assert.equal(nextStep(bySequence, { head: at(11n + proof), sequence: 8n }).kind, "refile");
+  nextStep(bySequence, { head: at(11n), account: used(8n, 11n) });
+  assert.equal(nextStep(bySequence, { head: at(11n + proof), account: used(8n, 11n + proof) }).kind, "refile");
 });

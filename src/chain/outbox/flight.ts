@@ -2,7 +2,7 @@
 import type { SentTransaction } from "../../journal/transactions.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Head, Included, Refusal } from "./broadcaster.ts";
+import type { Account, Head, Included, Refusal } from "./broadcaster.ts";
 import { fateOf } from "./verdict.ts";
 
 export interface Flight extends SentTransaction {
@@ -23,7 +23,7 @@ export interface Flight extends SentTransaction {
   lookedAt?: bigint;
   /** Why no node can know whether a block holds it, while that is so. */
   unproven?: ProviderError | undefined;
-  /** First head seen that is beyond its stamp, height or sequence. */
+  /** First height seen after which its stamp, height or sequence was over: no later block holds it. */
   passedAt?: bigint;
 }
 
@@ -38,17 +38,18 @@ export interface Sight {
   readonly head: Head;
   /** What a node at the head or above said when it was asked for the hash. */
   readonly found?: Included | undefined;
-  /** The account's, where sequences are used. */
-  readonly sequence?: bigint | undefined;
+  /** Where sequences are used. It may be of a later height than the head. */
+  readonly account?: Account | undefined;
   /** Up to where every block was looked through for it, without finding it. Undefined when nodes must be believed. */
   readonly followed?: bigint | undefined;
 }
 
 /** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
-export function nextStep(flight: Flight, { head, found, sequence, followed }: Sight): Step {
+export function nextStep(flight: Flight, { head, found, account, followed }: Sight): Step {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
-  if (flight.passedAt === undefined && hasPassed(flight, head, sequence)) flight.passedAt = head.height;
-  const { passedAt, askedAt, unproven } = flight;
+  const passedAt = flight.passedAt ?? passedBy(flight, head, account);
+  if (passedAt !== undefined) flight.passedAt = passedAt;
+  const { askedAt, unproven } = flight;
   if (passedAt === undefined) {
     const due = askedAt === undefined || head.height >= askedAt + BigInt(limits.outboxRebroadcastBlocks);
     return { kind: due ? "broadcast" : "wait" };
@@ -59,9 +60,10 @@ export function nextStep(flight: Flight, { head, found, sequence, followed }: Si
   return { kind: proven ? "refile" : "wait" };
 }
 
-/** Whether no block after the head can hold it. */
-function hasPassed({ stampNs, timeoutHeight, sequence }: Flight, head: Head, accountSequence?: bigint): boolean {
-  if (stampNs !== undefined) return head.timeNs > stampNs;
-  if (timeoutHeight !== undefined && head.height > timeoutHeight) return true;
-  return sequence !== undefined && accountSequence !== undefined && accountSequence > sequence;
+/** A height after which no block can hold it, if there is one by now. */
+function passedBy({ stampNs, timeoutHeight, sequence }: Flight, head: Head, account?: Account): bigint | undefined {
+  if (stampNs !== undefined) return head.timeNs > stampNs ? head.height : undefined;
+  if (timeoutHeight !== undefined && head.height > timeoutHeight) return head.height;
+  // The block that used the sequence up may be later than the head, and may hold this very transaction.
+  return sequence !== undefined && account && account.sequence > sequence ? account.height : undefined;
 }

@@ -8,7 +8,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
 import type { ChainBlock } from "../comet/block.ts";
-import type { Broadcaster, Head, Included } from "./broadcaster.ts";
+import type { Account, Broadcaster, Head, Included } from "./broadcaster.ts";
 import type { Condition } from "./condition.ts";
 import { type Flight, nextStep } from "./flight.ts";
 import type { Flights } from "./flights.ts";
@@ -75,13 +75,13 @@ export function createTracker(deps: TrackerDeps): Tracker {
     condition.died(flight);
   }
 
-  async function lookAt(flight: Flight, head: Head, sequence: bigint | undefined): Promise<void> {
+  async function lookAt(flight: Flight, head: Head, account: Account | undefined): Promise<void> {
     const followed = flights.followedFor(flight);
     const isLate = followed === undefined || head.height > followed + BigInt(limits.outboxFollowBlocks);
     const found = isLate ? await find(flight, head) : undefined;
     // A block may have settled it while the node was asked.
     if (!flights.get(flight.hash)) return;
-    const step = nextStep(flight, { head, found, sequence, followed: flights.followedFor(flight) });
+    const step = nextStep(flight, { head, found, account, followed: flights.followedFor(flight) });
     if (step.kind === "broadcast") await sender.rebroadcast(flight, head);
     if (step.kind === "settle") await land(flight, step.included);
     if (step.kind === "refile") await bury(flight);
@@ -127,7 +127,7 @@ export function createTracker(deps: TrackerDeps): Tracker {
       });
       const ordered = due.some(({ sequence }) => sequence !== undefined);
       const account = ordered ? await chain.account(address, head.height) : undefined;
-      const silence = await eachApart(due, (flight) => lookAt(flight, head, account?.sequence));
+      const silence = await eachApart(due, (flight) => lookAt(flight, head, account));
       tellUnproven();
       return silence;
     },

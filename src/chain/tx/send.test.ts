@@ -25,7 +25,7 @@ function stage(find: (height: bigint) => Included | undefined) {
       const height = BigInt(Math.floor((clock.now() - startMs) / blockMs));
       return { height, timeNs: (BigInt(startMs) + height * BigInt(blockMs)) * 1_000_000n };
     },
-    account: async () => ({ number: 1n, sequence: 0n }),
+    account: async (_, height) => ({ number: 1n, sequence: 0n, height }),
     simulate: async () => ({ kind: "ran", gasUsed: 100_000n }),
     broadcast: async () => ({ kind: "taken" }),
     findTx: async (_, height) => find(height),
