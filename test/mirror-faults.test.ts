@@ -48,6 +48,31 @@ test("after a block with an event that cannot be read, the mirror is built from 
   assert.equal(watched.chain.counts.mirror.builds, 2);
 });
 
+test("a node whose application panics, knows no query or answers with garbage is avoided, and another one is asked", async (t) => {
+  const market = await startMarketChain(t);
+  const [bad, good] = await twoProxies(t, market);
+  const watched = await watch(t, market, { urls: [bad.url, good.url] });
+  const answers = [
+    { code: 111222, codespace: "sdk", log: "recovered: runtime error: invalid memory address: panic" },
+    { code: 6, codespace: "sdk", log: "unknown query path: unknown request" },
+    { code: 0, value: Buffer.from("garbage").toString("base64"), height: "1000" },
+  ];
+  for (const [index, response] of answers.entries()) {
+    bad.rewrite = (method, answer) =>
+      method === "abci_query"
+        ? JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, result: { response } })
+        : answer;
+    const dseq = BigInt(index + 1);
+    await market.act(tenantKey, createDeployment({ id: deployment(dseq) }));
+    await upToDate(watched, market);
+    assert.equal(watched.chain.mirror.order(order(dseq))?.state, "open");
+    assert.equal(watched.chain.pool.members[0]?.condition, "failing", JSON.stringify(response));
+    bad.rewrite = (_, answer) => answer;
+    await watched.chain.pool.probe();
+    await watched.chain.pool.standsStill();
+  }
+});
+
 test("an order is not missed when its block can be read before the node has committed it", async (t) => {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);

@@ -161,6 +161,7 @@ const isAboutTheTransaction = /with gas used|errUnknownField|tx parse error/;
 
 const simulateQuery: Query<Uint8Array, bigint> = {
   path: "/cosmos.tx.v1beta1.Service/Simulate",
+  refusal: isAboutTheTransaction,
   encode: (txBytes) => SimulateRequest.encode(SimulateRequest.fromPartial({ txBytes })).finish(),
   decode(bytes) {
     const gasUsed = SimulateResponse.decode(bytes).gasInfo?.gasUsed;

@@ -3,7 +3,7 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { notYet } from "../member.ts";
-import type { Answer, CallOptions, Pool } from "../pool.ts";
+import type { CallOptions, Pool } from "../pool.ts";
 import { reading } from "../rpc-answer.ts";
 import { readHeight } from "../wire-text.ts";
 
@@ -26,17 +26,22 @@ export interface Query<Request, Value> {
   encode(request: Request): Uint8Array;
   /** The height is that of the state which the answer tells of. */
   decode(answer: Uint8Array, height: bigint): Value;
+  /** What an error says that is the chain's no to this request, where its code does not tell it from a node's trouble. */
+  readonly refusal?: RegExp;
 }
 
 /** The SDK's own errors; the first is what a gRPC NotFound turns into on the way through ABCI. */
 const sdkCodes = { keyNotFound: 22, invalidHeight: 26, notFound: 38, invalidRequest: 18 };
 
-interface Response {
+/** The application says these of what was asked. All its other errors are a node in trouble: it panicked, or knows no such path. */
+const answeringCodes = [sdkCodes.keyNotFound, sdkCodes.notFound, sdkCodes.invalidRequest];
+
+interface Response<Value> {
+  /** Undefined unless the code is 0. */
+  readonly value: Value | undefined;
   readonly code: number;
-  readonly codespace: string;
-  readonly log: string;
-  readonly value: Uint8Array;
   readonly height: bigint;
+  readonly refused: ProviderError | undefined;
 }
 
 /** Undefined when the chain says that there is no such thing; throws when it says anything else but yes. */
@@ -82,15 +87,16 @@ async function askOnce<Request, Value>(
   request: Request,
   options: QueryOptions,
 ): Promise<At<Value | undefined>> {
-  const { path } = query;
-  const { result, endpoint, nodeHeight } = await send(pool, path, query.encode(request), options);
-  const { code, codespace, log } = result;
-  if (code === 0) return { value: decode(query, result, endpoint), height: result.height, endpoint };
-  if (codespace === "sdk" && code === sdkCodes.keyNotFound) {
-    // Of the height that was asked for; else the node had reached this one, as it said.
-    return { value: undefined, height: options.height ?? nodeHeight, endpoint };
-  }
-  throw new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason: log, endpoint });
+  const { height, pageEntries: _, ...call } = options;
+  const data = Buffer.from(query.encode(request)).toString("hex");
+  const params = { path: query.path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
+  const read = (result: unknown, node: string) => readResponse(node, query, result, options.atOrAbove ?? 0n);
+  const { result, endpoint, nodeHeight } = await pool.call("abci_query", params, read, call);
+  const { value, code, refused } = result;
+  if (!refused) return { value, height: result.height, endpoint };
+  if (code !== sdkCodes.keyNotFound) throw refused;
+  // Of the height that was asked for; else the node had reached this one, as it said.
+  return { value: undefined, height: height ?? nodeHeight, endpoint };
 }
 
 /** Whether a query failed because the node does not keep the state of the height that was asked for. */
@@ -102,35 +108,39 @@ export function isStateGone(thrown: unknown): boolean {
   return code === sdkCodes.invalidRequest && /height/.test(String(reason));
 }
 
-function send(pool: Pool, path: string, bytes: Uint8Array, options: QueryOptions): Promise<Answer<Response>> {
-  const { height, pageEntries: _, ...call } = options;
-  const data = Buffer.from(bytes).toString("hex");
-  const params = { path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
-  const floor = options.atOrAbove ?? 0n;
-  return pool.call("abci_query", params, (result, node) => readResponse(node, path, result, floor), call);
-}
-
-function readResponse(endpoint: string, path: string, result: unknown, floor: bigint): Response {
+/** Throws what is the node's failure and not the chain's answer, so that the others are asked. */
+function readResponse<Value>(
+  endpoint: string,
+  query: Query<never, Value>,
+  result: unknown,
+  floor: bigint,
+): Response<Value> {
+  const { path, refusal } = query;
   return reading(endpoint, `abci_query ${path}`, () => {
     const response = isRecord(result) ? result["response"] : undefined;
     if (!isRecord(response)) throw new TypeError("it holds no response");
-    const { code = 0, codespace = "", log = "", value } = response;
+    const { code = 0, value } = response;
+    const [codespace, reason] = [String(response["codespace"] ?? ""), String(response["log"] ?? "")];
     if (typeof code !== "number") throw new TypeError("its code is no number");
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
     if (code === 0 && height < floor) throw notYet(endpoint, `its answer is of height ${height}, below ${floor}`);
+    const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
+    if (code === 0) return { value: decode(query, bytes, height, endpoint), code, height, refused: undefined };
     // A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer
     // from the state before, where what the block made is "not found".
     if (codespace === "sdk" && code === sdkCodes.invalidHeight)
-      throw notYet(endpoint, `its state is behind its blocks (${log})`);
-    const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
-    return { code, codespace: String(codespace), log: String(log), value: bytes, height };
+      throw notYet(endpoint, `its state is behind its blocks (${reason})`);
+    const refused = new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason, endpoint });
+    const isAnswer = (codespace === "sdk" && answeringCodes.includes(code)) || refusal?.test(reason);
+    if (!isAnswer) throw refused;
+    return { value: undefined, code, height, refused };
   });
 }
 
-function decode<Value>(query: Query<never, Value>, { value, height }: Response, endpoint: string): Value {
+function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, height: bigint, endpoint: string): Value {
   try {
-    return query.decode(value, height);
+    return query.decode(bytes, height);
   } catch (thrown) {
     const details = { endpoint, method: `abci_query ${query.path}`, reason: reasonOf(thrown) };
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details, { cause: thrown });
