@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { createMemoryBus } from "../src/bus/memory.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
-import { startInventoryService } from "../src/operators/inventory/inventory-service.ts";
+import { startInventory } from "../src/operators/inventory/inventory-service.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -44,7 +44,7 @@ const options = {
   version: "bench",
 };
 const bus = createMemoryBus(deps);
-const { operator, publisher } = await startInventoryService(options, { ...deps, kube, bus, metrics }, scope);
+const { operator, publisher } = await startInventory(options, { ...deps, kube, bus, metrics }, scope);
 
 const first = await publisher.next(undefined, stopping.signal);
 tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });

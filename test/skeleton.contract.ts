@@ -36,8 +36,8 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
     const { node, foundation, bidOn } = await startSkeleton(t, kube, (lease) =>
       skeletonWorkload({ namespace: leaseNamespace(lease), image, port }),
     );
-    const { broadcaster, chain } = foundation.chain;
-    const sending = { chainId: node.chainId, chain: broadcaster, signer: tenantSigner, settings: fees };
+    const { chain } = foundation;
+    const sending = { chainId: node.chainId, chain: chain.broadcaster, signer: tenantSigner, settings: fees };
     const send = (message: ReturnType<typeof createLease>) =>
       sendMessages({ ...sending, clock: realClock, random: createSeededRandom(2) }, [message]);
 

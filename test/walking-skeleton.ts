@@ -17,8 +17,9 @@ import { parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { type BidId, formatLeaseId, formatOrderId, parseLeaseId, parseOrderId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { createProvider, type Foundation, type Part } from "../src/provider/provider.ts";
+import { createProvider, type Foundation } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
+import type { Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { done, type Outcome, waiting } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
@@ -81,9 +82,9 @@ function skeletonPart(
   kube: Kube,
   workloadOf: (lease: BidId) => KubeObject,
   onReady: () => void,
-): Part {
+): Service {
   async function bid(key: string): Promise<Outcome> {
-    const order = foundation.chain.chain.mirror.order(parseOrderId(key));
+    const order = foundation.chain.mirror.order(parseOrderId(key));
     if (!order || foundation.journal.read.intents.about(key).length > 0) return done();
     const message = packMessage("createBid", bidFor(order));
     await foundation.chain.outbox.file({ subject: key, why: "an open order", message, priority: "bid" });
@@ -91,7 +92,7 @@ function skeletonPart(
   }
 
   async function serve(key: string): Promise<Outcome> {
-    const { mirror, queries } = foundation.chain.chain;
+    const { mirror, queries } = foundation.chain;
     const id = parseLeaseId(key);
     const lease = mirror.lease(id);
     const name = leaseNamespace(id);
@@ -111,7 +112,7 @@ function skeletonPart(
   return {
     name: "skeleton",
     async start(scope) {
-      const { chain } = foundation.chain;
+      const { chain } = foundation;
       const deps = { clock: realClock, random, log: silentLog };
       const orders = createQueue({ name: "orders", work: bid, ...deps });
       const leases = createQueue({ name: "leases", work: serve, ...deps });
@@ -134,7 +135,6 @@ function skeletonPart(
       for (const lease of chain.mirror.leases()) leases.add(formatLeaseId(lease.id));
       onReady();
     },
-    detail: () => "",
   };
 }
 

@@ -102,11 +102,11 @@ async function everyFrame(signal: AbortSignal, act: () => void): Promise<void> {
 
 /** What a person, or a test, reads at the end. */
 function summary(provider: Demo): string {
-  const { topics, chain, cluster } = provider.status();
+  const { bus: topics = [], chain, inventory } = provider.status().documents;
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
   const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
   const transactions = `${landed} transactions landed, ${failed} failed`;
-  const nodes = `${cluster?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
+  const nodes = `${inventory?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
   const told = `${provider.storiesComplete} stories complete, ${height} blocks`;
   return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
 }

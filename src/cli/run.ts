@@ -1,8 +1,8 @@
 /** `akash-provider run`: the provider itself, until a signal or a failure ends it. */
 import { Command } from "commander";
+import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { UsedConfig } from "../config/used-settings.ts";
-import type { ChainLinkOptions } from "../provider/chain-link.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -37,7 +37,7 @@ export function runCommand(): Command {
   });
 }
 
-async function chainOf(values: UsedConfig, redactor: Redactor, log: Log): Promise<ChainLinkOptions> {
+async function chainOf(values: UsedConfig, redactor: Redactor, log: Log): Promise<ChainServiceOptions> {
   if (values.from === undefined && values.keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
   const { openKey } = await import("../chain/keys/open-key.ts");
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);

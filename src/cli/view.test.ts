@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import type { ProviderStatus } from "../provider/status.ts";
+import type { ProviderStatus } from "../provider/provider.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { renderView, seconds, shortId } from "./view.ts";
 
@@ -27,32 +27,34 @@ const status: ProviderStatus = {
       },
     },
   ],
-  topics: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
-  chain: {
-    chainId: "akash-demo-1",
-    height: 12n,
-    head: 13n,
-    orders: 3,
-    bids: 2,
-    leases: 1,
-    owed: 4,
-    landed: 5,
-    failed: 6,
-    trouble: undefined,
-    events: [`12 order created  ${deployment}/1/1`],
-  },
-  cluster: {
-    nodes: [
-      {
-        name: "gpu-1",
-        state: "cordoned",
-        cpu: { allocated: "1500m", allocatable: "64" },
-        memory: { allocated: "12Gi", allocatable: "256Gi" },
-        gpu: { allocated: "2", allocatable: "8" },
-        cards: "8 × h100",
-      },
-    ],
-    trouble: "pods may be out of date",
+  documents: {
+    bus: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
+    chain: {
+      chainId: "akash-demo-1",
+      height: 12n,
+      head: 13n,
+      orders: 3,
+      bids: 2,
+      leases: 1,
+      owed: 4,
+      landed: 5,
+      failed: 6,
+      trouble: undefined,
+      events: [`12 order created  ${deployment}/1/1`],
+    },
+    inventory: {
+      nodes: [
+        {
+          name: "gpu-1",
+          state: "cordoned",
+          cpu: { allocated: "1500m", allocatable: "64" },
+          memory: { allocated: "12Gi", allocatable: "256Gi" },
+          gpu: { allocated: "2", allocatable: "8" },
+          cards: "8 × h100",
+        },
+      ],
+      trouble: "pods may be out of date",
+    },
   },
 };
 const stations = [

@@ -1,5 +1,7 @@
 /** The live view: the provider's status as lines of text. Pure, so that a test can read what a person would see. */
-import type { ProviderStatus, Share, StoryStatus } from "../provider/status.ts";
+import type { Share } from "../operators/inventory/cluster-view.ts";
+import type { ProviderStatus } from "../provider/provider.ts";
+import type { StoryStatus } from "../provider/tenants.ts";
 import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 
@@ -52,7 +54,7 @@ function servicesBlock({ services, nowMs }: ProviderStatus, palette: Palette): s
   return [palette.heading("SERVICE          state       since"), ...rows, ""];
 }
 
-function chainBlock({ chain }: ProviderStatus, palette: Palette): string[] {
+function chainBlock({ documents: { chain } }: ProviderStatus, palette: Palette): string[] {
   if (!chain) return [];
   const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble, events } = chain;
   return [
@@ -63,16 +65,16 @@ function chainBlock({ chain }: ProviderStatus, palette: Palette): string[] {
   ];
 }
 
-function clusterBlock({ cluster }: ProviderStatus, palette: Palette): string[] {
-  if (!cluster) return [];
-  const rows = cluster.nodes.map(({ name, state, cpu, memory, gpu, cards }) =>
+function clusterBlock({ documents: { inventory } }: ProviderStatus, palette: Palette): string[] {
+  if (!inventory) return [];
+  const rows = inventory.nodes.map(({ name, state, cpu, memory, gpu, cards }) =>
     [`  ${name.padEnd(14)}`, ...[cpu, memory, gpu].map(shareText), ` ${state.padEnd(10)}`, palette.faint(cards)].join(
       " ",
     ),
   );
   const columns = ["cpu", "memory", "gpu"].map((name) => name.padStart(shareColumns));
   const head = palette.heading(["NODE".padEnd(16), ...columns, " state"].join(" "));
-  return [head, ...rows, ...(cluster.trouble ? [`  ${cluster.trouble}`] : []), ""];
+  return [head, ...rows, ...(inventory.trouble ? [`  ${inventory.trouble}`] : []), ""];
 }
 
 /** "31750m of 128000m" and a little more. */
@@ -97,7 +99,7 @@ function queuesBlock({ queues }: ProviderStatus, palette: Palette): string[] {
   return [palette.heading(`QUEUE            ${head}`), ...rows, ""];
 }
 
-function topicsBlock({ topics }: ProviderStatus, palette: Palette): string[] {
+function topicsBlock({ documents: { bus: topics = [] } }: ProviderStatus, palette: Palette): string[] {
   if (topics.length === 0) return [];
   const rows = topics.map(({ topic, published, delivered, dropped, retained }) => {
     const numbers = [published, delivered, dropped].map((number) => String(number).padStart(10)).join("");

@@ -5,20 +5,18 @@
 import { createEmbeddedNode } from "../chain/embedded/embedded-node.ts";
 import { createSigner, type Signer } from "../chain/keys/signer.ts";
 import { packMessage } from "../chain/tx/messages.ts";
+import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
-import { type InventoryService, startInventoryService } from "../operators/inventory/inventory-service.ts";
+import { createInventoryService } from "../operators/inventory/inventory-service.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
-import { untilAborted } from "../runtime/lifecycle.ts";
+import { type Service, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
-import { clusterView } from "./cluster-view.ts";
 import { createDemoCluster, demoInventory } from "./demo-cluster.ts";
-import { measureInventory } from "./measures.ts";
-import { createProvider, type Foundation, type Part, type Provider } from "./provider.ts";
-import type { StoryStatus } from "./status.ts";
-import { startTenants, type Tenants } from "./tenants.ts";
+import { createProvider, type Foundation, type Provider } from "./provider.ts";
+import { type StoryStatus, startTenants, type Tenants } from "./tenants.ts";
 
 export interface DemoOptions {
   readonly dataDir: string;
@@ -53,10 +51,9 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     keepBlocks,
   });
   const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
-  let inventory: InventoryService | undefined;
   let tenants: Tenants | undefined;
 
-  const nodePart: Part = {
+  const nodePart: Service = {
     name: "node",
     async start(scope) {
       scope.onStop(() => node.stop());
@@ -66,29 +63,13 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     detail: () => `${node.rpcUrl}, gRPC ${node.grpcUrl}`,
   };
 
-  const clusterPart: Part = {
+  const clusterPart: Service = {
     name: "cluster",
     start: (scope) => scope.onStop(() => cluster.close()),
     detail: () => `simulated, ${cluster.counts.requests} requests, ${cluster.counts.watching} watches`,
   };
 
-  const inventoryPart = (foundation: Foundation): Part => ({
-    name: "inventory",
-    async start(scope) {
-      const { bus, metrics } = foundation;
-      const kube = cluster.connect("akash-operator-inventory");
-      const deps = { kube, bus, metrics, clock, random, log: log.with({ module: "inventory" }) };
-      inventory = await startInventoryService({ ...demoInventory, version }, deps, scope);
-      measureInventory(metrics, inventory);
-    },
-    detail: () => {
-      if (!inventory) return "";
-      const { operator, rest, grpc } = inventory;
-      return operator.waitingFor ?? `http://127.0.0.1:${rest.port}/v1/inventory?pretty, gRPC 127.0.0.1:${grpc.port}`;
-    },
-  });
-
-  const registrationPart = (foundation: Foundation): Part => ({
+  const registrationPart = (foundation: Foundation): Service => ({
     name: "registration",
     async start() {
       const { outbox } = foundation.chain;
@@ -106,11 +87,11 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     detail: () => provider.address,
   });
 
-  const tenantsPart = (foundation: Foundation): Part => ({
+  const tenantsPart = (foundation: Foundation): Service => ({
     name: "tenants",
     start(scope) {
-      const { broadcaster, chain: follow } = foundation.chain;
-      const deps = { chainId: node.chainId, chain: broadcaster, settings: fees, clock, random, log, follow };
+      const { chain: follow } = foundation;
+      const deps = { chainId: node.chainId, chain: follow.broadcaster, settings: fees, clock, random, log, follow };
       tenants = startTenants({ ...deps, signers: tenantSigners }, scope);
     },
     detail: () => `${tenantCount} tenants, ${tenants?.complete ?? 0} deployments from beginning to end`,
@@ -121,14 +102,18 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     metricsListener: { host: "127.0.0.1", port: 0 },
     before: [nodePart, clusterPart],
     chain: { endpoints: () => [{ url: node.rpcUrl }], signer: provider, settings: fees },
-    after: (foundation) => [inventoryPart(foundation), registrationPart(foundation), tenantsPart(foundation)],
+    after: (foundation) => [
+      createKubeService(() => cluster.connect("akash-operator-inventory"), foundation),
+      createInventoryService(() => ({ ...demoInventory, version }), foundation),
+      registrationPart(foundation),
+      tenantsPart(foundation),
+    ],
     clock,
     random,
     log,
   });
   return {
     ...running,
-    status: () => ({ ...running.status(), cluster: clusterView(inventory?.operator) }),
     get stories() {
       return tenants?.stories ?? [];
     },

@@ -1,20 +1,22 @@
 /** `akash-provider operator inventory` as a process of its own beside the provider. */
+import { createBusService } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
-import { startInventoryService } from "../operators/inventory/inventory-service.ts";
+import { createKubeService } from "../kube/kube-service.ts";
+import { createInventoryService, type InventoryServiceOptions } from "../operators/inventory/inventory-service.ts";
 import type { RegistryLocation } from "../operators/inventory/registry/read-registry.ts";
 import { type OwnPod, readOwnPod } from "../operators/own-pod.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { createLifecycle, type Service, untilAborted } from "../runtime/lifecycle.ts";
+import { type Scope, untilAborted } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics } from "../runtime/metrics.ts";
+import { createMetricsListener, type ListenAddress } from "../runtime/metrics-listener.ts";
+import { createProcess, type Process } from "../runtime/process.ts";
 import type { Random } from "../runtime/random.ts";
-import { measureInventory, measureKube, measureLifecycle, runMeasured } from "./measures.ts";
-import { type ListenAddress, startMetricsListener } from "./metrics-listener.ts";
-import { openBus } from "./open-bus.ts";
+import type { Foundation } from "./provider.ts";
 
 export interface InventoryProcessOptions {
   /** Without it, the service account of the pod we run in, or kubectl's own file. */
@@ -48,50 +50,46 @@ export interface Wished<T> {
   readonly given: boolean;
 }
 
-export interface InventoryProcess {
-  run(signal: AbortSignal): Promise<void>;
+export function createInventoryProcess(options: InventoryProcessOptions): Process {
+  const { redis, metricsListener, clock, random, log, shutdownMs } = options;
+  const metrics = createMetrics();
+  // Filled from the ground up, as the provider's is.
+  const ground = { clock, random, log, metrics } as Omit<Foundation, "chain" | "journal">;
+  const services = [
+    createKubeService(() => connect(options), ground),
+    createBusService(redis, ground),
+    ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
+    createInventoryService((kube, scope) => settleOptions(options, kube, scope), ground),
+  ];
+  return createProcess({ services, metrics, clock, log, shutdownMs });
 }
 
-export function createInventoryProcess(options: InventoryProcessOptions): InventoryProcess {
-  const { kubeconfig, environment, clock, random, log, shutdownMs } = options;
-  const metrics = createMetrics();
-  const service: Service = {
-    name: "inventory",
-    async start(scope) {
-      const own = { clock, random, log: log.with({ module: "inventory" }) };
-      const kube = createHttpKube({ fieldManager: "akash-operator-inventory", kubeconfig, environment }, own);
-      scope.onStop(() => kube.close());
-      const bus = await openBus(options);
-      scope.onStop(() => bus.close());
-      const pod = ownPod(kube, options, scope.signal);
-      const { restPort, grpcPort, discoveryImage } = options;
-      let image = discoveryImage.given ? discoveryImage.value : undefined;
-      const known = pod.then((found) => {
-        image = settle(discoveryImage, found?.image);
-      });
-      // A read that hangs does not hold up the end.
-      scope.task("own image", (signal) => Promise.race([known.then(() => untilAborted(signal)), untilAborted(signal)]));
-      // Whoever names the ports is answered at once, whatever the cluster says.
-      const ports = restPort.given && grpcPort.given ? undefined : (await pod)?.ports;
-      const inventory = await startInventoryService(
-        {
-          ...options,
-          restPort: settle(restPort, ports?.["rest"]),
-          grpcPort: settle(grpcPort, ports?.["grpc"]),
-          discovery: { namespace: options.podNamespace, image: () => image, port: options.discoveryPort },
-        },
-        { ...own, kube, bus, metrics },
-        scope,
-      );
-      measureKube(metrics, kube);
-      measureInventory(metrics, inventory);
-      if (options.metricsListener) await startMetricsListener(metrics, options.metricsListener, scope);
-    },
-  };
+function connect({ kubeconfig, environment, clock, random, log }: InventoryProcessOptions): Kube {
+  const deps = { clock, random, log: log.with({ module: "inventory" }) };
+  return createHttpKube({ fieldManager: "akash-operator-inventory", kubeconfig, environment }, deps);
+}
 
-  const lifecycle = createLifecycle({ services: [service], clock, log, shutdownMs });
-  measureLifecycle(metrics, lifecycle);
-  return { run: (signal) => runMeasured(lifecycle, metrics, signal) };
+async function settleOptions(
+  options: InventoryProcessOptions,
+  kube: Kube,
+  scope: Scope,
+): Promise<InventoryServiceOptions> {
+  const pod = ownPod(kube, options, scope.signal);
+  const { restPort, grpcPort, discoveryImage } = options;
+  let image = discoveryImage.given ? discoveryImage.value : undefined;
+  const known = pod.then((found) => {
+    image = settle(discoveryImage, found?.image);
+  });
+  // A read that hangs does not hold up the end.
+  scope.task("own image", (signal) => Promise.race([known.then(() => untilAborted(signal)), untilAborted(signal)]));
+  // Whoever names the ports is answered at once, whatever the cluster says.
+  const ports = restPort.given && grpcPort.given ? undefined : (await pod)?.ports;
+  return {
+    ...options,
+    restPort: settle(restPort, ports?.["rest"]),
+    grpcPort: settle(grpcPort, ports?.["grpc"]),
+    discovery: { namespace: options.podNamespace, image: () => image, port: options.discoveryPort },
+  };
 }
 
 function settle<T>({ value, given }: Wished<T>, found: T | undefined): T {
@@ -109,11 +107,11 @@ async function ownPod(
   for (let told = ""; ; ) {
     try {
       const pod = await readOwnPod(kube, at, "operator-inventory");
-      if (!pod) log.info("the pod that is said to be ours is not there: the settings hold", at);
+      if (!pod) log.info("own pod not found, using the settings", at);
       return pod;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
-      if (error.message !== told) log.error("our own pod cannot be read; it is tried again", { error });
+      if (error.message !== told) log.error("cannot read own pod, retrying", { error });
       told = error.message;
       await sleep(clock, limits.ownPodRetryMs, signal);
     }

@@ -16,12 +16,18 @@ import type { Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import type { StoryStatus } from "./status.ts";
 
 export interface TenantsDeps extends Omit<SendDeps, "signer"> {
   readonly follow: Pick<Chain, "onStep">;
   readonly signers: readonly Signer[];
   readonly log: Log;
+}
+
+/** A deployment of the demo on its way, with the stations it has passed and when. */
+export interface StoryStatus {
+  readonly deployment: string;
+  readonly stations: readonly { readonly name: string; readonly atMs: number }[];
+  readonly complete: boolean;
 }
 
 export interface Tenants {

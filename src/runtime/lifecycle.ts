@@ -7,15 +7,26 @@ import { ProviderError, reasonOf } from "./errors.ts";
 import { invariant } from "./invariant.ts";
 import { limits } from "./limits.ts";
 import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Queue } from "./queue.ts";
 
 export type ServiceState = "init" | "running" | "shutdown" | "done";
 
-export interface Service {
+/** All that a service tells of itself stands beside its start; `process.ts` gathers it. */
+export interface Service<Document = unknown> {
   readonly name: string;
   /** Its start waits for something outside of us, for as long as it takes, and shows that it does. */
   readonly waitsForOthers?: boolean;
   /** Resolves when the service is ready. What it leaves running it hands to the scope. */
   start(scope: Scope): Promise<void> | void;
+  /** The line that tells a person what it is doing. Asked at any time, also before the start and after the end. */
+  detail?(): string;
+  /** Its status document, from what it holds already; undefined until there is one. Asked as `detail` is. */
+  status?(): Document | undefined;
+  /** Its queues; those that are there only once it has started come then. */
+  readonly queues?: readonly Queue[];
+  /** Says how its metrics are read. Called once, when it has started. */
+  measure?(metrics: Metrics): void;
 }
 
 export interface Scope {

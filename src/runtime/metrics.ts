@@ -1,6 +1,6 @@
 /**
- * Metrics for Prometheus. Modules know nothing of them: they expose plain counts, and provider/ says here how to read
- * those when somebody asks.
+ * Metrics for Prometheus. Most modules know nothing of them: they expose plain counts, and the front file of their
+ * service says in `measure` how to read those when somebody asks.
  *
  * A label value is one of a short list of ours (a topic, an outcome, a state). Never an id, an address, a hostname or
  * anything a tenant chose: each would be a series of its own for ever, and a place for a secret to show up.

@@ -262,7 +262,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
   it("was forbidden nothing, says nothing of what is not installed, and is measured", async () => {
     const log = await kubectl("logs", "-n", home, "-l", operatorPods, "--tail=-1");
-    assert.match(log, /the inventory is told/);
+    assert.match(log, /inventory API listening/);
     assert.doesNotMatch(log, /forbid/i);
     assert.doesNotMatch(log, /ceph|longhorn|metrics\.k8s\.io/i);
     const metrics = await (await fetch(`${operator.restUrl}/metrics`)).text();

@@ -2,9 +2,12 @@
 import type { Bus } from "../../bus/bus.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Scope } from "../../runtime/lifecycle.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import type { Scope, Service } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
+import { type ClusterView, clusterView } from "./cluster-view.ts";
+import { measureInventory } from "./inventory-metrics.ts";
 import { createInventoryOperator, type InventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
 import { type GrpcListener, startGrpc } from "./publishing/grpc.ts";
 import { createPublisher, type Publisher } from "./publishing/publisher.ts";
@@ -19,8 +22,8 @@ export interface InventoryServiceOptions extends InventoryOperatorOptions {
   readonly version: string;
 }
 
-export interface InventoryServiceDeps {
-  readonly kube: Kube;
+export interface InventoryGround {
+  readonly kube?: Kube;
   readonly bus: Bus;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   readonly clock: Clock;
@@ -28,7 +31,34 @@ export interface InventoryServiceDeps {
   readonly log: Log;
 }
 
-export interface InventoryService {
+/** The settings may need the cluster, to learn what pod we run in. */
+export type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
+
+export function createInventoryService(settle: SettleOptions, ground: InventoryGround): Service<ClusterView> {
+  let parts: InventoryParts | undefined;
+  return {
+    name: "inventory",
+    async start(scope) {
+      const { kube } = ground;
+      invariant(kube, "the inventory needs a cluster");
+      const log = ground.log.with({ module: "inventory" });
+      parts = await startInventory(await settle(kube, scope), { ...ground, kube, log }, scope);
+    },
+    detail() {
+      if (!parts) return "";
+      const { operator, rest, grpc, host } = parts;
+      return operator.waitingFor ?? `http://${host}:${rest.port}/v1/inventory?pretty, gRPC ${host}:${grpc.port}`;
+    },
+    status: () => clusterView(parts?.operator),
+    get queues() {
+      return parts?.operator.queues ?? [];
+    },
+    measure: (metrics) => parts && measureInventory(metrics, parts),
+  };
+}
+
+export interface InventoryParts {
+  readonly host: string;
   readonly operator: InventoryOperator;
   readonly publisher: Publisher;
   readonly rest: RestListener;
@@ -36,11 +66,11 @@ export interface InventoryService {
 }
 
 /** Resolves when it listens. The first picture comes when the cluster has been read; until then it says what it waits for. */
-export async function startInventoryService(
+export async function startInventory(
   options: InventoryServiceOptions,
-  { kube, bus, metrics, clock, random, log }: InventoryServiceDeps,
+  { kube, bus, metrics, clock, random, log }: InventoryGround & { readonly kube: Kube },
   scope: Scope,
-): Promise<InventoryService> {
+): Promise<InventoryParts> {
   const publisher = createPublisher({
     clock,
     log,
@@ -56,6 +86,6 @@ export async function startInventoryService(
   scope.onStop(rest.close);
   const grpc = await startGrpc(publisher, { host, port: options.grpcPort, clock, log });
   scope.onStop(grpc.close);
-  log.info("the inventory is told", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
-  return { operator, publisher, rest, grpc };
+  log.info("inventory API listening", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
+  return { host, operator, publisher, rest, grpc };
 }

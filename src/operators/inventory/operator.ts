@@ -272,7 +272,7 @@ export function createInventoryOperator(
     get ageMs() {
       return Math.max(nodes.ageMs, pods.ageMs);
     },
-    queues: discovery ? [discovery.queue] : [],
+    queues: [...(discovery ? [discovery.queue] : []), labels.queue],
     get counts() {
       return {
         pictures,

@@ -6,7 +6,7 @@ import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
-import { createQueue, type QueueCounts } from "../../../runtime/queue.ts";
+import { createQueue, type Queue, type QueueCounts } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
 import type { Labels } from "./wanted-labels.ts";
@@ -27,6 +27,7 @@ export interface LabelWriter {
   look(node: string): void;
   /** Works until the signal is aborted. What failed is tried again, after growing pauses. */
   run(signal: AbortSignal): Promise<void>;
+  readonly queue: Queue;
   readonly counts: LabelWriterCounts;
 }
 
@@ -77,6 +78,7 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
   return {
     look: (node) => void queue.add(node),
     run: (signal) => queue.run(signal),
+    queue,
     get counts() {
       return { queue: queue.counts, written, seized };
     },

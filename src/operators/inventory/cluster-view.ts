@@ -1,9 +1,32 @@
 /** The inventory in a few words for each node. */
 
-import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
-import type { Amounts, NodeInventory } from "../operators/inventory/inventory.ts";
-import type { InventoryOperator } from "../operators/inventory/operator.ts";
-import type { ClusterView, NodeView, Share } from "./status.ts";
+import { formatBytes, formatCount, formatCpuMilli } from "../../market/quantity.ts";
+import type { Amounts, NodeInventory } from "./inventory.ts";
+import type { InventoryOperator } from "./operator.ts";
+
+/** The nodes as the inventory has them. */
+export interface ClusterView {
+  readonly nodes: readonly NodeView[];
+  /** Why there is nothing to show yet, or what may be wrong with it. */
+  readonly trouble: string | undefined;
+}
+
+export interface NodeView {
+  readonly name: string;
+  /** "offered", or why not. */
+  readonly state: string;
+  readonly cpu: Share;
+  readonly memory: Share;
+  readonly gpu: Share;
+  /** "8 × h100", where its cards are known. */
+  readonly cards: string;
+}
+
+/** What is taken of what there is, each in words: "3.5" of "64", "12Gi" of "256Gi". */
+export interface Share {
+  readonly allocated: string;
+  readonly allocatable: string;
+}
 
 export function clusterView(operator?: Pick<InventoryOperator, "inventory" | "waitingFor">): ClusterView {
   const { inventory, waitingFor = "the first picture" } = operator ?? {};

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
-import { fileBids, startOutbox } from "../../test/outbox-run.ts";
 import { namespace, simulateKube } from "../../test/simulated-kube.ts";
-import { troubleOf } from "../chain/outbox/outbox.ts";
-import { kinds } from "../kube/kinds.ts";
 import { createMetrics } from "../runtime/metrics.ts";
-import { measureKube, measureOutbox } from "./measures.ts";
+import { kinds } from "./kinds.ts";
+import { measureKube } from "./kube-service.ts";
 
 test("every watch tells how old it is, how much it holds and what went wrong, added up for each resource", async (t) => {
   const metrics = createMetrics();
@@ -28,23 +25,4 @@ test("every watch tells how old it is, how much it holds and what went wrong, ad
     assert.match((await line(`${counter}_total`)) ?? "", / 0$/);
   await Promise.all([all.close(), one.close()]);
   assert.equal(await line("objects"), undefined);
-});
-
-test("an outbox that nobody answers is measured, and says why", async (t) => {
-  const metrics = createMetrics();
-  t.after(() => metrics.stop());
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
-  measureOutbox(metrics, run.outbox);
-  const silent = async () => /^akash_provider_outbox_silent (\d)$/m.exec(await metrics.text())?.[1];
-  assert.equal(await silent(), "0");
-  assert.equal(troubleOf(run.outbox.state), undefined);
-  run.faults.silent = true;
-  await fileBids(run, await run.stage.orders(1));
-  await run.settle();
-  assert.equal(await silent(), "1");
-  assert.match(troubleOf(run.outbox.state) ?? "", /no route to host/);
-  run.faults.silent = false;
-  await run.block();
-  await run.block();
-  assert.equal(await silent(), "0");
 });

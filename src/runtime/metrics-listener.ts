@@ -1,17 +1,30 @@
 /** Serves the metrics on a listener of their own, so that they never share a port with tenants. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ProviderError } from "../runtime/errors.ts";
-import type { Scope } from "../runtime/lifecycle.ts";
-import type { Metrics } from "../runtime/metrics.ts";
+import { ProviderError } from "./errors.ts";
+import type { Scope, Service } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
 
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** Resolves with the address that people can open; a port of 0 takes a free one. */
-export async function startMetricsListener(metrics: Metrics, address: ListenAddress, scope: Scope): Promise<string> {
+/** The address that people can open is its detail; a port of 0 takes a free one. */
+export function createMetricsListener(metrics: Metrics, address: ListenAddress, log: Log): Service {
+  let url = "";
+  return {
+    name: "metrics",
+    async start(scope) {
+      url = await listen(metrics, address, scope);
+      log.info("metrics listening", { url });
+    },
+    detail: () => url,
+  };
+}
+
+async function listen(metrics: Metrics, address: ListenAddress, scope: Scope): Promise<string> {
   const server = createServer((request, response) => {
     if (request.url !== "/metrics") {
       response.writeHead(404, { "content-type": "text/plain" }).end("only /metrics is here\n");

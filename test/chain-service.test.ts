@@ -1,10 +1,9 @@
-/** The provider's side of the chain over the wire, put together as the provider does it. */
+/** The chain's service over the wire, put together as the provider does it. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createMemoryBus } from "../src/bus/memory.ts";
+import { type ChainGround, createChainService } from "../src/chain/chain-service.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { openJournal } from "../src/journal/open.ts";
-import { createChainLink } from "../src/provider/chain-link.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -25,8 +24,9 @@ async function start(t: TestContext) {
   const { journal } = await openJournal({ dir: temporaryFolder(t), ...deps });
   const signer = createSigner(providerKey.secret);
   const options = { endpoints: () => [{ url: proxy.url }], signer, settings: sendSettings };
-  const link = createChainLink(options, { journal, bus: createMemoryBus(deps), ...deps });
-  const lifecycle = createLifecycle({ services: [{ name: "chain", start: link.start }], ...deps });
+  const ground: ChainGround = { journal, ...deps };
+  const service = createChainService(options, ground);
+  const lifecycle = createLifecycle({ services: [service], ...deps });
   const abort = new AbortController();
   const running = lifecycle.run(abort.signal);
   t.after(async () => {
@@ -35,11 +35,13 @@ async function start(t: TestContext) {
     await journal.close();
   });
   await eventually("the chain is followed", () => lifecycle.services[0]?.state === "running");
-  return { market, proxy, link };
+  const { chain } = ground;
+  assert.ok(chain);
+  return { market, proxy, service, chain };
 }
 
 test("over a node that keeps no index, a bid is done when the block that holds it is followed", async (t) => {
-  const { market, proxy, link } = await start(t);
+  const { market, proxy, chain } = await start(t);
   let asked = 0;
   proxy.rewrite = (method, answer) => {
     if (method !== "tx") return answer;
@@ -48,21 +50,21 @@ test("over a node that keeps no index, a bid is done when the block that holds i
     return JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, error });
   };
   const message = createBid(bid(1n));
-  const id = await link.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
-  await eventually("it is sent", () => link.outbox.counts.broadcasts === 1);
+  const id = await chain.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
+  await eventually("it is sent", () => chain.outbox.counts.broadcasts === 1);
   market.node.step();
-  const { state, result } = await link.outbox.wait(id);
+  const { state, result } = await chain.outbox.wait(id);
   assert.equal(state, "done");
   assert.equal(result.spent, "500000uakt");
   assert.equal(asked, 0);
 });
 
 test("that nobody answers is what the status says", async (t) => {
-  const { proxy, link } = await start(t);
+  const { proxy, service, chain } = await start(t);
   proxy.fault = () => "cut";
   const message = createBid(bid(1n));
-  await link.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
-  const silent = await eventually("the outbox hears nothing", () => link.outbox.state.silent);
-  assert.equal(link.detail(), silent);
-  assert.ok(link.view().trouble);
+  await chain.outbox.file({ subject: "order 1", why: "test", message, priority: "bid" });
+  const silent = await eventually("the outbox hears nothing", () => chain.outbox.state.silent);
+  assert.equal(service.detail?.(), silent);
+  assert.ok(service.status?.()?.trouble);
 });

@@ -1,0 +1,84 @@
+/** The bus that the settings ask for: Redis where there is one, else inside the process. */
+import type { Clock } from "../runtime/clock.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import type { Random } from "../runtime/random.ts";
+import type { Bus } from "./bus.ts";
+import { createMemoryBus } from "./memory.ts";
+import type { RedisOptions } from "./redis.ts";
+import type { TopicCounts } from "./tally.ts";
+
+export interface BusGround {
+  /** There once the service has started. */
+  bus?: Bus;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface TopicStatus {
+  readonly topic: string;
+  readonly published: number;
+  readonly delivered: number;
+  readonly dropped: number;
+  readonly retained: string;
+}
+
+export function createBusService(redis: RedisOptions | undefined, ground: BusGround): Service<readonly TopicStatus[]> {
+  let bus: Bus | undefined;
+  return {
+    name: "bus",
+    async start(scope) {
+      const opened = await openBus(redis, ground);
+      scope.onStop(() => opened.close());
+      bus = opened;
+      ground.bus = opened;
+    },
+    detail: () => (bus ? describe(bus) : ""),
+    status: () => bus && topicsOf(bus),
+    measure: (metrics) => bus && measureBus(metrics, bus),
+  };
+}
+
+async function openBus(redis: RedisOptions | undefined, { clock, random, log }: BusGround): Promise<Bus> {
+  const busLog = log.with({ module: "bus" });
+  if (!redis) return createMemoryBus({ clock, log: busLog });
+  // The client takes its share of memory; whoever does without Redis does without it too.
+  const { createRedisBus } = await import("./redis.ts");
+  return createRedisBus({ ...redis, clock, random, log: busLog });
+}
+
+function describe({ state }: Bus): string {
+  return state.state === "connected" ? state.address : `${state.address}: not connected, ${state.reason}`;
+}
+
+function topicsOf(bus: Bus): TopicStatus[] {
+  return [...bus.counts].map(([topic, { published, delivered, dropped, retained }]) => ({
+    topic,
+    published,
+    delivered,
+    dropped,
+    retained: retained ? "yes" : "",
+  }));
+}
+
+function measureBus(metrics: Metrics, bus: Bus): void {
+  const counters: [Exclude<keyof TopicCounts, "retained" | "lastId" | "lastAtMs">, string][] = [
+    ["published", "Messages published"],
+    ["delivered", "Messages handed to subscribers"],
+    ["dropped", "Messages dropped because a bound was reached"],
+    ["failed", "Messages whose handler failed"],
+    ["malformed", "Messages received that could not be parsed"],
+  ];
+  for (const [count, help] of counters) {
+    const name = `akash_provider_bus_${count}_total`;
+    metrics.read({ name, help, kind: "counter", labels: ["topic"] }, () =>
+      [...bus.counts].map(([topic, counts]) => [{ topic }, counts[count]]),
+    );
+  }
+  const help = "1 while the bus is connected";
+  metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () =>
+    bus.state.state === "connected" ? 1 : 0,
+  );
+}

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/folder.ts";
+import { fileBids, startOutbox } from "../../test/outbox-run.ts";
+import { createMetrics } from "../runtime/metrics.ts";
+import { measureOutbox } from "./chain-metrics.ts";
+import { troubleOf } from "./outbox/outbox.ts";
+
+test("an outbox that nobody answers is measured, and says why", async (t) => {
+  const metrics = createMetrics();
+  t.after(() => metrics.stop());
+  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  measureOutbox(metrics, run.outbox);
+  const silent = async () => /^akash_provider_outbox_silent (\d)$/m.exec(await metrics.text())?.[1];
+  assert.equal(await silent(), "0");
+  assert.equal(troubleOf(run.outbox.state), undefined);
+  run.faults.silent = true;
+  await fileBids(run, await run.stage.orders(1));
+  await run.settle();
+  assert.equal(await silent(), "1");
+  assert.match(troubleOf(run.outbox.state) ?? "", /no route to host/);
+  run.faults.silent = false;
+  await run.block();
+  await run.block();
+  assert.equal(await silent(), "0");
+});

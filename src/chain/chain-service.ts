@@ -1,0 +1,154 @@
+/** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
+import type { Journal } from "../journal/journal.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Random } from "../runtime/random.ts";
+import type { Chain } from "./chain.ts";
+import { measureChain, measureOutbox } from "./chain-metrics.ts";
+import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
+import type { EndpointOptions } from "./comet/endpoint.ts";
+import { showEvent } from "./comet/event-text.ts";
+import type { Signer } from "./keys/signer.ts";
+import type { Broadcaster } from "./outbox/broadcaster.ts";
+import { createCometBroadcaster } from "./outbox/comet-broadcaster.ts";
+import { createOutbox, type Outbox, troubleOf } from "./outbox/outbox.ts";
+import type { SendSettings } from "./outbox/preparation.ts";
+
+export interface ChainServiceOptions {
+  /** Asked at start, since the node of the demo knows its port only then. */
+  readonly endpoints: () => readonly EndpointOptions[];
+  readonly chainId?: string;
+  readonly signer: Signer;
+  readonly settings: SendSettings;
+}
+
+export interface ChainGround {
+  /** There once the service has started. */
+  chain?: ChainWithOutbox;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Everything about the chain: what others did stands in the mirror, what we do goes through the outbox. */
+export interface ChainWithOutbox extends Chain {
+  readonly outbox: Outbox;
+  readonly broadcaster: Broadcaster;
+}
+
+export interface ChainDocument {
+  readonly chainId: string;
+  /** The last block worked through, and the newest one that a node told of. */
+  readonly height: bigint;
+  readonly head: bigint | undefined;
+  readonly orders: number;
+  readonly bids: number;
+  readonly leases: number;
+  /** Transactions of ours: intents not settled yet, landed, failed. */
+  readonly owed: number;
+  readonly landed: number;
+  readonly failed: number;
+  readonly trouble: string | undefined;
+  /** What happened last on the market, oldest first. */
+  readonly events: readonly string[];
+}
+
+/** `beforeBlocks` is given the chain before any block is followed: whoever listens from there misses nothing. */
+export function createChainService(
+  options: ChainServiceOptions,
+  ground: ChainGround,
+  beforeBlocks: (chain: Chain) => void = () => undefined,
+): Service<ChainDocument> {
+  const { endpoints, signer, chainId, settings } = options;
+  const lastEvents: string[] = [];
+  let chain: CometChain | undefined;
+  let outbox: Outbox | undefined;
+  let lastDocument: ChainDocument | undefined;
+
+  function connect(log: Log): CometChain {
+    const { journal, clock, random } = ground;
+    const comet = createCometChain({
+      endpoints: endpoints(),
+      ...(chainId !== undefined && { chainId }),
+      provider: signer.address,
+      journal,
+      clock,
+      random,
+      log,
+    });
+    beforeBlocks(comet);
+    comet.onStep(async (step) => {
+      const { block, gap } = step;
+      // The cursor moves past what the outbox would never see.
+      invariant(outbox || !(block || gap), "the outbox is there before blocks are followed");
+      await outbox?.onStep(step);
+      if (!block) return undefined;
+      for (const { event } of block.events.slice(-limits.viewEvents))
+        lastEvents.push(`${block.height} ${showEvent(event)}`);
+      lastEvents.splice(0, lastEvents.length - limits.viewEvents);
+      return undefined;
+    });
+    return comet;
+  }
+
+  function lookNow(): ChainDocument | undefined {
+    if (!chain) return undefined;
+    const { chainId = "", head, trouble } = chain.status;
+    const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
+    return {
+      chainId,
+      height: chain.height,
+      head,
+      orders: sizeOf(chain.mirror.orders()),
+      bids: sizeOf(chain.mirror.bids()),
+      leases: sizeOf(chain.mirror.leases()),
+      owed,
+      landed: done,
+      failed,
+      trouble: trouble ?? (outbox && troubleOf(outbox.state)),
+      events: lastEvents,
+    };
+  }
+
+  return {
+    name: "chain",
+    waitsForOthers: true,
+    async start(scope) {
+      const { journal, clock } = ground;
+      const log = ground.log.with({ module: "chain" });
+      const comet = connect(log);
+      chain = comet;
+      await comet.service.start(scope);
+      const broadcaster = createCometBroadcaster(comet.pool);
+      const own = createOutbox({ chainId: comet.chainId, signer, chain: broadcaster, journal, clock, log, settings });
+      outbox = own;
+      scope.task("outbox", own.run);
+      ground.chain = Object.assign(comet, { outbox: own, broadcaster });
+      // Whoever asks after the end gets the last word; the journal is closed by then.
+      scope.onStop(() => {
+        lastDocument = lookNow();
+      });
+    },
+    detail() {
+      if (!chain) return "";
+      const { trouble, nodes } = chain.status;
+      const ours = outbox && troubleOf(outbox.state);
+      return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
+    },
+    status: () => lastDocument ?? lookNow(),
+    measure(metrics) {
+      if (chain) measureChain(metrics, chain);
+      if (outbox) measureOutbox(metrics, outbox);
+    },
+  };
+}
+
+function sizeOf(items: Iterable<unknown>): number {
+  let size = 0;
+  for (const _ of items) size += 1;
+  return size;
+}

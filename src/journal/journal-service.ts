@@ -1,0 +1,59 @@
+/** The journal as a service: opened first, closed last, and the process ends when its storage dies. */
+import type { Clock } from "../runtime/clock.ts";
+import { type Service, untilAborted } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import type { Journal } from "./journal.ts";
+import { openJournal } from "./open.ts";
+
+export interface JournalGround {
+  /** There once the service has started. */
+  journal?: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createJournalService(dir: string, ground: JournalGround): Service {
+  const { clock, log } = ground;
+  let journal: Journal | undefined;
+  return {
+    name: "journal",
+    async start(scope) {
+      const opened = await openJournal({ dir, clock, log: log.with({ module: "journal" }) });
+      const { journal: own } = opened;
+      scope.onStop(() => own.close());
+      scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
+      journal = own;
+      ground.journal = own;
+    },
+    detail: () => (journal ? `${dir}, ${journal.counts.commits} commits` : dir),
+    measure: (metrics) => journal && measureJournal(metrics, journal),
+  };
+}
+
+async function rejectWith(died: Promise<Error>): Promise<never> {
+  throw await died;
+}
+
+function measureJournal(metrics: Metrics, journal: Journal): void {
+  const counters = [
+    ["commits", "Transactions committed", () => journal.counts.commits],
+    ["units", "Units of work written", () => journal.counts.units],
+    ["failed_units", "Units of work that failed", () => journal.counts.failed],
+  ] as const;
+  for (const [name, help, value] of counters) {
+    metrics.read({ name: `akash_provider_journal_${name}_total`, help, kind: "counter" }, value);
+  }
+  const gauges = [
+    ["bytes", "Size of the journal on disk", () => journal.bytes()],
+    ["waiting_units", "Units of work waiting for their commit", () => journal.counts.waiting],
+    ["sync_seconds", "Duration of the last durable commit", () => journal.counts.syncLastMs / 1_000],
+    ["sync_most_seconds", "Duration of the slowest durable commit", () => journal.counts.syncMostMs / 1_000],
+  ] as const;
+  for (const [name, help, value] of gauges) {
+    metrics.read({ name: `akash_provider_journal_${name}`, help, kind: "gauge" }, value);
+  }
+  metrics.read({ name: "akash_provider_journal_rows", help: "Rows by table", kind: "gauge", labels: ["table"] }, () =>
+    Object.entries(journal.rows()).map(([table, rows]) => [{ table }, rows]),
+  );
+}

@@ -1,0 +1,80 @@
+/** A process of ours: its services in order, and the one place that gathers what each of them tells of itself. */
+import type { Clock } from "./clock.ts";
+import { createLifecycle, type Service, type ServiceStatus } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { QueueCounts } from "./queue.ts";
+import { measureQueues } from "./queue-metrics.ts";
+
+export interface ProcessOptions {
+  /** From the ground up: each may use what those before it have started. */
+  readonly services: readonly Service[];
+  readonly metrics: Metrics;
+  readonly shutdownMs?: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Process {
+  /** Runs until the signal is aborted or a service fails. */
+  run(signal: AbortSignal): Promise<void>;
+  /** What it can tell about itself at any moment: asking never waits. */
+  status(): ProcessStatus;
+  onChange(listener: (status: ServiceStatus) => void): void;
+}
+
+export interface ProcessStatus {
+  readonly nowMs: number;
+  readonly upMs: number;
+  readonly services: readonly (ServiceStatus & { readonly detail: string })[];
+  readonly queues: readonly { readonly name: string; readonly counts: QueueCounts }[];
+  /** The status documents, by the name of the service. */
+  readonly documents: Readonly<Record<string, unknown>>;
+}
+
+export function createProcess({ services, metrics, clock, log, shutdownMs }: ProcessOptions): Process {
+  const startedMs = clock.now();
+  const lifecycle = createLifecycle({
+    services: services.map((service) => measured(service, metrics)),
+    clock,
+    log,
+    ...(shutdownMs !== undefined && { shutdownMs }),
+  });
+  const queues = () => services.flatMap((service) => service.queues ?? []);
+  const help = "1 for the state that each service is in: init, running, shutdown or done";
+  metrics.read({ name: "akash_provider_service_state", help, kind: "gauge", labels: ["service", "state"] }, () =>
+    lifecycle.services.map(({ name, state }) => [{ service: name, state }, 1]),
+  );
+  measureQueues(metrics, queues);
+
+  return {
+    async run(signal) {
+      try {
+        await lifecycle.run(signal);
+      } finally {
+        metrics.stop();
+      }
+    },
+    status: () => ({
+      nowMs: clock.now(),
+      upMs: clock.now() - startedMs,
+      services: lifecycle.services.map((status, index) => ({ ...status, detail: services[index]?.detail?.() ?? "" })),
+      queues: queues().map(({ name, counts }) => ({ name, counts })),
+      documents: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
+    }),
+    onChange: lifecycle.onChange,
+  };
+}
+
+/** What a service counts can be read once it has started, and not before. */
+function measured(service: Service, metrics: Metrics): Service {
+  const { name, waitsForOthers = false } = service;
+  return {
+    name,
+    waitsForOthers,
+    async start(scope) {
+      await service.start(scope);
+      service.measure?.(metrics);
+    },
+  };
+}
