@@ -23,7 +23,7 @@ import type { Block } from "../src/chain/embedded/node/block-store.ts";
 import { type Chain, createChain } from "../src/chain/embedded/node/chain.ts";
 import { NodeRefusal } from "../src/chain/embedded/node/node-refusal.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import type { Account, Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+import { type Account, type Broadcaster, includedAt } from "../src/chain/outbox/broadcaster.ts";
 import type { Wish } from "../src/chain/outbox/intent.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { parseAddress } from "../src/market/address.ts";
@@ -231,9 +231,7 @@ function broadcasterOf(chain: Chain): Broadcaster {
     async findTx(hash) {
       const place = store.tx(hash);
       const result = place?.block.output.txResults[place.index];
-      if (!place || !result) return undefined;
-      const { code, codespace, log, gasUsed, events } = result;
-      return { height: place.block.header.height, code, codespace, log, gasUsed, events, admitted: events.length > 0 };
+      return place && result && includedAt(place.block.header.height, result);
     },
   };
 }

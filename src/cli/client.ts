@@ -10,7 +10,6 @@ import { type Sent, sendMessages } from "../chain/tx/send.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { createRedactor, type Redactor } from "../runtime/redact.ts";
 import { endpointsOf } from "./endpoints.ts";
 import { keySettings } from "./key-settings.ts";
 import { type TakenSettings, takeSettings } from "./take-settings.ts";
@@ -20,18 +19,15 @@ export interface Connection {
   readonly pool: Pool;
   readonly queries: Queries;
   readonly log: RootLog;
-  readonly redactor: Redactor;
 }
 
 /** Opens the nodes of the settings for as long as `work` takes. */
 export async function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
   const config = takeSettings(command);
-  const redactor = createRedactor();
-  for (const secret of config.secrets) redactor.register(secret);
   const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
   // What a command did is its output; beside that only faults are worth a line, unless somebody asked for more.
   const level = config.sources.logLevel === "default" ? "error" : logLevel;
-  const log = createLog({ level, format, color, timestamp, redactor });
+  const log = createLog({ level, format, color, timestamp, redactor: config.redactor });
   for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
   const pool = createPool({
     endpoints: endpointsOf(config.values),
@@ -42,7 +38,7 @@ export async function withNodes<T>(command: Command, work: (connection: Connecti
   });
   try {
     await pool.open();
-    return await work({ config, pool, queries: createQueries(pool), log, redactor });
+    return await work({ config, pool, queries: createQueries(pool), log });
   } finally {
     pool.close();
   }
@@ -53,7 +49,7 @@ export interface Wallet {
   send(...messages: PackedMessage[]): Promise<Sent>;
 }
 
-export async function openWallet({ config: { values }, pool, redactor }: Connection): Promise<Wallet> {
+export async function openWallet({ config: { values, redactor }, pool }: Connection): Promise<Wallet> {
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
   const { gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;

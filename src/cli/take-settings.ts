@@ -6,11 +6,12 @@ import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { givenFlags } from "../config/options.ts";
 import { liveSettings } from "../config/table.ts";
 import type { UsedConfig } from "../config/used-settings.ts";
+import { createRedactor, type Redactor } from "../runtime/redact.ts";
 
 export interface TakenSettings extends Omit<LoadedConfig, "values"> {
   readonly values: UsedConfig;
-  /** To be registered with whatever prints. */
-  readonly secrets: readonly string[];
+  /** For whatever prints: it knows every secret among them. */
+  readonly redactor: Redactor;
 }
 
 /** Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. */
@@ -18,8 +19,10 @@ export function takeSettings(command: Command): TakenSettings {
   const readFile = (path: string) => readFileSync(path, "utf8");
   const loaded = loadConfig({ flags: givenFlags(command), env: process.env, readFile });
   for (const name of secretVariables) delete process.env[name];
-  const secrets = liveSettings
-    .filter(([, { kind }]) => kind.isSecret)
-    .flatMap(([name]) => (loaded.values[name] === undefined ? [] : [String(loaded.values[name])]));
-  return { ...loaded, secrets };
+  const redactor = createRedactor();
+  for (const [name, { kind }] of liveSettings) {
+    const value = loaded.values[name];
+    if (kind.isSecret && value !== undefined) redactor.register(String(value));
+  }
+  return { ...loaded, redactor };
 }

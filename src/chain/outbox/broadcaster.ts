@@ -1,3 +1,4 @@
+import type { TxResult } from "../comet/block-tx.ts";
 import type { AbciEvent } from "../comet/events.ts";
 
 /**
@@ -68,4 +69,9 @@ export interface Included extends Refusal {
    * it ever will. If not, the same bytes might still succeed in a later block.
    */
   readonly admitted: boolean;
+}
+
+/** What failed in the checks before its messages has left no event behind. */
+export function includedAt(height: bigint, { code, codespace, log, gasUsed, events }: TxResult): Included {
+  return { height, code, codespace, log, gasUsed, events, admitted: events.length > 0 };
 }

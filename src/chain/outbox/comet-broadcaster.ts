@@ -9,7 +9,7 @@ import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
 import { reading } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
-import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
+import { type Broadcaster, type Included, includedAt, type Receipt, rpcCodespace } from "./broadcaster.ts";
 
 export function createCometBroadcaster(pool: Pool): Broadcaster {
   return {
@@ -187,8 +187,5 @@ function readReceipt(result: unknown): Receipt {
 function readIncluded(result: unknown): Included {
   const body = isRecord(result) ? result["tx_result"] : undefined;
   if (!isRecord(result) || !isRecord(body)) throw new TypeError("it holds no result of a transaction");
-  const { code, codespace, log, gasUsed, events } = readTxResult(body);
-  // A transaction that fails in the checks before its messages leaves no event behind.
-  const admitted = events.length > 0;
-  return { height: readHeight(result["height"]), code, codespace, log, gasUsed, events, admitted };
+  return includedAt(readHeight(result["height"]), readTxResult(body));
 }

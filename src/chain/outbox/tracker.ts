@@ -8,7 +8,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
 import type { ChainBlock } from "../comet/block.ts";
-import type { Account, Broadcaster, Head, Included } from "./broadcaster.ts";
+import { type Account, type Broadcaster, type Head, type Included, includedAt } from "./broadcaster.ts";
 import type { Condition } from "./condition.ts";
 import { type Flight, nextStep } from "./flight.ts";
 import type { Flights } from "./flights.ts";
@@ -54,9 +54,7 @@ export function createTracker(deps: TrackerDeps): Tracker {
     if (flights.size === 0) return;
     for (const tx of txs) {
       const flight = flights.get(tx.hash);
-      const { code, codespace, log: words, gasUsed, events } = tx;
-      const admitted = events.length > 0;
-      if (flight) await land(flight, { height, code, codespace, log: words, gasUsed, events, admitted });
+      if (flight) await land(flight, includedAt(height, tx));
     }
   }
 
