@@ -36,17 +36,17 @@ export interface Intent extends NewIntent {
   readonly txHash?: string;
   /** The time-out stamp of its transaction; the chain accepts one stamp once. */
   readonly timeoutNs?: bigint;
-  /** How often its transaction failed in a block for a reason that named no message. */
+  /** How often a transaction that carried it failed in a way that it may have caused. */
   readonly failures?: number;
   /** What its share of the gas must be at least, learned from a transaction that ran out. */
   readonly gasFloor?: bigint;
   /** Its share in what the transactions that carried it in vain have cost. */
-  readonly spent?: Spent;
+  readonly billed?: Billed;
   readonly settledAtMs?: number;
   readonly result?: unknown;
 }
 
-export interface Spent {
+export interface Billed {
   /** Coins as the chain writes them: "120uakt". */
   readonly fee: string;
   readonly gasUsed: bigint;
@@ -56,7 +56,7 @@ export interface Refiling {
   /** A failure that this message may have caused is counted; one for lack of gas says what to ask for next time. */
   readonly failure?: { readonly gasFloor?: bigint };
   /** What it has cost so far, instead of what was noted before. */
-  readonly spent?: Spent;
+  readonly billed?: Billed;
 }
 
 export interface IntentReads {
@@ -152,8 +152,8 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
       return Number(file(what, subject, why, text, priority, clock.now(), expiresAtMs ?? null).lastInsertRowid);
     },
     send: (id, { txHash, timeoutNs = null }) => send(txHash, timeoutNs, id).changes === 1,
-    refile(id, { failure, spent } = {}) {
-      const noted = [spent?.fee ?? null, spent?.gasUsed ?? null] as const;
+    refile(id, { failure, billed } = {}) {
+      const noted = [billed?.fee ?? null, billed?.gasUsed ?? null] as const;
       return refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, ...noted, id).changes === 1;
     },
     cancel: (id, result = null) => cancel(clock.now(), JSON.stringify(result), id).changes === 1,
@@ -176,7 +176,7 @@ function fromRow(row: Row): Intent {
     ...(row.timeout_ns !== null && { timeoutNs: row.timeout_ns }),
     ...(row.failures > 0n && { failures: Number(row.failures) }),
     ...(row.gas_floor > 0n && { gasFloor: row.gas_floor }),
-    ...(row.gas_used > 0n && { spent: { fee: row.fee, gasUsed: row.gas_used } }),
+    ...(row.gas_used > 0n && { billed: { fee: row.fee, gasUsed: row.gas_used } }),
     ...(row.settled_at !== null && { settledAtMs: Number(row.settled_at) }),
     ...(row.result !== null && { result: JSON.parse(row.result) }),
   };

@@ -55,8 +55,8 @@ test("an intent that is filed again remembers its failures, the gas that it need
   const id = await journal.durable("work", ({ intents }) => {
     const id = intents.file(wish);
     for (const refiling of [
-      { spent: { fee: "7uakt", gasUsed: 5n } },
-      { failure: { gasFloor: 900n }, spent: { fee: "9uakt", gasUsed: 6n } },
+      { billed: { fee: "7uakt", gasUsed: 5n } },
+      { failure: { gasFloor: 900n }, billed: { fee: "9uakt", gasUsed: 6n } },
       { failure: { gasFloor: 500n } },
     ]) {
       intents.send(id, { txHash: "AA" });
@@ -64,10 +64,10 @@ test("an intent that is filed again remembers its failures, the gas that it need
     }
     return id;
   });
-  const { failures, gasFloor, spent, state, txHash } = journal.read.intents.get(id) ?? {};
+  const { failures, gasFloor, billed, state, txHash } = journal.read.intents.get(id) ?? {};
   assert.deepEqual(
-    { failures, gasFloor, spent, state, txHash },
-    { failures: 2, gasFloor: 900n, spent: { fee: "9uakt", gasUsed: 6n }, state: "filed", txHash: undefined },
+    { failures, gasFloor, billed, state, txHash },
+    { failures: 2, gasFloor: 900n, billed: { fee: "9uakt", gasUsed: 6n }, state: "filed", txHash: undefined },
   );
   assert.deepEqual(
     journal.read.intents.waiting(10).map((intent) => intent.id),

@@ -2,6 +2,7 @@
  * Decides when a block is given up: not because no node is there, only because those that are there cannot give it, for long
  * enough. What it changed is then read from the chain's lists.
  */
+import { largest, smallest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -54,13 +55,13 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
         return undefined;
       }
       const isOver = waitFor(height) >= limits.rpcGapPatienceMs;
-      const lowest = able.map(({ earliestHeight = 0n }) => earliestHeight).reduce((a, b) => (a < b ? a : b));
+      const lowest = smallest(...able.map(({ earliestHeight = 0n }) => earliestHeight));
       const allHere = pool.members.every((member) => isUsable(member) || member.condition === "other chain");
       if (lowest > height && (allHere || isOver)) return give({ from: height, to: lowest - 1n });
       if (!isOver) return undefined;
       // They have it and cannot give it in a way that we can read: too large, too slow, or of a shape that we do not know.
       if (!hasRefusal(failure)) return give({ from: height, to: height });
-      const highest = able.map((member) => member.height ?? 0n).reduce((a, b) => (a > b ? a : b));
+      const highest = largest(...able.map((member) => member.height ?? 0n));
       return give({ from: height, to: (await firstPresent(height, highest, has)) - 1n });
     },
   };

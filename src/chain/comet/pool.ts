@@ -2,6 +2,7 @@
  * Several nodes of one chain as if they were one that never fails. A call goes to the node that did well last, and on
  * to the others when that one fails: reads may be repeated, and a transaction has one hash however often it is sent.
  */
+import { largest } from "../../runtime/bigint.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -193,7 +194,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
   /** Only readings of the same moment can be compared. */
   function judgeLag(present: readonly Member[]): void {
     const heights = present.map(({ reading }) => reading?.height ?? 0n);
-    const best = heights.reduce((a, b) => (a > b ? a : b), 0n);
+    const best = largest(0n, ...heights);
     for (const [index, member] of present.entries()) member.lag = best - (heights[index] ?? 0n);
   }
 

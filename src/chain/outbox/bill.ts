@@ -2,7 +2,7 @@
  * What a transaction cost and moved, message by message. Every message bears an equal share of the fee and the gas, and the
  * odd units go to the first ones: the shares always add up to what was paid.
  */
-import type { Intent, Spent } from "../../journal/intents.ts";
+import type { Billed, Intent } from "../../journal/intents.ts";
 import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
 import type { AbciEvent } from "../comet/events.ts";
 import type { Included } from "./broadcaster.ts";
@@ -13,6 +13,13 @@ export interface Bill {
   readonly gasUsed: bigint;
   /** What each message brought to our account and took from it, by its place. The fee is not in it. */
   readonly moves: ReadonlyMap<number, Move>;
+}
+
+/** A message in its transaction. */
+export interface Place {
+  readonly intent: Intent;
+  readonly index: number;
+  readonly count: number;
 }
 
 export interface Move {
@@ -31,11 +38,12 @@ export function billOf({ gasUsed, events }: Included, account: string): Bill {
 }
 
 /** What the message at this place has cost by now, with all that it cost in earlier transactions. */
-export function spentBy({ spent }: Intent, { fee, gasUsed }: Bill, index: number, count: number): Spent {
+export function billedSoFar({ intent, index, count }: Place, { fee, gasUsed }: Bill): Billed {
+  const { billed } = intent;
   const share = fee.map(({ denom, amount }) => ({ denom, amount: shareOf(amount, index, count) }));
   return {
-    fee: formatCoins(sumCoins([...readCoins(spent?.fee ?? ""), ...share])),
-    gasUsed: (spent?.gasUsed ?? 0n) + shareOf(gasUsed, index, count),
+    fee: formatCoins(sumCoins([...readCoins(billed?.fee ?? ""), ...share])),
+    gasUsed: (billed?.gasUsed ?? 0n) + shareOf(gasUsed, index, count),
   };
 }
 

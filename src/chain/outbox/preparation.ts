@@ -1,5 +1,6 @@
 /** Makes drafts of transactions that will not fail: each is simulated first, and what a node would not run is left out. */
 import type { Intent } from "../../journal/intents.ts";
+import { largest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -105,8 +106,8 @@ export function createPreparation(deps: PreparationDeps): Preparation {
       if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
       for (const { id } of intents) doubts.forget(id);
       learnGas(intents, answer.gasUsed);
-      if (intents.length > 1 && larger(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
-      const gas = larger(gasFor(answer.gasUsed, settings), floor);
+      if (intents.length > 1 && largest(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
+      const gas = largest(gasFor(answer.gasUsed, settings), floor);
       if (!load.cut || gas <= expected) return { kind: "ready", draft: { ...draft, gas, fee: feeFor(gas, settings) } };
       expected = gas;
     }
@@ -220,8 +221,4 @@ function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
 
 function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint {
   return intents.reduce((total, intent) => total + of(intent), 0n);
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }

@@ -4,7 +4,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
 import { formatCoins } from "../../market/coin.ts";
 import { limits } from "../../runtime/limits.ts";
-import { type Bill, billOf, spentBy } from "./bill.ts";
+import { type Bill, billedSoFar, billOf, type Place } from "./bill.ts";
 import type { Included, Refusal } from "./broadcaster.ts";
 import type { Flight } from "./flight.ts";
 import { causeOf, fateOf, shortLog } from "./verdict.ts";
@@ -73,17 +73,14 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
   const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
   /** One unit for all intents of a transaction, so that they never disagree about it. False when it was closed before. */
-  async function close(
-    flight: Flight,
-    judge: (intent: Intent, index: number, count: number) => Verdict,
-  ): Promise<boolean> {
+  async function close(flight: Flight, judge: (place: Place) => Verdict): Promise<boolean> {
     const ended = await journal.durable("settle transaction", (tables) => {
       if (!tables.transactions.remove(flight.hash)) return undefined;
       // Also those that somebody has settled meanwhile: their messages have kept their places.
       const carried = tables.intents.byTxHash(flight.hash);
       return carried.map((intent, index) => {
         if (intent.state !== "sent") return undefined;
-        return apply(tables, intent, judge(intent, index, carried.length));
+        return apply(tables, intent, judge({ intent, index, count: carried.length }));
       });
     });
     report(ended ?? []);
@@ -102,28 +99,26 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
     counts,
     async included(flight, included) {
       const bill = billOf(included, account);
-      const closed = await close(flight, (intent, index, count) =>
-        verdictOf(flight, included, bill, { intent, index, count }, account),
-      );
+      const closed = await close(flight, (place) => verdictOf(place, flight, included, bill, account));
       if (closed && included.code !== 0 && flight.subjects.length > 1) counts.splits += 1;
     },
     async dead(flight) {
       const { refusal } = flight;
       // Money, price or a stamp that came too late are not the messages' fault; anything else may be.
       const suspect = refusal && ["unexplained", "gas"].includes(causeOf(refusal.log).kind);
-      const closed = await close(flight, (intent) => {
+      const closed = await close(flight, ({ intent }) => {
         if (!suspect) return { kind: "refile" };
-        return isExhausted(intent) ? failed(refusal, costOf(intent)) : { kind: "refile", failure: {} };
+        return isExhausted(intent) ? failed(refusal, feesOf(intent)) : { kind: "refile", failure: {} };
       });
       if (closed) counts.dead += 1;
     },
     async impossible(intent, log) {
-      const result = { ...costOf(intent), log: shortLog(log) };
+      const result = { ...feesOf(intent), log: shortLog(log) };
       const settle: Verdict = { kind: "settle", state: "failed", result };
       report([await journal.durable("settle intent", (tables) => apply(tables, intent, settle))]);
     },
     async expired(intents) {
-      const settle = (intent: Intent): Verdict => ({ kind: "settle", state: "expired", result: costOf(intent) });
+      const settle = (intent: Intent): Verdict => ({ kind: "settle", state: "expired", result: feesOf(intent) });
       report(
         await journal.durable("expire intents", (tables) =>
           intents.map((intent) => apply(tables, intent, settle(intent))),
@@ -133,7 +128,7 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
     async cancel(id, why) {
       const ended = await journal.durable("cancel intent", ({ intents }): Ended => {
         const intent = intents.get(id);
-        const result: SettledResult = { ...(intent && costOf(intent)), log: shortLog(why) };
+        const result: SettledResult = { ...(intent && feesOf(intent)), log: shortLog(why) };
         return intents.cancel(id, result) ? { id, state: "cancelled", result } : undefined;
       });
       report([ended]);
@@ -148,31 +143,19 @@ function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Ended {
   return intents.settle(id, state, result) ? { id, state, result } : undefined;
 }
 
-/** A message in its transaction. */
-interface Place {
-  readonly intent: Intent;
-  readonly index: number;
-  readonly count: number;
-}
-
-function verdictOf(
-  { hash }: Flight,
-  included: Included,
-  bill: Bill,
-  { intent, index, count }: Place,
-  account: string,
-): Verdict {
-  const spent = spentBy(intent, bill, index, count);
-  const place: SettledResult = {
+function verdictOf(place: Place, { hash }: Flight, included: Included, bill: Bill, account: string): Verdict {
+  const { intent, index, count } = place;
+  const billed = billedSoFar(place, bill);
+  const result: SettledResult = {
     txHash: hash,
     height: included.height.toString(),
-    ...costOf({ spent }),
+    ...feesOf({ billed }),
     ...(bill.feePayer !== account && { feePayer: bill.feePayer }),
   };
-  const fail = failed(included, place);
-  const retry = (failure?: { gasFloor?: bigint }): Verdict => ({ kind: "refile", spent, ...(failure && { failure }) });
+  const fail = failed(included, result);
+  const retry = (failure?: { gasFloor?: bigint }): Verdict => ({ kind: "refile", billed, ...(failure && { failure }) });
   const fate = fateOf(included);
-  if (fate.kind === "done") return { kind: "settle", state: "done", result: { ...place, ...movedBy(bill, index) } };
+  if (fate.kind === "done") return { kind: "settle", state: "done", result: { ...result, ...movedBy(bill, index) } };
   if (fate.kind === "blamed" && fate.index < count) return fate.index === index ? fail : retry();
   if (fate.kind === "later") {
     if (fate.index !== undefined && fate.index !== index) return retry();
@@ -190,12 +173,12 @@ function movedBy({ moves }: Bill, index: number): SettledResult {
   return { received: formatCoins(received), spent: formatCoins(spent) };
 }
 
-function costOf({ spent }: Pick<Intent, "spent">): SettledResult {
-  return spent ? { fee: spent.fee, gasUsed: spent.gasUsed.toString() } : {};
+function feesOf({ billed }: Pick<Intent, "billed">): SettledResult {
+  return billed ? { fee: billed.fee, gasUsed: billed.gasUsed.toString() } : {};
 }
 
-function failed({ code, codespace, log }: Refusal, place: SettledResult): Verdict {
-  return { kind: "settle", state: "failed", result: { ...place, code, codespace, log: shortLog(log) } };
+function failed({ code, codespace, log }: Refusal, result: SettledResult): Verdict {
+  return { kind: "settle", state: "failed", result: { ...result, code, codespace, log: shortLog(log) } };
 }
 
 function isExhausted({ failures = 0 }: Intent): boolean {

@@ -4,6 +4,7 @@
  * expiry bounds may lie below an earlier one; should it meet its like from before a crash, the chain refuses the second
  * transaction, whose intents then get another.
  */
+import { largest, smallest } from "../../runtime/bigint.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Head } from "./broadcaster.ts";
 
@@ -35,14 +36,14 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = []): Stam
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
       const byClockNs = BigInt(Math.floor(nowMs)) * nsPerMs + lifeNs;
       const byChainNs = head.timeNs + lifeNs;
-      const wantedNs = min(max(byClockNs, byChainNs), furthestNs);
-      const growingNs = free(max(wantedNs, highestNs + 1n), 1n);
+      const wantedNs = smallest(largest(byClockNs, byChainNs), furthestNs);
+      const growingNs = free(largest(wantedNs, highestNs + 1n), 1n);
       const isBounded = latestNs !== undefined && latestNs < growingNs;
       if (!isBounded && growingNs > furthestNs + tieBreakNs) return undefined;
       const stampNs = isBounded ? free(latestNs, -1n) : growingNs;
       for (const each of used) if (each < head.timeNs) used.delete(each);
       used.add(stampNs);
-      highestNs = max(highestNs, stampNs);
+      highestNs = largest(highestNs, stampNs);
       return stampNs;
     },
   };
@@ -50,11 +51,3 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = []): Stam
 
 /** Transactions of one instant differ by nanoseconds; a second of those is more than there ever are. */
 const tieBreakNs = 1_000_000_000n;
-
-function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function min(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}

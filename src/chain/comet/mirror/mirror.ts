@@ -5,6 +5,7 @@
  */
 import type { Address } from "../../../market/address.ts";
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
+import { largest } from "../../../runtime/bigint.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { MirrorView } from "../../chain.ts";
@@ -69,7 +70,7 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
 
   async function build(atOrAbove: bigint, signal?: AbortSignal): Promise<MirrorKey[]> {
     // Never back in time, also where less would do.
-    const floor = atOrAbove > height ? atOrAbove : height;
+    const floor = largest(atOrAbove, height);
     const built = await readLists(queries, provider, { atOrAbove: floor, signal });
     const builtNs = await queries.blockTimeNs(built.height, { signal });
     const changed = [...differences(state, built.state), ...changedFigures(state, built.state)];

@@ -1,4 +1,5 @@
 /** The chain itself: blocks one after the other, recorded before they are made and announced once they are. */
+import { largest } from "../../../runtime/bigint.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { invariant } from "../../../runtime/invariant.ts";
@@ -126,7 +127,7 @@ export function createChain(options: ChainOptions): Chain {
       const now = nowNs();
       const input = {
         height: nextHeight(),
-        timeNs: now > earliest ? now : earliest,
+        timeNs: largest(now, earliest),
         txs: mempool.nextBlock(),
       };
       file?.append({ ...input, appHash: app.appHash });

@@ -5,6 +5,7 @@
 import { DepositAuthorization_Scope } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { GenericAuthorization } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { amountOf, type Coin, sumCoins } from "../../../../market/coin.ts";
+import { smallest } from "../../../../runtime/bigint.ts";
 import { depositAuthorization } from "../../../codec/deposit-authorization.ts";
 import { uncoded } from "../../codespace.ts";
 import { areValidCoins, readCoins, writeCoin, writeCoins } from "../../coins.ts";
@@ -89,7 +90,7 @@ export function messageUrlOf(authorization: Authorization): string {
 /** As much of the coin as the limit allows, and the limits after that. */
 export function spend(granted: DepositLimits, { denom, amount }: Coin): { spent: bigint; left: DepositLimits } {
   const limit = amountOf(granted.limits, denom);
-  const spent = limit < amount ? limit : amount;
+  const spent = smallest(limit, amount);
   const others = granted.limits.filter((coin) => coin.denom !== denom);
   return { spent, left: { ...granted, limits: sumCoins([...others, { denom, amount: limit - spent }]) } };
 }

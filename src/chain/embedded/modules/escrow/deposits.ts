@@ -1,6 +1,7 @@
 /** Money that goes into an escrow account: who must give how much, and what a deposit looks like on the wire. */
 import type { Deposit as WireDeposit } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { type Coin, sumCoins } from "../../../../market/coin.ts";
+import { smallest } from "../../../../runtime/bigint.ts";
 import { Panic, uncoded } from "../../codespace.ts";
 import type { Context } from "../../module.ts";
 import { isDenom } from "../../prices.ts";
@@ -64,7 +65,7 @@ export function authorizeDeposit(context: Context, giver: string, scope: Scope, 
 }
 
 function fromBalance(context: Context, owner: string, { denom, amount }: Coin): Deposit[] {
-  const given = least(balanceOf(context, owner, denom), amount);
+  const given = smallest(balanceOf(context, owner, denom), amount);
   return given === 0n ? [] : [{ owner, height: context.height, source: "balance", balance: { denom, amount: given } }];
 }
 
@@ -107,8 +108,4 @@ export function takeDeposits(context: Context, account: Account, deposits: reado
     sendToModule(context, owner, "escrow", [balance]);
   }
   return { ...funded, deposits: [...funded.deposits, ...deposits] };
-}
-
-function least(left: bigint, right: bigint): bigint {
-  return left < right ? left : right;
 }

@@ -9,6 +9,7 @@ import {
   subDecimals,
   toInteger,
 } from "../../../../market/decimal.ts";
+import { smallest } from "../../../../runtime/bigint.ts";
 import type { Account, Deposit, Payment } from "./records.ts";
 
 const akt = "uakt";
@@ -89,7 +90,7 @@ function deduct(account: Account, due: Coin): { account: Account; paid: bigint }
   const deposits: Deposit[] = [];
   for (const deposit of account.deposits) {
     const { denom, amount } = deposit.balance;
-    const taken = denom === due.denom ? least(amount, open) : 0n;
+    const taken = denom === due.denom ? smallest(amount, open) : 0n;
     open -= taken;
     if (amount > taken) deposits.push({ ...deposit, balance: { denom, amount: amount - taken } });
   }
@@ -109,8 +110,4 @@ function deduct(account: Account, due: Coin): { account: Account; paid: bigint }
 export function changed(coins: readonly Coin[], denom: string, change: bigint): Coin[] {
   if (!coins.some((coin) => coin.denom === denom)) return [...coins, { denom, amount: change }];
   return coins.map((coin) => (coin.denom === denom ? { denom, amount: coin.amount + change } : coin));
-}
-
-function least(left: bigint, right: bigint): bigint {
-  return left < right ? left : right;
 }

@@ -1,4 +1,5 @@
 /** Methods about blocks and who made them. */
+import { largest } from "../../../../runtime/bigint.ts";
 import { noBlockId } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
 import type { Chain } from "../chain.ts";
@@ -82,7 +83,7 @@ export function chainMethods({ store, validator }: Pick<Chain, "store" | "valida
 function headerRange(store: BlockStore, minHeight: bigint, maxHeight: bigint): [bigint, bigint] {
   if (minHeight < 0n || maxHeight < 0n) throw new NodeRefusal("heights must be non-negative");
   const most = maxHeight === 0n || maxHeight > store.height ? store.height : maxHeight;
-  const least = [minHeight, store.lowest, most - headersListed + 1n, 1n].reduce((a, b) => (a > b ? a : b));
+  const least = largest(minHeight, store.lowest, most - headersListed + 1n, 1n);
   if (least > most) throw new NodeRefusal(`min height ${least} can't be greater than max height ${most}`);
   return [least, most];
 }
