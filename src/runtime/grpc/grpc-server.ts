@@ -1,11 +1,17 @@
-/** A gRPC server: HTTP/2 in clear text, one message in the request, and one or many in return. */
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+/** A gRPC server: HTTP/2 in clear text. */
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { listen } from "../listen.ts";
 import type { Log } from "../log.ts";
-import { readMessage } from "./framing.ts";
+import { readMessage, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
 import { keepHeartbeat } from "./heartbeat.ts";
 import { type GrpcMethods, serviceOf } from "./methods.ts";
@@ -52,7 +58,7 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
   });
   server.on("stream", (stream, headers) => {
     stream.on("error", (error) => log.debug("a gRPC call failed", { reason: reasonOf(error) }));
-    const reply = createReply(stream);
+    const reply = createReply(stream, clock);
     replies.add(reply);
     reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
     serve(stream, headers, reply).catch((thrown) => {
@@ -72,14 +78,36 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
     if (!method) throw new GrpcRefusal(grpcCodes.Unimplemented, unknown(path));
     const givenMs = timeoutMs(headers);
     if (givenMs !== undefined) endAfter(reply, givenMs, "the time that the client gave is up");
-    const request = await requestOf(stream, headers, reply);
     const call = { path, headers, signal: reply.over };
-    if (method.kind === "stream") await sendAll(method.answers(request, call), reply);
+    if (method.kind === "conversation") {
+      await sendAll(method.answers(requestsOf(stream, headers, reply), call), reply);
+      return reply.end();
+    }
+    const request = await requestOf(stream, headers, reply);
+    if (method.kind === "stream") await sendAll(method.answers(request, call), reply, method.headers);
     else {
       const answer = await method.answer(request, call);
       await reply.send(answer.message, answer.headers);
     }
     reply.end();
+  }
+
+  /** Each of them has the time of a whole request: a conversation that rests is over. */
+  async function* requestsOf(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    reply: Reply,
+  ): AsyncGenerator<Uint8Array> {
+    let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
+    try {
+      for await (const request of readMessages(stream, headers, bounds.requestBytes)) {
+        timer.cancel();
+        yield request;
+        timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
+      }
+    } finally {
+      timer.cancel();
+    }
   }
 
   async function requestOf(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, reply: Reply): Promise<Uint8Array> {
@@ -91,14 +119,18 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
     }
   }
 
-  async function sendAll(messages: AsyncIterable<Uint8Array>, reply: Reply): Promise<void> {
+  async function sendAll(
+    messages: AsyncIterable<Uint8Array>,
+    reply: Reply,
+    headers: () => OutgoingHttpHeaders = () => ({}),
+  ): Promise<void> {
     if (streams >= bounds.streams) {
       throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
     }
     streams += 1;
     try {
       for await (const message of messages) {
-        await reply.send(message);
+        await reply.send(message, headers());
         if (reply.over.aborted) return;
       }
     } finally {

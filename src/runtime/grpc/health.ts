@@ -3,6 +3,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { reasonOf } from "../errors.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
+import type { ProtoFile } from "./proto-file.ts";
 
 export interface Health {
   /** Undefined when there is no such service; the empty name stands for the whole server. */
@@ -10,6 +11,19 @@ export interface Health {
   /** Resolves when any answer may have changed; rejects when the signal is aborted. */
   changed(signal: AbortSignal): Promise<void>;
 }
+
+export const healthFile: ProtoFile = {
+  name: "grpc/health/v1/health.proto",
+  package: "grpc.health.v1",
+  messages: { HealthCheckRequest: ["string service = 1"], HealthCheckResponse: ["ServingStatus status = 1"] },
+  enums: { ServingStatus: ["UNKNOWN = 0", "SERVING = 1", "NOT_SERVING = 2", "SERVICE_UNKNOWN = 3"] },
+  services: {
+    Health: [
+      "Check(HealthCheckRequest) returns (HealthCheckResponse)",
+      "Watch(HealthCheckRequest) returns (stream HealthCheckResponse)",
+    ],
+  },
+};
 
 const statuses = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 

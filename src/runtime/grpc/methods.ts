@@ -18,7 +18,17 @@ export interface GrpcAnswer {
 export type GrpcMethod =
   | { readonly kind: "unary"; answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer> }
   /** The next message is asked for when the client had room for the last one. */
-  | { readonly kind: "stream"; answers(request: Uint8Array, call: GrpcCall): AsyncIterable<Uint8Array> };
+  | {
+      readonly kind: "stream";
+      answers(request: Uint8Array, call: GrpcCall): AsyncIterable<Uint8Array>;
+      /** Metadata that goes before the first message. */
+      headers?(): OutgoingHttpHeaders;
+    }
+  /** Both sides send as many messages as they like. */
+  | {
+      readonly kind: "conversation";
+      answers(requests: AsyncIterable<Uint8Array>, call: GrpcCall): AsyncIterable<Uint8Array>;
+    };
 
 export interface GrpcMethods {
   /** By path: "/grpc.health.v1.Health/Check". */

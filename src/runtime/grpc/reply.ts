@@ -1,5 +1,6 @@
 /** The server's side of one call: messages out, then a status; whichever comes first of that and the client's leaving. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Clock } from "../clock.ts";
 import { messageHead } from "./framing.ts";
 import { type GrpcStatus, grpcOk, statusHeaders } from "./grpc-status.ts";
 
@@ -14,12 +15,16 @@ export interface Reply {
   readonly over: AbortSignal;
 }
 
-export function createReply(stream: ServerHttp2Stream): Reply {
+export function createReply(stream: ServerHttp2Stream, clock: Clock): Reply {
   const abort = new AbortController();
   let status: GrpcStatus | undefined;
   stream.once("close", () => abort.abort());
   // No sooner than Node asks for them, or they would overtake the messages.
-  stream.once("wantTrailers", () => stream.sendTrailers(statusHeaders(status ?? grpcOk)));
+  stream.once("wantTrailers", () => {
+    stream.sendTrailers(statusHeaders(status ?? grpcOk));
+    // In a later turn: at once it would overtake them.
+    if (!stream.readableEnded) clock.timer(0, () => hangUp(stream));
+  });
 
   return {
     async send(message, headers = {}) {
@@ -49,6 +54,10 @@ export function createReply(stream: ServerHttp2Stream): Reply {
 export function respondOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   if (stream.destroyed || stream.headersSent) return;
   stream.respond(headers, { endStream: true });
-  // Whatever the client still wants to send, nobody waits for it.
+  hangUp(stream);
+}
+
+/** Whatever the client still wants to send, nobody waits for it. */
+function hangUp(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }

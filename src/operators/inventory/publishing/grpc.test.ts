@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import { createProviderSDK } from "@akashnetwork/chain-sdk";
 import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
@@ -12,6 +13,7 @@ import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { NodeInventory } from "../inventory.ts";
 import { startGrpc } from "./grpc.ts";
+import { ageHeader } from "./inventory-methods.ts";
 import { createPublisher } from "./publisher.ts";
 
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
@@ -19,8 +21,8 @@ const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
 const queryNode = "/akash.inventory.v1.NodeRPC/QueryNode";
 const streamNode = "/akash.inventory.v1.NodeRPC/StreamNode";
 
-async function start(owner: Owner) {
-  const deps = { clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 };
+async function start(owner: Owner, ageMs = () => 0) {
+  const deps = { clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs };
   const publisher = createPublisher(deps);
   owner.after(() => publisher.close());
   const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
@@ -28,6 +30,21 @@ async function start(owner: Owner) {
   const url = `http://127.0.0.1:${grpc.port}`;
   return { publisher, grpc, url, ...openGrpcClient(owner, url) };
 }
+
+test("every answer says in its metadata how long ago the cluster was heard of", async (t) => {
+  let heardMsAgo = 12;
+  const { publisher, call, stream } = await start(t, () => heardMsAgo);
+  publisher.show(sampleInventory([sampleNode("one")]));
+  for (const path of [queryCluster, queryNode]) assert.equal((await call(path)).headers[ageHeader], "12");
+  heardMsAgo = 60_000;
+  assert.equal((await call(queryCluster)).headers[ageHeader], "60000");
+  for (const path of [streamCluster, streamNode]) {
+    const open = stream(path);
+    const [headers] = await once(open.stream, "response");
+    assert.equal(headers[ageHeader], "60000");
+    open.stream.close();
+  }
+});
 
 /** The SDK has these calls; its types only show what tenants use. */
 interface InventorySdk {

@@ -2,11 +2,13 @@
 import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
-import { type Health, healthMethods } from "../../../runtime/grpc/health.ts";
+import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
 import { methodsOf } from "../../../runtime/grpc/methods.ts";
+import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { inventoryMethods, inventoryServices } from "./inventory-methods.ts";
+import { inventoryFile } from "./inventory-proto.ts";
 import type { Publisher } from "./publisher.ts";
 
 export interface GrpcOptions {
@@ -35,7 +37,13 @@ export async function startGrpc(publisher: Publisher, options: GrpcOptions): Pro
     },
   };
   const server = createGrpcServer({
-    methods: methodsOf(new Map([...inventoryMethods(publisher), ...healthMethods(health)])),
+    methods: methodsOf(
+      new Map([
+        ...inventoryMethods(publisher),
+        ...healthMethods(health),
+        ...reflectionMethods([inventoryFile, healthFile]),
+      ]),
+    ),
     bounds: {
       connections: limits.inventoryConnections,
       calls: limits.inventoryCalls,

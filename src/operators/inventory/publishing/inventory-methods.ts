@@ -13,14 +13,19 @@ import type { Publisher } from "./publisher.ts";
 
 export const inventoryServices = ["akash.inventory.v1.ClusterRPC", "akash.inventory.v1.NodeRPC"] as const;
 const [clusterService, nodeService] = inventoryServices;
+/** In milliseconds, as `age_ms` over REST. Of a stream, when it began. */
+export const ageHeader = "akash-inventory-age-ms";
 
 export function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMethod][] {
+  /** How long ago the cluster was heard of: the messages are the network's and have no place for it. */
+  const headers = () => ({ [ageHeader]: `${publisher.ageMs}` });
   const queryCluster: GrpcMethod = {
     kind: "unary",
-    answer: () => ({ message: publisher.picture().clusterMessage() }),
+    answer: () => ({ message: publisher.picture().clusterMessage(), headers: headers() }),
   };
   const streamCluster: GrpcMethod = {
     kind: "stream",
+    headers,
     async *answers(_, { signal }) {
       for (let last: Picture | undefined; ; ) {
         last = await publisher.next(last, signal);
@@ -30,10 +35,11 @@ export function inventoryMethods(publisher: Publisher): [path: string, method: G
   };
   const queryNode: GrpcMethod = {
     kind: "unary",
-    answer: (_, { headers }) => ({ message: nodeMessage(publisher.picture(), headers) }),
+    answer: (_, call) => ({ message: nodeMessage(publisher.picture(), call.headers), headers: headers() }),
   };
   const streamNode: GrpcMethod = {
     kind: "stream",
+    headers,
     async *answers(_, { headers, signal }) {
       let told: Uint8Array | undefined;
       for (let last: Picture | undefined; ; ) {
