@@ -1,4 +1,5 @@
 /** The inventory operator on a simulated cluster of two nodes, under the virtual clock. */
+import type { ObjectReference } from "../src/kube/event-recorder.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
@@ -38,6 +39,8 @@ export interface StageOptions {
   /** What the operator is given of the cluster instead of all of it. */
   readonly through?: (kube: Kube) => Kube;
   readonly log?: Log;
+  /** The operator's own pod; with it, conditions become Events. */
+  readonly self?: ObjectReference;
 }
 
 export async function stage(t: Owner, options: StageOptions = {}): Promise<Stage> {
@@ -72,9 +75,15 @@ export async function stage(t: Owner, options: StageOptions = {}): Promise<Stage
   const through = options.through ?? ((kube) => kube);
   const kube = through(cluster.connect("akash-operator-inventory"));
   const pictures: Inventory[] = [];
-  const discovery = { namespace, image: options.image ?? (() => discoveryImage), port: 8081 };
+  const discovery = { namespace, image: options.image ?? (() => discoveryImage), port: 8081, privileged: true };
   const operator = createInventoryOperator(
-    { config: options.config, registry: undefined, registryPeriodMs: 300_000, discovery },
+    {
+      config: options.config,
+      registry: undefined,
+      registryPeriodMs: 300_000,
+      discovery,
+      ...(options.self && { events: { instance: "test", self: () => options.self } }),
+    },
     { ...deps, kube, onInventory: (inventory) => pictures.push(inventory) },
   );
   const stopping = new AbortController();

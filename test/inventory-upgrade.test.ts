@@ -14,7 +14,7 @@ const oldImage = "discovery:0";
 async function leaveOldPods({ server }: SimulatedCluster, clock: VirtualClock): Promise<void> {
   for (const { metadata } of server.list(kinds.node)) {
     const node = { name: metadata.name, uid: metadata.uid ?? "" };
-    server.create(kinds.pod, discoveryPod(node, { namespace, image: oldImage, port: 8081 }), "test");
+    server.create(kinds.pod, discoveryPod(node, { namespace, image: oldImage, port: 8081, privileged: true }), "test");
   }
   const pods = () => server.list(kinds.pod, { namespace });
   await clock.advanceUntil(() => pods().every((pod) => livePod(pod).ready), 60_000);
@@ -67,4 +67,10 @@ test("nodes whose successor never answers do not hold up the others for ever", a
   const { clock } = staged;
   await clock.advance(limits.discoveryReplaceMs * 4);
   assert.ok(!images(staged).includes(oldImage));
+});
+
+test("the pods that are there are asked before it is known of which image new ones would be", async (t) => {
+  const { node, until, pictures } = await stage(t, { prepare: leaveOldPods, image: () => undefined });
+  await until("the first picture", () => node("one"));
+  assert.deepEqual(pictures[0]?.nodes[0]?.hardware, hardware);
 });

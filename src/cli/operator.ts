@@ -46,6 +46,8 @@ async function runInventory(given: Command): Promise<void> {
     registryPeriodMs: values.registryQueryPeriodMs,
     discoveryImage: wished("discoveryImage"),
     discoveryPort: values.discoveryApiPort,
+    discoveryNamespace: values.discoveryNamespace,
+    discoveryPrivileged: values.discoveryPrivileged,
     version,
     shutdownMs: values.shutdownTimeoutMs,
     clock: realClock,

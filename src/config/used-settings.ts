@@ -14,7 +14,7 @@ export const usedSettings = [
   ...["hostUri", "attributes", "info"],
   ...["kubeconfig", "restAddress", "restPort", "grpcPort", "podName", "podNamespace", "apiTimeoutMs"],
   ...["inventoryConfig", "providerConfigsUrl", "registryQueryPeriodMs"],
-  ...["discoveryImage", "discoveryApiPort", "discoveryRoot"],
+  ...["discoveryImage", "discoveryNamespace", "discoveryPrivileged", "discoveryApiPort", "discoveryRoot"],
 ] as const satisfies readonly SettingName[];
 
 export type UsedSetting = (typeof usedSettings)[number];

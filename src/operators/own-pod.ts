@@ -3,6 +3,7 @@ import { kinds } from "../kube/kinds.ts";
 import type { Kube, ObjectAt } from "../kube/kube.ts";
 
 export interface OwnPod {
+  readonly uid: string | undefined;
   readonly image: string | undefined;
   /** By name: "rest", "grpc". */
   readonly ports: Readonly<Record<string, number>>;
@@ -19,7 +20,7 @@ export async function readOwnPod(
   const { containers = [] } = (pod["spec"] ?? {}) as { containers?: readonly Container[] };
   const own = containers.find(({ name }) => name === container) ?? containers[0];
   const ports = own?.ports?.flatMap(({ name, containerPort }) => (name ? [[name, containerPort] as const] : [])) ?? [];
-  return { image: own?.image, ports: Object.fromEntries(ports) };
+  return { uid: pod.metadata.uid, image: own?.image, ports: Object.fromEntries(ports) };
 }
 
 interface Container {

@@ -23,7 +23,7 @@ export const demoInventory = {
   /** The built-in names of gpus do. */
   registry: undefined,
   registryPeriodMs: 300_000,
-  discovery: { namespace, image: () => image, port: 8081 },
+  discovery: { namespace, image: () => image, port: 8081, privileged: true },
   host: "127.0.0.1",
   restPort: 0,
   grpcPort: 0,

@@ -28,6 +28,8 @@ test("a pod whose ports are named answers before it has reached the cluster, and
     registryPeriodMs: 300_000,
     discoveryImage: { value: "someone-elses", given: false },
     discoveryPort: 8081,
+    discoveryNamespace: "akash-discovery",
+    discoveryPrivileged: true,
     version: "0.0.0",
     shutdownMs: 5_000,
     clock: realClock,

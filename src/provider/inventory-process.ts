@@ -1,6 +1,8 @@
 /** `akash-provider operator inventory` as a process of its own beside the provider. */
+import { hostname } from "node:os";
 import { createBusService } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
+import type { ObjectReference } from "../kube/event-recorder.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
@@ -37,6 +39,8 @@ export interface InventoryProcessOptions {
   /** The same: without a word, discovery pods are made of our own image. */
   readonly discoveryImage: Wished<string>;
   readonly discoveryPort: number;
+  readonly discoveryNamespace: string;
+  readonly discoveryPrivileged: boolean;
   readonly version: string;
   readonly shutdownMs: number;
   readonly clock: Clock;
@@ -77,8 +81,10 @@ async function settleOptions(
   const pod = ownPod(kube, options, scope.signal);
   const { restPort, grpcPort, discoveryImage } = options;
   let image = discoveryImage.given ? discoveryImage.value : undefined;
+  let self: ObjectReference | undefined;
   const known = pod.then((found) => {
     image = settle(discoveryImage, found?.image);
+    self = found && referenceTo(options, found);
   });
   // A read that hangs does not hold up the end.
   scope.task("own image", (signal) => Promise.race([known.then(() => untilAborted(signal)), untilAborted(signal)]));
@@ -88,12 +94,22 @@ async function settleOptions(
     ...options,
     restPort: settle(restPort, ports?.["rest"]),
     grpcPort: settle(grpcPort, ports?.["grpc"]),
-    discovery: { namespace: options.podNamespace, image: () => image, port: options.discoveryPort },
+    discovery: {
+      namespace: options.discoveryNamespace,
+      image: () => image,
+      port: options.discoveryPort,
+      privileged: options.discoveryPrivileged,
+    },
+    events: { instance: options.podName ?? hostname(), self: () => self },
   };
 }
 
 function settle<T>({ value, given }: Wished<T>, found: T | undefined): T {
   return given ? value : (found ?? value);
+}
+
+function referenceTo({ podName = "", podNamespace }: InventoryProcessOptions, { uid }: OwnPod): ObjectReference {
+  return { apiVersion: "v1", kind: "Pod", namespace: podNamespace, name: podName, ...(uid !== undefined && { uid }) };
 }
 
 /** Waits for the cluster: without our own image discovery pods would be of another, and that may be anything. */

@@ -330,6 +330,15 @@ export const limits = {
   /** An exec over a quiet line is asked so often whether it still lives. */
   kubePingMs: 20 * second,
 
+  /** Events written a minute, by one process: a thousand nodes in trouble are told within twenty minutes. */
+  eventsPerMinute: 60,
+  /** Objects and reasons of which it is known that an Event tells of them; a kilobyte each. */
+  eventsRemembered: 1_000,
+  /** How soon an Event may be followed by another of the same object and reason, with other words. */
+  eventRestMs: 5 * minute,
+  /** How often an Event is told to go on. The API server forgets it after an hour. */
+  eventRepeatMs: 10 * minute,
+
   // gRPC
   /** What a client takes unless it is told otherwise; a larger message is an error to it, whatever is in it. */
   grpcClientBytes: 4 * 1024 * 1024,
@@ -361,6 +370,8 @@ export const limits = {
   inventoryGatherMs: 20,
   /** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */
   inventoryRecountMs: 5 * minute,
+  /** A condition that is there at two looks running is worth an Event; at a start many come and go. */
+  inventoryConditionLookMs: 30 * second,
   /** How soon a picture shows that it may be out of date. */
   inventoryStaleLookMs: 5 * second,
   /** Listeners are told no more often: with inventoryGatherMs well below 200 ms, and a fifth of a core for 1,000 nodes. */

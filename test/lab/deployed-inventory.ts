@@ -13,6 +13,7 @@ import type { Owner } from "../owner.ts";
 import { podStartsWithinMs, read } from "./cluster.ts";
 
 export const namespace = "akash-services";
+export const discoveryNamespace = "akash-discovery";
 export const discoveryPod = `operator-inventory-hardware-discovery-${nodeName}`;
 export const operatorPods = "app.kubernetes.io/instance=inventory-service";
 

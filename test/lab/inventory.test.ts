@@ -7,15 +7,28 @@ import { shellImage } from "../../lab/images.ts";
 import { network, nodeName, places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { parseBytes } from "../../src/market/quantity.ts";
+import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { openGrpcClient } from "../grpc-client.ts";
 import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../machine-tools.ts";
 import { createOwner } from "../owner.ts";
-import { create, createPod, kubectl, labIsMissing, podStartsWithinMs, read, temporaryNamespace } from "./cluster.ts";
+import {
+  create,
+  createPod,
+  execute,
+  fakeNodes,
+  kubectl,
+  labIsMissing,
+  podStartsWithinMs,
+  read,
+  runPod,
+  temporaryNamespace,
+} from "./cluster.ts";
 import {
   configure,
   type DeployedInventory,
   deployInventory,
+  discoveryNamespace,
   discoveryPod,
   namespace as home,
   operatorPods,
@@ -30,6 +43,7 @@ import { mayDo } from "./permissions.ts";
 
 /** Databases of one Redis are apart, and other tests use the first. */
 const redisUrl = `redis://${network.node}:${network.redisPort}/6`;
+const discoveryAt = { namespace: discoveryNamespace, name: discoveryPod };
 const classes = ["beta2", "beta3"];
 const labels = ["akash.network", ...classes.map((name) => `akash.network/capabilities.storage.class.${name}`)];
 const without = (keys: readonly string[]) => keys.map((key) => `${key}-`);
@@ -194,11 +208,11 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
   it("replaces a discovery pod that is killed, and loses nothing of the hardware meanwhile", async (t) => {
     const kube = openKube(t, places.kubeconfig);
-    const uidNow = async () => (await kube.get(kinds.pod, { namespace: home, name: discoveryPod }))?.metadata.uid;
+    const uidNow = async () => (await kube.get(kinds.pod, discoveryAt))?.metadata.uid;
     const before = (await operator.node()) as ToldNode;
     const killed = await uidNow();
     assert.ok(killed);
-    await kube.delete(kinds.pod, { namespace: home, name: discoveryPod }, { graceSeconds: 0 });
+    await kube.delete(kinds.pod, discoveryAt, { graceSeconds: 0 });
     const told: (ToldNode | undefined)[] = [];
     await eventually(
       "another one to answer",
@@ -260,6 +274,44 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     await eventually("its labels to be back", () => hasLabels(true));
   });
 
+  it("has discovery pods that take at most 60 MB", async () => {
+    const status = () => execute(discoveryNamespace, discoveryPod, "cat", "/proc/1/status");
+    const kilobytes = await eventually(
+      "its process",
+      async () => Number(/VmRSS:\s+(\d+) kB/.exec(await status())?.[1]) || undefined,
+      podStartsWithinMs,
+    );
+    assert.ok(kilobytes / 1_024 <= 60, `${kilobytes} kB`);
+  });
+
+  it("answers pods of its own namespace and no others, and its discovery pods call nobody", async (t) => {
+    const namespace = await temporaryNamespace(t);
+    const caller = { image: shellImage };
+    await Promise.all([runPod(namespace, "stranger", caller), runPod(home, "neighbour", caller)]);
+    t.after(async () => void (await kubectl("delete", "pod", "-n", home, "neighbour")));
+    const call = (from: string, pod: string) =>
+      execute(from, pod, "sh", "-c", `timeout 3 wget -O - ${operator.restUrl}/health 2>&1 || echo "ended with $?"`);
+    await eventually("a neighbour's answer", async () => /"status": "ok"/.test(await call(home, "neighbour")));
+    assert.match(await call(namespace, "stranger"), /ended with/);
+    assert.match(await call(discoveryNamespace, discoveryPod), /ended with/);
+  });
+
+  it("tells its conditions as Events, of the node to kubectl describe and all to kubectl get", async (t) => {
+    // Nothing answers in the discovery pod of a node that is none.
+    const [fake = ""] = await fakeNodes(t, 1);
+    const lastsMs = 3 * limits.inventoryConditionLookMs;
+    await eventually(
+      "an Event of the node",
+      async () =>
+        /Warning +DiscoveryMissing .* akash\.network\/operator-inventory +its/.test(
+          await kubectl("describe", "node", fake),
+        ),
+      lastsMs,
+    );
+    const events = await kubectl("get", "events", "-n", "default", "--field-selector", `involvedObject.name=${fake}`);
+    assert.match(events, /Warning +DiscoveryMissing +node\//i);
+  });
+
   it("was forbidden nothing, says nothing of what is not installed, and is measured", async () => {
     const log = await kubectl("logs", "-n", home, "-l", operatorPods, "--tail=-1");
     assert.match(log, /inventory API listening/);
@@ -278,11 +330,35 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
       assert.equal(await mayDo(user, { verb, resource, namespace }), false, what);
     }
   });
+
+  it("is upgraded to discovery pods without privilege, and tells the same of the hardware all the while", async (t) => {
+    const kube = openKube(t, places.kubeconfig);
+    const before = (await operator.node()) as ToldNode;
+    await kubectl("set", "env", "-n", home, "deployment/operator-inventory", "AP_DISCOVERY_PRIVILEGED=false");
+    const told: (ToldNode | undefined)[] = [];
+    await eventually(
+      "an answer of a pod without privilege",
+      async () => {
+        const node = await operator.node();
+        told.push(node);
+        const { spec, status } = (await kube.get(kinds.pod, discoveryAt)) as unknown as RunningPod;
+        const ready = status.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
+        const isNobody = spec.containers[0]?.securityContext.runAsUser === 65_534;
+        return isNobody && ready && Date.parse(node?.hardware_at ?? "") >= Date.parse(ready.lastTransitionTime);
+      },
+      podStartsWithinMs,
+    );
+    for (const node of told) assert.deepEqual(hardwareOf(node), hardwareOf(before));
+  });
 });
 
 const beyondItsWork: readonly (readonly [verb: string, resource: string, namespace?: string])[] = [
   ["list", "secrets"],
   ["get", "secrets", home],
+  ["create", "pods", home],
+  ["delete", "pods", home],
+  ["get", "pods/proxy", home],
+  ["get", "pods/exec", discoveryNamespace],
   ["create", "pods", "default"],
   ["delete", "pods", "default"],
   ["create", "pods/exec", "default"],
@@ -294,6 +370,17 @@ const beyondItsWork: readonly (readonly [verb: string, resource: string, namespa
   ["patch", "nodes/status"],
   ["delete", "persistentvolumes"],
 ];
+
+interface RunningPod {
+  readonly spec: { readonly containers: readonly { readonly securityContext: { readonly runAsUser?: number } }[] };
+  readonly status: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime: string;
+    }[];
+  };
+}
 
 interface Volume {
   readonly spec: {

@@ -141,7 +141,7 @@ async function builtWishes(kube: Kube, namespace: string): Promise<Wish[]> {
   const node = await kube.create(kinds.node, { metadata: { name: "one" } });
   const { uid } = node.metadata;
   assert.ok(uid);
-  const pod = discoveryPod({ name: "one", uid }, { namespace, image, port: 8080 });
+  const pod = discoveryPod({ name: "one", uid }, { namespace, image, port: 8080, privileged: true });
   const tolerant = { containers: [{ name: "web", image }], tolerations: [{ key: "a", operator: "Exists" }] };
   return [
     { what: "labels of a node", kind: kinds.node, object: { metadata: { name: "one", uid, labels: { a: "b" } } } },

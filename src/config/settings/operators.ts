@@ -1,5 +1,5 @@
 import { account, endpoint, hostname, kubernetesName, port, url } from "../addresses.ts";
-import { duration, path, text, whole } from "../plain.ts";
+import { duration, onOff, path, text, whole } from "../plain.ts";
 import { dead, type Group, operators, optional, type Program, setting } from "../setting.ts";
 
 const lists: readonly Program[] = ["hostname", "ip"];
@@ -42,7 +42,7 @@ export const operatorsGroup = {
       kind: kubernetesName,
       default: "akash-services",
       usedBy: operators,
-      doc: "The namespace of that pod, and of the discovery pods.",
+      doc: "The namespace of that pod.",
     }),
     pruneIntervalMs: setting({
       flag: "prune-interval",
@@ -138,6 +138,20 @@ export const operatorsGroup = {
       default: "ghcr.io/akash-network/provider",
       usedBy: inventory,
       doc: "Image of the pod that looks at a node's hardware; in a pod, the pod's own.",
+    }),
+    discoveryNamespace: setting({
+      flag: "discovery-namespace",
+      kind: kubernetesName,
+      default: "akash-discovery",
+      usedBy: inventory,
+      doc: "The namespace of the pods that look at nodes' hardware; nothing else should be in it.",
+    }),
+    discoveryPrivileged: setting({
+      flag: "discovery-privileged",
+      kind: onOff,
+      default: "true",
+      usedBy: inventory,
+      doc: "Whether those pods are privileged; without, they run as nobody, and see the same unless a driver hides it.",
     }),
     discoveryApiPort: setting({
       flag: "api-port",

@@ -2,6 +2,7 @@
  * The inventory operator: watches nodes, pods and volumes, has every node's hardware looked at, and makes of all that
  * one picture of what the cluster has and what of it is taken. It labels the nodes with what workloads select them by.
  */
+import { createEventRecorder, type ObjectReference } from "../../kube/event-recorder.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
@@ -16,6 +17,7 @@ import { projectPod } from "./accounting/pod-use.ts";
 import { createTally, type TallyCounts } from "./accounting/tally.ts";
 import { volumeLimits } from "./accounting/volumes.ts";
 import { createAssembly } from "./assembly.ts";
+import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode, excludedBy } from "./configuration/inventory-config.ts";
 import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
@@ -38,6 +40,14 @@ export interface InventoryOperatorOptions {
   readonly registryPeriodMs: number;
   /** Without it no node's hardware is looked at. */
   readonly discovery: DiscoveryOptions | undefined;
+  /** Without it conditions become no Kubernetes Events. */
+  readonly events?: InventoryEventsOptions;
+}
+
+export interface InventoryEventsOptions {
+  readonly instance: string;
+  /** Our own pod, once it is known. */
+  readonly self: () => ObjectReference | undefined;
 }
 
 export interface InventoryOperatorDeps {
@@ -122,6 +132,14 @@ export function createInventoryOperator(
       onSettled: () => assembly.touchAll(),
     });
 
+  const events = options.events;
+  const recorder =
+    events &&
+    createEventRecorder(
+      { controller: "akash.network/operator-inventory", instance: events.instance },
+      { kube, clock, random, log },
+    );
+
   const labels = createLabelWriter({
     kube,
     clock,
@@ -205,6 +223,13 @@ export function createInventoryOperator(
     });
   }
 
+  const conditions = {
+    clock,
+    inventory: () => assembly.inventory,
+    uidOfNode: (name: string) => nodes.get({ name })?.uid,
+    self: () => events?.self(),
+  };
+
   function stale(): Condition[] {
     return staleness({ nodes, pods, "limits of volumes": csiNodes });
   }
@@ -262,6 +287,10 @@ export function createInventoryOperator(
       scope.task("labels", (signal) => labels.run(signal));
       scope.task("recount", recount);
       scope.task("watches", watchWatches);
+      if (recorder) {
+        scope.task("events", (signal) => recorder.run(signal));
+        scope.task("conditions", (signal) => tellConditions({ ...conditions, recorder }, signal));
+      }
     },
     get inventory() {
       return assembly.inventory;
@@ -272,7 +301,7 @@ export function createInventoryOperator(
     get ageMs() {
       return Math.max(nodes.ageMs, pods.ageMs);
     },
-    queues: [...(discovery ? [discovery.queue] : []), labels.queue],
+    queues: [discovery, recorder, labels].flatMap((part) => part?.queue ?? []),
     get counts() {
       return {
         pictures,

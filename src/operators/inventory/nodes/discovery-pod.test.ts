@@ -4,7 +4,7 @@ import type { KubeObject } from "../../../kube/kube.ts";
 import { discoveryPod, discoveryPodName, isMadeAs, livePod } from "./discovery-pod.ts";
 
 const node = { name: "one", uid: "u-1" };
-const options = { namespace: "akash-services", image: "provider:1", port: 8081 };
+const options = { namespace: "akash-discovery", image: "provider:1", port: 8081, privileged: true };
 const pod = discoveryPod(node, options);
 
 interface Spec {
@@ -27,6 +27,20 @@ test("a discovery pod sees the node as root, and mounts nothing that can be writ
   assert.ok(container?.volumeMounts.every(({ readOnly }) => readOnly));
 });
 
+test("without privilege a discovery pod is nobody, with no way to become more, and sees the same files", () => {
+  const [nobody] = (discoveryPod(node, { ...options, privileged: false })["spec"] as Spec).containers;
+  assert.deepEqual((nobody as { securityContext?: unknown } | undefined)?.securityContext, {
+    runAsNonRoot: true,
+    runAsUser: 65_534,
+    runAsGroup: 65_534,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  assert.deepEqual(nobody?.volumeMounts, container?.volumeMounts);
+});
+
 test("a discovery pod is put on its node whatever is there, asks for nothing, and ends nobody to get in", () => {
   assert.equal(spec.nodeName, "one");
   assert.deepEqual(spec["tolerations"], [{ operator: "Exists" }]);
@@ -38,7 +52,7 @@ test("a discovery pod cannot speak to the API server, and goes with its node", (
   assert.equal(spec["automountServiceAccountToken"], false);
   assert.equal(spec["serviceAccountName"], undefined);
   assert.partialDeepStrictEqual(pod.metadata, {
-    namespace: "akash-services",
+    namespace: "akash-discovery",
     ownerReferences: [{ kind: "Node", name: "one", uid: "u-1" }],
   });
 });

@@ -8,6 +8,8 @@ export interface DiscoveryPodOptions {
   /** The operator's own, so that both always speak the same language. */
   readonly image: string;
   readonly port: number;
+  /** Else it runs as nobody, without any capability. */
+  readonly privileged: boolean;
 }
 
 export interface DiscoveryNode {
@@ -56,7 +58,10 @@ export function discoveryPod(node: DiscoveryNode, options: DiscoveryPodOptions):
   };
 }
 
-function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readonly<Record<string, unknown>> {
+function podSpec(
+  nodeName: string,
+  { image, port, privileged }: DiscoveryPodOptions,
+): Readonly<Record<string, unknown>> {
   const probe = { httpGet: { path: "/health", port }, timeoutSeconds: 5 };
   const mount = (name: string) => ({ name, mountPath: `${hostRoot}/${name}`, readOnly: true });
   const volume = (name: string) => ({ name, hostPath: { path: `/${name}`, type: "Directory" } });
@@ -75,10 +80,7 @@ function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readon
         image,
         args: ["operator", "inventory", "discover", `--api-port=${port}`, `--root=${hostRoot}`],
         ports: [{ name: "api", containerPort: port }],
-        // Some of /sys can be read by root only. Whoever is privileged could change the node all the same: a mount that
-        // is read-only is so without those below it, and /proc/1/root is the whole machine. Read-only keeps mistakes
-        // away, not intruders.
-        securityContext: { privileged: true, runAsUser: 0, readOnlyRootFilesystem: true },
+        securityContext: privileged ? asRoot : asNobody,
         volumeMounts: ["proc", "sys"].map(mount),
         // The kubelet turns away what a full node has no room for, and without a request the limit would be one. The
         // limit is a few times what a small Node.js process takes.
@@ -90,6 +92,23 @@ function podSpec(nodeName: string, { image, port }: DiscoveryPodOptions): Readon
     volumes: ["proc", "sys"].map(volume),
   };
 }
+
+/**
+ * Some of /sys can be read by root only. Whoever is privileged could change the node all the same: a mount that is
+ * read-only is so without those below it, and /proc/1/root is the whole machine. Read-only keeps mistakes away, not
+ * intruders.
+ */
+const asRoot = { privileged: true, runAsUser: 0, readOnlyRootFilesystem: true };
+
+const asNobody = {
+  runAsNonRoot: true,
+  runAsUser: 65_534,
+  runAsGroup: 65_534,
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ["ALL"] },
+  seccompProfile: { type: "RuntimeDefault" },
+};
 
 /** What the operator needs to know of a pod that is there. */
 export interface LivePod {

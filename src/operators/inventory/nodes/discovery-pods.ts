@@ -137,8 +137,9 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     }
     const image = options.image();
     if (image === undefined) {
-      missing(node, "the image of its discovery pod is not known yet");
-      return waiting("image", "our own pod has not told it yet");
+      if (live?.ready) await askOld(node, live, signal);
+      else missing(node, "the image of its discovery pod is not known yet");
+      return recheck(limits.ownPodRetryMs);
     }
     const recipe = { ...options, image };
     if (!live) return make(discoveryPod(wish.wanted, recipe), node);
@@ -154,16 +155,19 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     return outcome;
   }
 
-  /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
   async function replaceOld(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
-    const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
-    if (live.ready && clock.now() - atMs >= limits.discoveryPeriodMs) {
-      await ask(node, live, signal).catch((thrown) => {
-        log.debug("a discovery pod of another version gave no answer", { node, reason: reasonOf(thrown) });
-      });
-    }
+    if (live.ready) await askOld(node, live, signal);
     if (!rollout.begin(node)) return recheck(limits.discoveryPeriodMs);
     return replace(node, live, "it is made otherwise");
+  }
+
+  /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
+  async function askOld(node: string, live: LivePod, signal: AbortSignal): Promise<void> {
+    const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
+    if (clock.now() - atMs < limits.discoveryPeriodMs) return;
+    await ask(node, live, signal).catch((thrown) => {
+      log.debug("a discovery pod of another version gave no answer", { node, reason: reasonOf(thrown) });
+    });
   }
 
   /** It stays until its successor may be made, so that a person can look at it meanwhile. */

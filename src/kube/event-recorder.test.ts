@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Owner } from "../../test/owner.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import { silentLog } from "../runtime/log.ts";
+import { createSeededRandom } from "../runtime/random.ts";
+import { createEventRecorder, type Occurrence } from "./event-recorder.ts";
+import { kinds } from "./kinds.ts";
+import type { KubeObject } from "./kube.ts";
+import { createSimulatedCluster } from "./simulated/simulated-kube.ts";
+
+const missing: Occurrence = {
+  regarding: { apiVersion: "v1", kind: "Node", name: "one", uid: "u-1" },
+  type: "Warning",
+  reason: "DiscoveryMissing",
+  action: "Look",
+  note: "its discovery pod does not answer",
+};
+
+interface Told {
+  readonly metadata: { readonly namespace: string };
+  readonly note: string;
+  readonly eventTime: string;
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+}
+
+function start(owner: Owner) {
+  const clock = createVirtualClock();
+  const deps = { clock, random: createSeededRandom(1), log: silentLog };
+  const cluster = createSimulatedCluster({ nodes: [] }, deps);
+  const kube = cluster.connect("test");
+  const recorder = createEventRecorder({ controller: "akash.network/test", instance: "test-1" }, { ...deps, kube });
+  const stopping = new AbortController();
+  const running = recorder.run(stopping.signal);
+  owner.after(async () => {
+    stopping.abort();
+    await running;
+    await cluster.close();
+  });
+  const events = (): readonly Told[] => cluster.server.list(kinds.event) as readonly (KubeObject & Told)[];
+  const written = (count: number) => clock.advanceUntil(() => recorder.counts.written === count, 3_600_000);
+  return { clock, cluster, recorder, events, written };
+}
+
+test("trouble is told as an Event of the object that has it", async (t) => {
+  const { recorder, events, written } = start(t);
+  recorder.record(missing);
+  await written(1);
+  assert.partialDeepStrictEqual(events(), [
+    {
+      ...missing,
+      metadata: { namespace: "default" },
+      reportingController: "akash.network/test",
+      reportingInstance: "test-1",
+    },
+  ]);
+  assert.match(events()[0]?.eventTime ?? "", /\.\d{6}Z$/);
+});
+
+test("trouble that goes on is counted in the one Event, now and then", async (t) => {
+  const { clock, recorder, events } = start(t);
+  for (let minute = 0; minute <= 21; minute++) {
+    recorder.record(missing);
+    await clock.advance(60_000);
+  }
+  assert.equal(recorder.counts.written, 3);
+  const [event, ...others] = events();
+  assert.deepEqual(others, []);
+  assert.equal(event?.series?.count, 21);
+  assert.ok(event.series.lastObservedTime > event.eventTime);
+});
+
+test("an Event whose words change is followed by another, but not each time", async (t) => {
+  const { clock, recorder, events } = start(t);
+  for (let second = 0; second < 600; second += 10) {
+    recorder.record({ ...missing, note: `${second} s without an answer` });
+    await clock.advance(10_000);
+  }
+  assert.deepEqual(
+    events()
+      .map(({ note }) => note)
+      .sort(),
+    ["0 s without an answer", "300 s without an answer"],
+  );
+});
+
+test("many troubles are told at a pace, and each in the end", async (t) => {
+  const { clock, recorder, events } = start(t);
+  const many = limits.eventsPerMinute * 3;
+  for (let index = 0; index < many; index++) {
+    recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
+  }
+  await clock.advance(1_000);
+  assert.ok(events().length <= limits.eventsPerMinute + 1, `${events().length}`);
+  await clock.advance(60_000);
+  assert.ok(events().length <= 2 * limits.eventsPerMinute + 2, `${events().length}`);
+  await clock.advance(120_000);
+  assert.equal(events().length, many);
+});
+
+test("no more is remembered than there is room for", async (t) => {
+  const { recorder } = start(t);
+  for (let index = 0; index < 3 * limits.eventsRemembered; index++) {
+    recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
+  }
+  assert.ok(recorder.queue.size <= limits.eventsRemembered);
+});
+
+test("a long note is cut where the API server would refuse it, between two letters", async (t) => {
+  const { recorder, events, written } = start(t);
+  recorder.record({ ...missing, note: "ä".repeat(1_000) });
+  await written(1);
+  assert.equal(events()[0]?.note, `${"ä".repeat(510)}…`);
+});
+
+test("what could not be written is written when it is said again", async (t) => {
+  const { clock, cluster, recorder, events, written } = start(t);
+  cluster.faults.forbid("patch", kinds.event);
+  recorder.record(missing);
+  await clock.advanceUntil(() => recorder.counts.failed === 1, 3_600_000);
+  assert.equal(events().length, 0);
+  cluster.faults.allow("patch", kinds.event);
+  recorder.record(missing);
+  await written(1);
+  assert.equal(events().length, 1);
+});

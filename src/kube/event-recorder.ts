@@ -1,0 +1,193 @@
+/**
+ * Tells people who look with kubectl: `kubectl get events`, and the end of `kubectl describe`. What is said again about
+ * the same object for the same reason is counted in one Event instead of making another, and writing has a pace, so that
+ * trouble never becomes a burden for the API server. Nobody waits for it, and losing one loses no truth.
+ *
+ * events.k8s.io/v1, not the older Event of the core group: both are the same objects to whoever reads, but here how often
+ * something happened is a series of its own, and the server checks what it is given.
+ */
+import { createHash } from "node:crypto";
+import { type Clock, formatTime } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { done, type Outcome, recheck } from "../runtime/outcome.ts";
+import { createQueue, type Queue } from "../runtime/queue.ts";
+import type { Random } from "../runtime/random.ts";
+import { kinds } from "./kinds.ts";
+import type { Kube, KubeObject } from "./kube.ts";
+import { type OwnedFields, ownedFields } from "./owned-fields.ts";
+
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  /** Without it `kubectl describe` does not find the Event; `kubectl get events` does. */
+  readonly uid?: string;
+}
+
+export interface Occurrence {
+  readonly regarding: ObjectReference;
+  readonly type: "Normal" | "Warning";
+  /** A word for programs: "DiscoveryMissing". */
+  readonly reason: string;
+  /** What we were doing: "Look". */
+  readonly action: string;
+  /** For people. */
+  readonly note: string;
+}
+
+export interface EventRecorder {
+  /** What lasts is said again and again, as often as one likes. */
+  record(occurrence: Occurrence): void;
+  run(signal: AbortSignal): Promise<void>;
+  readonly queue: Queue;
+  readonly counts: Readonly<EventCounts>;
+}
+
+export interface EventCounts {
+  written: number;
+  /** Could not be written; said again, they are tried again. */
+  failed: number;
+}
+
+export interface EventRecorderOptions {
+  /** "akash.network/operator-inventory" */
+  readonly controller: string;
+  /** Which of its processes; the name of its pod. */
+  readonly instance: string;
+}
+
+export interface EventRecorderDeps {
+  readonly kube: Pick<Kube, "apply" | "fieldManager">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** One Event, and what of it was told. */
+interface Series {
+  readonly occurrence: Occurrence;
+  readonly firstMs: number;
+  lastMs: number;
+  count: number;
+  toldMs: number | undefined;
+  live: OwnedFields | null;
+}
+
+export function createEventRecorder(options: EventRecorderOptions, deps: EventRecorderDeps): EventRecorder {
+  const { kube, clock, log } = deps;
+  const pace = createPace(clock);
+  /** By object and reason, the longest unheard first. */
+  const all = new Map<string, Series>();
+  const counts = { written: 0, failed: 0 };
+  let complained = "";
+  const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: limits.eventsRemembered, ...deps });
+
+  function record(occurrence: Occurrence): void {
+    const key = keyOf(occurrence);
+    const nowMs = clock.now();
+    const before = all.get(key);
+    const isNew = before?.occurrence.note !== occurrence.note;
+    // A note that changes all the time, like a number in it, would otherwise be an Event each time.
+    if (before && isNew && nowMs - before.firstMs < limits.eventRestMs) return;
+    const series = isNew || !before ? begin(occurrence, nowMs) : before;
+    series.count += 1;
+    series.lastMs = nowMs;
+    all.delete(key);
+    const [oldest] = all.keys();
+    if (all.size >= limits.eventsRemembered && oldest !== undefined) all.delete(oldest);
+    all.set(key, series);
+    if (series.toldMs === undefined || nowMs - series.toldMs >= limits.eventRepeatMs) queue.add(key);
+  }
+
+  async function work(key: string): Promise<Outcome> {
+    const series = all.get(key);
+    if (!series) return done();
+    const waitMs = pace.waitMs();
+    if (waitMs > 0) return recheck(waitMs);
+    pace.take();
+    try {
+      const { object } = await kube.apply(kinds.event, eventOf(series, options), { live: series.live, force: true });
+      series.live = object ? ownedFields(object, kube.fieldManager) : series.live;
+      series.toldMs = clock.now();
+      counts.written += 1;
+    } catch (thrown) {
+      const error = ProviderError.from(thrown);
+      counts.failed += 1;
+      if (error.message !== complained)
+        log.info("an Event could not be written", { code: error.code, reason: error.message });
+      complained = error.message;
+    }
+    return done();
+  }
+
+  return { record, run: (signal) => queue.run(signal), queue, counts };
+}
+
+function begin(occurrence: Occurrence, nowMs: number): Series {
+  return { occurrence, firstMs: nowMs, lastMs: nowMs, count: 0, toldMs: undefined, live: null };
+}
+
+function keyOf({ regarding: { kind, namespace = "", name }, reason }: Occurrence): string {
+  return [kind, namespace, name, reason].join("/");
+}
+
+function eventOf({ occurrence, firstMs, lastMs, count }: Series, options: EventRecorderOptions): KubeObject {
+  const { regarding, note, reason, action, type } = occurrence;
+  const digest = createHash("sha256")
+    .update([keyOf(occurrence), firstMs, options.instance].join())
+    .digest("hex");
+  return {
+    metadata: {
+      name: `${regarding.name.slice(0, longestName)}.${digest.slice(0, 16)}`,
+      // Where Events about objects without a namespace have to be.
+      namespace: regarding.namespace ?? "default",
+    },
+    regarding,
+    type,
+    reason,
+    action,
+    note: cutToBytes(note, longestNoteBytes),
+    reportingController: options.controller,
+    reportingInstance: options.instance.slice(0, longestInstance),
+    eventTime: microTime(firstMs),
+    ...(count > 1 && { series: { count, lastObservedTime: microTime(lastMs) } }),
+  };
+}
+
+/** What the API server takes: of a name with a dot and 16 digits after it, of a note, of an instance. */
+const longestName = 236;
+const longestNoteBytes = 1_024;
+const longestInstance = 128;
+const minuteMs = 60_000;
+
+function cutToBytes(text: string, mostBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= mostBytes) return text;
+  const room = mostBytes - Buffer.byteLength("…");
+  // A letter that was cut in two reads as a replacement character.
+  return `${bytes
+    .subarray(0, room)
+    .toString()
+    .replace(/\uFFFD+$/, "")}…`;
+}
+
+/** With exactly six digits after the second. */
+function microTime(ms: number): string {
+  return formatTime(ms).replace("Z", "000Z");
+}
+
+/** So many a minute, and as many at once after a rest. */
+function createPace(clock: Clock) {
+  const everyMs = minuteMs / limits.eventsPerMinute;
+  /** Up to when the writes so far have used the pace up. */
+  let usedMs = Number.NEGATIVE_INFINITY;
+  return {
+    waitMs: () => Math.max(0, usedMs + everyMs - minuteMs - clock.monotonicMs()),
+    take() {
+      usedMs = Math.max(usedMs, clock.monotonicMs()) + everyMs;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** Conditions that last become Kubernetes Events of the node, the storage class or the operator's own pod. */
+import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Condition, Inventory } from "./inventory.ts";
+
+export interface ConditionEventsDeps {
+  readonly clock: Clock;
+  readonly recorder: Pick<EventRecorder, "record">;
+  readonly inventory: () => Inventory | undefined;
+  readonly uidOfNode: (name: string) => string | undefined;
+  /** Whom conditions of the whole are about; undefined outside a cluster, where nobody would find them. */
+  readonly self: () => ObjectReference | undefined;
+}
+
+export async function tellConditions(deps: ConditionEventsDeps, signal: AbortSignal): Promise<void> {
+  let before = new Set<string>();
+  for (;;) {
+    await sleep(deps.clock, limits.inventoryConditionLookMs, signal);
+    const seen = new Set<string>();
+    for (const [regarding, conditions] of conditionsOf(deps)) {
+      for (const [reason, messages] of Map.groupBy(conditions, ({ type }) => type)) {
+        const key = [regarding.kind, regarding.name, reason].join("/");
+        seen.add(key);
+        if (!before.has(key)) continue;
+        const note = messages.map(({ message }) => message).join("; ");
+        deps.recorder.record({ regarding, type: "Warning", reason, action: "Look", note });
+      }
+    }
+    before = seen;
+  }
+}
+
+function* conditionsOf(deps: ConditionEventsDeps): Iterable<[ObjectReference, readonly Condition[]]> {
+  const inventory = deps.inventory();
+  if (!inventory) return;
+  for (const { name, conditions } of inventory.nodes) {
+    const uid = deps.uidOfNode(name);
+    yield [{ apiVersion: "v1", kind: "Node", name, ...(uid !== undefined && { uid }) }, conditions];
+  }
+  for (const { class: name, conditions } of inventory.storage) {
+    yield [{ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", name }, conditions];
+  }
+  const self = deps.self();
+  if (self) yield [self, inventory.conditions];
+}
