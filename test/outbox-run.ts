@@ -1,5 +1,4 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
-
 import type { Block } from "../src/chain/embedded/node/block-store.ts";
 import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
@@ -12,6 +11,7 @@ import type { OrderId } from "../src/market/ids.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import {
   bidOn,
@@ -175,7 +175,11 @@ export async function runOutbox(
     async block(afterMs) {
       const made = await stage.step(afterMs);
       await follow();
-      outbox.onBlock(made.header.height, made.header.timeNs);
+      // Where blocks are not handed over it would look only at its next poll.
+      if (faults.blocks !== "followed") {
+        outbox.wake();
+        await clock.advance(limits.outboxCompanyMs);
+      }
       await clock.settle();
       return made;
     },
