@@ -79,9 +79,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
         await compareMirror(signal);
       } catch (thrown) {
         if (signal.aborted || !mayPass(thrown)) throw thrown;
-        log.error("a comparison of the mirror with the chain could not be finished; it is made again later", {
-          error: thrown,
-        });
+        log.error("cannot compare the mirror with the chain, retrying later", { error: thrown });
       }
     }
   }
@@ -100,12 +98,12 @@ export function createCometChain(options: CometChainOptions): CometChain {
     for (let tries = 1; ; tries += 1) {
       try {
         await begin(signal);
-        if (tries > 1) log.info("chain can be read, the start goes on", { tries });
+        if (tries > 1) log.info("chain is readable, the start continues", { tries });
         startTrouble = undefined;
         return;
       } catch (thrown) {
         if (signal.aborted || !isOfChain(thrown) || thrown.entry.exit === exitCodes.settings) throw thrown;
-        if (tries === 1) log.error("chain cannot be read, the start waits for it", { error: thrown });
+        if (tries === 1) log.error("cannot read the chain, the start waits", { error: thrown });
         startTrouble = thrown.message;
       }
       await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, tries), signal);

@@ -155,7 +155,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
 
   async function handOver(block: ChainBlock): Promise<CursorUnit | undefined> {
     const unit = await consumer.block(block);
-    for (const error of block.malformed) log.error("an event could not be read", { error });
+    for (const error of block.malformed) log.error("cannot read an event of a block", { error });
     blockTime.note(block.height, block.timeNs);
     counts.blocks += 1;
     counts.events += block.events.length;
@@ -165,7 +165,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   }
 
   async function skip(gap: Gap, reason: string, cursor: CursorWriter): Promise<void> {
-    log.error("blocks are lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap, reason }) });
+    log.error("blocks lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap, reason }) });
     const unit = await consumer.gap(gap);
     counts.gaps += 1;
     height = gap.to;
@@ -176,7 +176,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     counts.standStills += 1;
     // A halted chain is told once, and not every few seconds for as long as it is halted.
     if (toldStillAt !== height) {
-      log.error("no new block for three block times: other nodes are asked", { node: pool.preferred.name, height });
+      log.error("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
       toldStillAt = height;
     }
     await pool.standsStill(bounds(signal));
@@ -184,7 +184,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   }
 
   function settleDown(): void {
-    if (failuresInRow > 0) log.info("the chain can be followed again", { height });
+    if (failuresInRow > 0) log.info("following the chain again", { height });
     failuresInRow = 0;
     trouble = undefined;
   }
@@ -198,7 +198,7 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
 
   /** Told once; then tried again in silence, ever more slowly. */
   async function retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
-    if (failuresInRow === 0) log.error("the chain cannot be followed just now", { error, height });
+    if (failuresInRow === 0) log.error("cannot follow the chain, retrying", { error, height });
     trouble = reasonOf(error);
     counts.retries += 1;
     const pauseMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failuresInRow + 1);

@@ -97,7 +97,7 @@ export function createWakeup({ endpoint, wake, clock, random, log }: WakeupDeps)
       while (!signal.aborted) {
         const worked = await listen(signal).catch((thrown) => {
           if (!isOfChain(thrown)) throw thrown;
-          log.error("no subscription could be made", { error: thrown });
+          log.error("cannot subscribe to new blocks", { error: thrown });
           return false;
         });
         pauseMs = worked ? limits.rpcWakeReconnectFirstMs : Math.min(pauseMs * 2, limits.rpcWakeReconnectMostMs);

@@ -24,7 +24,7 @@ const logs: readonly [string, string][] = [
 ];
 
 for (const [log, kind] of logs) {
-  test(`"${log.slice(0, 60)}" is read as ${kind}`, () => assert.equal(causeOf(log).kind, kind));
+  test(`${JSON.stringify(log.slice(0, 60))} is read as ${kind}`, () => assert.equal(causeOf(log).kind, kind));
 }
 
 vectorTest("the real node's refusals are read for what they are", () => {

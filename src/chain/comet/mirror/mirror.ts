@@ -145,7 +145,7 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     counts.comparisons += 1;
     counts.drift += drifted.length;
     if (drifted.length === 0) return refreshFigures(state, ours, theirs.state);
-    log.error("the mirror was not as the chain has it, and is built anew", {
+    log.error("mirror differed from the chain, rebuilding it", {
       height: at,
       drifted: drifted.slice(0, 10),
     });
