@@ -189,6 +189,8 @@ export const limits = {
   rpcWakeMessageBytes: 1024 * 1024,
   /** Entries of a page: what the network's own provider asks for. */
   rpcPageEntries: 1_000,
+  /** So much fewer are asked for where a page is larger than an answer may be: two tries, and the largest objects fit. */
+  kubePageShrink: 10,
   /** Pages of a list: a million entries is a hundred times of what the network holds. */
   rpcPages: 1_000,
   /** Times that "not found" is asked of a height: a node may have thrown that state away before it is asked. */
@@ -255,8 +257,11 @@ export const limits = {
   kubeWholeCallMs: 2 * minute,
   /** An answer: 500 objects of 100 KB; most are a tenth of that. */
   kubeAnswerBytes: 64 * 1024 * 1024,
-  /** A refusal is a sentence or two. */
+  /** What is read of a refused command; all that is refused with it are words. */
   kubeRefusalBytes: 64 * 1024,
+  /** What is kept of a refusal: a sentence or two, and of what was wrong the first few things. */
+  kubeReasonChars: 2_000,
+  kubeCauses: 20,
   /** Connections for calls; watches and what is passed on to pods have their own, so none waits for another. */
   kubeSockets: 16,
   /** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */
@@ -300,8 +305,8 @@ export const limits = {
   kubeBelievedMs: hour,
   /** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
   kubeStaleMs: minute,
-  /** One event: etcd takes objects of 1.5 MB, and JSON may double them. */
-  kubeEventBytes: 8 * 1024 * 1024,
+  /** One event: etcd takes objects of 1.5 MiB, of which the server writes "<", ">" and "&" as six characters each. */
+  kubeEventBytes: 16 * 1024 * 1024,
   /** Events handed over between two breaths of the event loop. */
   kubeSliceEvents: 128,
   /** An event whose handler fails is handed over so often; then it is left to the next look at its key. */

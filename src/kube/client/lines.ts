@@ -9,6 +9,12 @@ export class Silence extends Error {
   }
 }
 
+export class TooLong extends Error {
+  constructor(mostBytes: number) {
+    super(`a line of more than ${mostBytes} bytes`);
+  }
+}
+
 export interface LineOptions {
   readonly clock: Clock;
   readonly silenceMs: number;
@@ -22,23 +28,32 @@ const newline = 0x0a;
 /** Several lines at a time, as they came in. */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<string[]> {
   const chunks = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  let rest: Buffer = Buffer.alloc(0);
+  /** What came of the line that has not ended; joined only then, or a long line would be copied with every piece of it. */
+  let begun: Buffer[] = [];
+  let begunBytes = 0;
   try {
     for (;;) {
       const chunk = await nextOf(chunks, options);
       if (chunk.done) break;
-      const bytes = rest.length === 0 ? chunk.value : Buffer.concat([rest, chunk.value]);
-      const end = bytes.lastIndexOf(newline);
-      rest = bytes.subarray(end + 1);
-      const lines = end < 0 ? [] : bytes.toString("utf8", 0, end).split("\n");
-      if (rest.length > options.mostBytes) {
-        if (options.tooLong === "fail") throw new Error(`a line of more than ${options.mostBytes} bytes`);
-        lines.push(rest.toString());
-        rest = Buffer.alloc(0);
+      const end = chunk.value.lastIndexOf(newline);
+      const lines =
+        end < 0
+          ? []
+          : Buffer.concat([...begun, chunk.value.subarray(0, end)])
+              .toString()
+              .split("\n");
+      if (end >= 0) [begun, begunBytes] = [[], 0];
+      const rest = chunk.value.subarray(end + 1);
+      begun.push(rest);
+      begunBytes += rest.length;
+      if (begunBytes > options.mostBytes) {
+        if (options.tooLong === "fail") throw new TooLong(options.mostBytes);
+        lines.push(Buffer.concat(begun).toString());
+        [begun, begunBytes] = [[], 0];
       }
       if (lines.length > 0) yield lines;
     }
-    if (rest.length > 0) yield [rest.toString()];
+    if (begunBytes > 0) yield [Buffer.concat(begun).toString()];
   } finally {
     body.destroy();
   }

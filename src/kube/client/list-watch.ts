@@ -14,9 +14,9 @@ import { backOffMs } from "./back-off.ts";
 import { createCache, type Sight } from "./cache.ts";
 import { createDoubts, type Doubt } from "./doubt.ts";
 import { createHandOver } from "./hand-over.ts";
-import { linesOf, Silence } from "./lines.ts";
+import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { connectionError, malformed, type Peer, statusEventError } from "./refusal.ts";
+import { connectionError, malformed, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
 import { openWatch, parseEvent, type WatchEvent } from "./watch-stream.ts";
 
@@ -146,6 +146,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
         for (const line of lines) if (line !== "") await take(line, peer);
       }
     } catch (thrown) {
+      if (thrown instanceof TooLong) throw tooLarge(lineBounds.mostBytes, asked, peer);
       throw thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
     }
   }
@@ -179,7 +180,8 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     }
     const error = ProviderError.from(thrown);
     counts.errors += 1;
-    if (error.code === "AKP_KUBE_GONE") version = undefined;
+    // From there the same event would come again, and none after it.
+    if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") version = undefined;
     if (!passing.has(error.code)) reading = undefined;
     if (trouble?.message !== error.message) log.info("the watch is interrupted", { error });
     trouble = error;
@@ -219,7 +221,8 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
       toldNothing = !hasBrought() && !(failed instanceof Silence);
       failures = failuresAfter(failures, pagesBefore);
       if (failures === 0) continue;
-      if (failures % limits.kubeDoubts === 0 && !isAway(failed)) {
+      // One that is accepted and then breaks, again and again, shows nothing of what happens, however present it is.
+      if (failures % limits.kubeDoubts === 0 && (opened || !isAway(failed))) {
         version = undefined;
         reading = undefined;
       }

@@ -67,6 +67,22 @@ test("a list is read in pages of five hundred", async (t) => {
   assert.equal(limits.kubePageObjects, 500);
 });
 
+test("a page that is larger than an answer may be is read in smaller ones, which grow again after it", async (t) => {
+  const asked: number[] = [];
+  const objects = Array.from({ length: 130 }, (_, n) => ({ metadata: { name: `${n}` } }));
+  // The first ten are so large that no more than a dozen of them fit into an answer.
+  const isTooMuch = (from: number, limit: number) => from < 10 && limit > 12;
+  const kube = await stageAnswer(t, (query) => {
+    const [from, limit] = [Number(query.get("continue") ?? 0), Number(query.get("limit"))];
+    asked.push(limit);
+    if (isTooMuch(from, limit)) return Buffer.alloc(limits.kubeAnswerBytes + 1, " ");
+    const next = from + limit < objects.length ? { continue: String(from + limit) } : {};
+    return { metadata: { resourceVersion: "1", ...next }, items: objects.slice(from, from + limit) };
+  });
+  assert.equal((await kube.list(kinds.pod)).length, objects.length);
+  assert.deepEqual(asked, [500, 50, 5, 10, 20, 40, 80]);
+});
+
 test("a list without a version, as the metrics API has it, is a list too", async (t) => {
   const usage = { cpu: "1n", memory: "1Ki" };
   const kube = await stageAnswer(t, { metadata: {}, items: [{ metadata: { name: "n1" }, usage }] });
@@ -88,13 +104,17 @@ test("what has no items is not a list", async (t) => {
   await assert.rejects(kube.list(kinds.node), (thrown) => ProviderError.is(thrown, "AKP_KUBE_ANSWER_MALFORMED"));
 });
 
+type Answer = object | ((query: URLSearchParams) => object);
+
 /** A server that answers everything so. */
-async function stageAnswer(owner: Owner, answer: object, onPath: (path: string) => void = () => undefined) {
+async function stageAnswer(owner: Owner, answer: Answer, onPath: (path: string) => void = () => undefined) {
   const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
   const transport: Transport = {
     async send({ path }) {
       onPath(path);
-      return { status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(answer))]), peer };
+      const said = typeof answer === "function" ? answer(new URLSearchParams(path.split("?")[1])) : answer;
+      const bytes = Buffer.isBuffer(said) ? said : Buffer.from(JSON.stringify(said));
+      return { status: 200, headers: {}, body: Readable.from([bytes]), peer };
     },
     exec: () => Promise.reject(new Error("not here")),
     peer: () => Promise.resolve(peer),

@@ -37,13 +37,29 @@ export function createListing<T>(
   const found: T[] = [];
   let next: string | undefined;
   let pages = 0;
+  let limit: number = limits.kubePageObjects;
+
+  /** A page that is larger than any answer may be is asked for in smaller ones; those after it grow again. */
+  async function readNext() {
+    for (;;) {
+      try {
+        const page = await readPage(requests, kind, { ...options, token: next, limit }, make);
+        limit = Math.min(2 * limit, limits.kubePageObjects);
+        return page;
+      } catch (thrown) {
+        if (limit === 1 || !ProviderError.is(thrown, "AKP_KUBE_ANSWER_TOO_LARGE")) throw thrown;
+        limit = Math.ceil(limit / limits.kubePageShrink);
+      }
+    }
+  }
+
   return {
     get pages() {
       return pages;
     },
     async read() {
       for (;;) {
-        const { made, metadata } = await readPage(requests, kind, { ...options, token: next }, make);
+        const { made, metadata } = await readNext();
         for (const each of made) if (each !== undefined) found.push(each);
         next = metadata.continue || undefined;
         if (next === undefined) return { version: metadata.resourceVersion, found };

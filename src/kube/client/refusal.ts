@@ -38,8 +38,8 @@ export interface Refusal {
 
 export function refusalError({ status, headers = {}, body }: Refusal, asked: Asked, peer: Peer): ProviderError {
   const said = readStatus(body);
-  const reason = said.message || body.trim().slice(0, 300) || `status ${status}`;
-  const causes = said.details?.causes ?? [];
+  const reason = (said.message || body.trim().slice(0, 300) || `status ${status}`).slice(0, limits.kubeReasonChars);
+  const causes = (said.details?.causes ?? []).slice(0, limits.kubeCauses).map(cut);
   // The server's own word for it, and what exactly was wrong, for whoever must tell more refusals apart than we do.
   const details = { ...wordsOf(asked), status, reason, statusReason: said.reason, causes };
   if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(asked), ...about(peer) });
@@ -54,6 +54,11 @@ export function refusalError({ status, headers = {}, body }: Refusal, asked: Ask
   if (status >= 500 && !notOfItsKind.test(reason))
     return new ProviderError("AKP_KUBE_FAILED", { ...details, retryAfterMs });
   return new ProviderError("AKP_KUBE_REFUSED", details);
+}
+
+/** The server repeats what it refuses, at whatever length. */
+function cut({ message, ...cause }: Cause): Cause {
+  return message === undefined ? cause : { ...cause, message: message.slice(0, limits.kubeReasonChars) };
 }
 
 /** Who says no: the rules about rights, a namespace on its way out, or a quota, which gives no cause but its words. */
@@ -87,6 +92,10 @@ export function connectionError(thrown: unknown, asked: Asked, peer: Peer): Prov
   const details = { ...wordsOf(asked), ...about(peer), reason: reasonOf(thrown) };
   const code = distrust.test(systemCodeOf(thrown) ?? "") ? "AKP_KUBE_UNTRUSTED" : "AKP_KUBE_UNREACHABLE";
   return new ProviderError(code, details, { cause: thrown });
+}
+
+export function tooLarge(bytes: number, asked: Asked, peer: Peer): ProviderError {
+  return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(asked), ...about(peer), bytes });
 }
 
 export function malformed(reason: string, asked: Asked, peer: Peer): ProviderError {

@@ -8,7 +8,7 @@ import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
-import { type Asked, connectionError, malformed, type Peer, refusalError } from "./refusal.ts";
+import { type Asked, connectionError, malformed, type Peer, refusalError, tooLarge } from "./refusal.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call that has begun; it may take several requests. */
@@ -124,7 +124,7 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
     const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
     if (status >= 200 && status < 300) return answer;
-    const body = await bodyOf(answer, request, limits.kubeRefusalBytes, untilMs);
+    const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
     if (status === 401) transport.refused();
     throw refusalError({ status, headers, body: body.toString() }, request, peer);
   }
@@ -216,7 +216,7 @@ async function readBody(
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > most) throw malformed(`more than ${most} bytes`, asked, peer);
+      if (bytes > most) throw tooLarge(most, asked, peer);
       take(chunk);
     }
   } catch (thrown) {

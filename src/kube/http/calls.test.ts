@@ -137,6 +137,21 @@ test("a credential plugin that takes its time holds nobody up beyond his deadlin
 const gone = { reason: "NotFound", message: `configmaps "one" not found` };
 const other = { reason: "Conflict", message: "Precondition failed: UID in precondition: a, UID in object meta: b" };
 
+test("a refusal that repeats at length what was wished is still that refusal, in a few words", async (t) => {
+  const message = `Deployment.apps "web" is invalid: env[0].name: Invalid value: "${"x".repeat(100_000)}"`;
+  const causes = Array.from({ length: 100 }, () => ({ reason: "FieldValueInvalid", message, field: "env[0].name" }));
+  const { kube } = await stage(t, (_, response) => {
+    response.writeHead(422, { "content-type": "application/json" });
+    response.end(JSON.stringify({ kind: "Status", code: 422, reason: "Invalid", message, details: { causes } }));
+  });
+  await assert.rejects(kube.create(kinds.configMap, object), (thrown) => {
+    assert.ok(ProviderError.is(thrown, "AKP_KUBE_REFUSED"), String(thrown));
+    assert.match(thrown.message, /Deployment\.apps "web" is invalid: env\[0\]\.name/);
+    assert.ok(JSON.stringify(thrown.details).length < 64 * 1024);
+    return true;
+  });
+});
+
 test("what was not there is told so when the server says it at once", async (t) => {
   const { kube } = await stage(t, (_, response) => refuse(response, 404, gone));
   assert.equal(await kube.delete(kinds.configMap, at), false);

@@ -147,6 +147,13 @@ export const kubeErrors = {
     grpc: "UNAVAILABLE",
     exit: failure,
   },
+  AKP_KUBE_ANSWER_TOO_LARGE: {
+    message: "the Kubernetes API at {server} answered more than {bytes} bytes (to {verb} {resource})",
+    advice: "Lists are read in smaller pages by themselves. Else look for an object that is larger than any should be.",
+    http: 502,
+    grpc: "UNAVAILABLE",
+    exit: failure,
+  },
   AKP_KUBE_ANSWER_MALFORMED: {
     message: "the Kubernetes API at {server} answered something else (to {verb} {resource}): {reason}",
     advice: "A proxy in between may be answering instead. Check the server address in {path}.",

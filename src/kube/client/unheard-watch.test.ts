@@ -1,0 +1,59 @@
+/** Watches that a server accepts, and on which nothing of what happens gets through. */
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import type { Owner } from "../../../test/owner.ts";
+import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { kinds } from "../kinds.ts";
+import { createKubeClient } from "./kube-client.ts";
+import type { Transport } from "./transport.ts";
+
+/** A watch of secrets whose every stream is such a body, until it is mended. */
+async function stage(owner: Owner, body: () => Readable) {
+  const clock = createVirtualClock();
+  const cluster = simulateKube(owner, { clock });
+  const inner = cluster.transport();
+  let isBroken = false;
+  const transport: Transport = {
+    ...inner,
+    async send(request) {
+      if (!isBroken || request.verb !== "watch") return inner.send(request);
+      return { status: 200, headers: {}, body: body(), peer: await inner.peer() };
+    },
+  };
+  const kube = createKubeClient(transport, "akash-provider", {
+    clock,
+    random: createSeededRandom(1),
+    log: silentLog,
+  });
+  owner.after(() => kube.close());
+  const cache = kube.watch({ kind: kinds.secret, namespace, project: ({ metadata }) => metadata.name });
+  await clock.advanceUntil(() => cache.counts.connections === 1, 1_000);
+  isBroken = true;
+  cluster.faults.cutWatches();
+  cluster.server.create(kinds.secret, { metadata: { namespace, name: "new" } }, "hand");
+  return { clock, cache };
+}
+
+test("an event that is longer than any may be leads to a list, not to the same event for ever", async (t) => {
+  const { clock, cache } = await stage(t, () => Readable.from([Buffer.alloc(limits.kubeEventBytes + 1, "x")]));
+  await clock.advance(10_000);
+  assert.deepEqual([...cache.list()], ["new"]);
+});
+
+test("watches that are accepted and then cut, one after the other, lead to a list", async (t) => {
+  const cut = () =>
+    new Readable({ read: () => undefined }).destroy(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
+  const { clock, cache } = await stage(t, cut);
+  await clock.advance(60_000);
+  assert.deepEqual([...cache.list()], ["new"]);
+});
+
+test("the longest object that etcd takes comes through a watch, also where the server writes six characters for one", () => {
+  const etcdBytes = 1.5 * 1024 * 1024;
+  assert.ok(limits.kubeEventBytes > 6 * etcdBytes);
+});
