@@ -43,7 +43,7 @@ export interface Faults {
   beforeSimulation: () => Promise<void>;
   beforeAccount: () => void;
   /** What a node says against the next simulation, right or wrong. */
-  refusal: () => string | undefined;
+  refusal: (tx: Uint8Array) => string | undefined;
   /** What every node's RPC says against a transaction, before the application sees it. */
   rpcRefusal: (tx: Uint8Array) => string | undefined;
   /** What becomes of blocks on their way to the outbox: handed over, lost for good, or not followed at all. */
@@ -226,7 +226,7 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
     },
     async simulate(...args) {
       await faults.beforeSimulation();
-      const log = faults.refusal();
+      const log = faults.refusal(args[0]);
       if (log !== undefined) return { kind: "refused", log };
       const answer = await chain.simulate(...args);
       if (answer.kind === "refused") return answer;

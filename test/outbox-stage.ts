@@ -152,7 +152,7 @@ export async function createOutboxStage(options: StageOptions): Promise<OutboxSt
       const done = [...chain.store.all()].flatMap(({ txs, output }) =>
         txs.filter((_, index) => output.txResults[index]?.code === 0),
       );
-      const messages = done.flatMap((tx) => TxBody.decode(TxRaw.decode(tx).bodyBytes).messages);
+      const messages = done.flatMap(messagesIn);
       return messages.filter((each) => each.typeUrl === typeUrl && Buffer.from(each.value).equals(value)).length;
     },
     balance(address) {
@@ -234,6 +234,10 @@ function broadcasterOf(chain: Chain): Broadcaster {
       return place && result && includedAt(place.block.header.height, result);
     },
   };
+}
+
+export function messagesIn(tx: Uint8Array): Message[] {
+  return TxBody.decode(TxRaw.decode(tx).bodyBytes).messages;
 }
 
 /** A block of the chain as a follower hands it over. */

@@ -6,9 +6,9 @@ import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
-import { closeBid } from "./market-messages.ts";
+import { closeBid, withdrawLease } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, startOutbox, statesOf } from "./outbox-run.ts";
-import { bidIdOn, bidOn, malformedBidOn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
+import { bidIdOn, bidOn, malformedBidOn, messagesIn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
 
 const depositOfBid = 500_000n;
 
@@ -113,4 +113,25 @@ test("one bad message of fifty is found by halving", async (t) => {
   const wanted = all(50, "done");
   wanted[33] = "failed";
   assert.deepEqual(statesOf(run, ids), wanted);
+});
+
+test("a withdrawal that somebody else has no money for holds up no bid, and fails when that lasts", async (t) => {
+  const run = await start(t, 100n * depositOfBid);
+  const [lease] = await run.stage.leases(1);
+  const orders = await run.stage.orders(3);
+  const message = withdrawLease(lease);
+  run.faults.refusal = (tx) => {
+    const index = messagesIn(tx).findIndex(({ typeUrl }) => typeUrl === message.typeUrl);
+    const reason = "spendable balance 1uact is smaller than 9uact: insufficient funds with gas used: '1'";
+    return index < 0 ? undefined : `failed to execute message; message index: ${index}: ${reason}`;
+  };
+  const withdrawal = await run.outbox.file({ subject: "lease 1", why: "test", message, priority: "withdraw" });
+  await blocks(run, 1);
+  const ids = await fileBids(run, orders);
+  await blocks(run, 2);
+  assert.deepEqual(statesOf(run, [withdrawal, ...ids]), ["filed", ...all(3, "done")]);
+  assert.equal(run.outbox.state.stalled, undefined);
+  await blocks(run, 2 ** limits.outboxDelays);
+  assert.deepEqual(statesOf(run, [withdrawal]), ["failed"]);
+  assert.ok(run.outbox.counts.simulations < 20, `${run.outbox.counts.simulations} simulations`);
 });

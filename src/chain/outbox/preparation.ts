@@ -145,7 +145,8 @@ export function createPreparation(deps: PreparationDeps): Preparation {
         if (point.ordering === "ordered") break;
         return { kind: "unordered", reason: log };
       case "funds":
-        return withinMeans(intents, named, log);
+        // What costs us nothing is short of somebody else's money.
+        return named && !isCostly(named.what) ? notNow(intents, named, log, head) : withinMeans(intents, named, log);
       case "price":
       case "account":
         stallFor(log);
@@ -153,12 +154,15 @@ export function createPreparation(deps: PreparationDeps): Preparation {
       case "stale":
         return stop;
       case "not now":
-        if (!guilty) break;
-        if (doubts.notNow(guilty, head)) await settlement.impossible(guilty, log);
-        return retry(intents.filter((intent) => intent !== guilty));
+        if (guilty) return notNow(intents, guilty, log, head);
     }
     if (!guilty) return halve(intents);
     if (doubts.refused(guilty, head, named !== undefined)) await settlement.impossible(guilty, log);
+    return retry(intents.filter((intent) => intent !== guilty));
+  }
+
+  async function notNow(intents: readonly Intent[], guilty: Intent, log: string, head: Head): Promise<Prepared> {
+    if (doubts.notNow(guilty, head)) await settlement.impossible(guilty, log);
     return retry(intents.filter((intent) => intent !== guilty));
   }
 

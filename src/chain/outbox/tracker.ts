@@ -64,7 +64,7 @@ export function createTracker(deps: TrackerDeps): Tracker {
     flights.remove(flight);
     condition.landed();
     const { code, log: reason } = included;
-    if (code !== 0 && causeOf(reason).kind === "funds") purse.runShort(reason);
+    if (code !== 0 && flight.costly && causeOf(reason).kind === "funds") purse.runShort(reason);
   }
 
   async function bury(flight: Flight): Promise<void> {
