@@ -94,6 +94,21 @@ test("transactions bound to one expiry have different stamps, also after a resta
   assert.equal(new Set(stamps).size, 3);
 });
 
+test("a bid is sent although one with the same expiry had landed before a restart", async (t) => {
+  const before = await start(t);
+  const [first, second] = await before.stage.orders(2);
+  assert.ok(first && second);
+  const expiresAtMs = before.clock.now() + 50_000;
+  await before.outbox.file({ ...bidOn(first), expiresAtMs });
+  await before.settle();
+  await before.block();
+  const run = await before.restart();
+  const id = await run.outbox.file({ ...bidOn(second), expiresAtMs });
+  await run.settle();
+  await run.block();
+  assert.deepEqual(statesOf(run, [id]), ["done"]);
+});
+
 test("a close is filed however many bids wait", async (t) => {
   const run = await start(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];

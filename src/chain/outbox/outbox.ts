@@ -104,7 +104,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   refuseOthers(journal, owner);
   const flights = createFlights(journal, chainId);
   const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
-  const stamps = createStamps(journal.read.transactions.lastStampNs(chainId, address) ?? 0n, stampsInUse);
+  const lastStampNs = journal.read.transactions.lastStampNs(chainId, address) ?? 0n;
+  const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
   const shared = { chainId, address, signer, chain, journal, clock, log, settlement, condition, purse, flights };
   const preparation = createPreparation({ ...shared, settings, stamps, doubts });
   const sender = createSender({ ...shared, preparation, boundary, ordering: settings.ordering ?? "unordered" });

@@ -1,8 +1,8 @@
 /**
  * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the
  * highest one with the transaction that bears it; a stamp that was never written down was never sent. Only one that an
- * expiry bounds may lie below an earlier one; should it meet its like from before a crash, the chain refuses the second
- * transaction, whose intents then get another.
+ * expiry bounds may lie below an earlier one: it keeps a distance from the expiry that is another one in every run, since
+ * the chain may have taken a stamp for the same expiry from a run before, and would take none like it again.
  */
 import { largest, smallest } from "../../runtime/bigint.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -18,8 +18,11 @@ export interface Stamps {
 
 const nsPerMs = 1_000_000n;
 
-export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = []): Stamps {
+/** `startMs` is when this run began. */
+export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0): Stamps {
   let highestNs = lastNs;
+  /** Less than a millisecond, which is as exact as an expiry. */
+  const distanceNs = BigInt(Math.floor(startMs)) % nsPerMs;
   /** Used, and not passed yet. */
   const used = new Set(inUse);
 
@@ -40,7 +43,7 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = []): Stam
       const growingNs = free(largest(wantedNs, highestNs + 1n), 1n);
       const isBounded = latestNs !== undefined && latestNs < growingNs;
       if (!isBounded && growingNs > furthestNs + tieBreakNs) return undefined;
-      const stampNs = isBounded ? free(latestNs, -1n) : growingNs;
+      const stampNs = isBounded ? free(latestNs - distanceNs, -1n) : growingNs;
       for (const each of used) if (each < head.timeNs) used.delete(each);
       used.add(stampNs);
       highestNs = largest(highestNs, stampNs);
