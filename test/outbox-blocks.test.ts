@@ -1,6 +1,6 @@
 /** The outbox learns from the blocks what became of its transactions; nodes are asked only where blocks were lost. */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { limits } from "../src/runtime/limits.ts";
 import { temporaryFolder } from "./folder.ts";
 import {
@@ -14,16 +14,14 @@ import {
   statesOf,
 } from "./outbox-run.ts";
 
-const start = (t: TestContext) => startOutbox(t, { dir: temporaryFolder(t) });
-
 async function untilPassed(run: OutboxRun): Promise<void> {
   await run.block(limits.outboxStampMs + 60_000);
-  for (let blocks = 0; blocks <= limits.outboxProofBlocks; blocks++) await run.block();
+  await run.blocks(limits.outboxProofBlocks + 1);
 }
 
 test("bids that landed are done, whatever nodes know of their transactions", async (t) => {
   for (const fault of ["stuckIndex", "shortHistory"] as const) {
-    const run = await start(t);
+    const run = await startOutbox(t);
     run.faults[fault] = true;
     const ids = await fileBids(run, await run.stage.orders(5));
     await run.block();
@@ -35,7 +33,7 @@ test("bids that landed are done, whatever nodes know of their transactions", asy
 });
 
 test("bids that landed while the program was down are done when their block is read, although no node has an index", async (t) => {
-  const before = await start(t);
+  const before = await startOutbox(t);
   before.faults.stuckIndex = true;
   const ids = await fileBids(before, await before.stage.orders(5));
   await before.settle();
@@ -48,7 +46,7 @@ test("bids that landed while the program was down are done when their block is r
 });
 
 test("a transaction that no block up to its time-out holds is dead, and no node is asked", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   run.faults.shortHistory = true;
   run.faults.mishap = () => "taken, but forgotten";
   const ids = await fileBids(run, await run.stage.orders(3));
@@ -62,7 +60,7 @@ test("a transaction that no block up to its time-out holds is dead, and no node 
 });
 
 test("where blocks were lost nodes are asked, also after a restart", async (t) => {
-  const before = await start(t);
+  const before = await startOutbox(t);
   const ids = await fileBids(before, await before.stage.orders(3));
   await before.settle();
   before.faults.blocks = "lost";
@@ -80,7 +78,7 @@ test("where blocks were lost nodes are asked, also after a restart", async (t) =
 });
 
 test("blocks before the first that was followed prove nothing, wherever the cursor begins later", async (t) => {
-  const { clock, stage, stop } = await start(t);
+  const { clock, stage, stop } = await startOutbox(t);
   await stop();
   const faults = { ...noFaults(), blocks: "unfollowed" as Faults["blocks"] };
   const before = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t) });
@@ -99,7 +97,7 @@ test("blocks before the first that was followed prove nothing, wherever the curs
 });
 
 test("a stall passes although a transaction stays unproven", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [first, ...orders] = await run.stage.orders(4);
   assert.ok(first);
   const [unproven] = await fileBids(run, [first]);
@@ -114,14 +112,13 @@ test("a stall passes although a transaction stays unproven", async (t) => {
   await run.block();
   assert.equal(run.outbox.state.stalled?.code, "AKP_WALLET_SHORT");
   run.faults.refusal = () => undefined;
-  for (let blocks = 0; blocks < 3; blocks++) await run.block(30_000);
+  await run.blocks(3, 30_000);
   assert.deepEqual(statesOf(run, [unproven as number, ...ids]), ["sent", ...all(3, "done")]);
 });
 
 for (const ordering of ["unordered", "ordered"] as const) {
   test(`as many unproven transactions as may be under way do not stop the others, ${ordering}`, async (t) => {
     const run = await startOutbox(t, {
-      dir: temporaryFolder(t),
       stage: { genesis: { unordered: ordering === "unordered" } },
     });
     const most = ordering === "unordered" ? limits.outboxFlights : 1;
@@ -136,11 +133,11 @@ for (const ordering of ["unordered", "ordered"] as const) {
     }
     assert.equal(run.outbox.counts.inFlight, most);
     await untilPassed(run);
-    for (let blocks = 0; blocks < limits.outboxTimeoutBlocks; blocks++) await run.block();
+    await run.blocks(limits.outboxTimeoutBlocks);
     run.faults.mishap = () => undefined;
     run.faults.blocks = "followed";
     const ids = await fileBids(run, orders.slice(most));
-    for (let blocks = 0; blocks < 2; blocks++) await run.block();
+    await run.blocks(2);
     assert.deepEqual(statesOf(run, ids), all(2, "done"));
     assert.deepEqual(statesOf(run, lost), all(most, "sent"));
   });

@@ -1,6 +1,6 @@
 /** How intents end other than by a block: cancelled, expired, refused when filed. And whom a failure names. */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { Wish } from "../src/chain/outbox/intent.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
@@ -9,10 +9,8 @@ import { closeBid, closeDeployment } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, runOutbox, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
 
-const start = (t: TestContext) => startOutbox(t, { dir: temporaryFolder(t) });
-
 test("an intent that has not left can be cancelled; one that has cannot", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   run.faults.silent = true;
   const [first, second] = (await fileBids(run, await run.stage.orders(2))) as [number, number];
   await run.settle();
@@ -31,21 +29,21 @@ test("an intent that has not left can be cancelled; one that has cannot", async 
 });
 
 test("an intent cancelled while its transaction is being made does not leave, and the others do", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const ids = await fileBids(run, await run.stage.orders(3));
   let cancelled: boolean | undefined;
   run.faults.beforeSimulation = async () => {
     cancelled ??= await run.outbox.cancel(ids[1] as number, "not wanted");
   };
   await run.settle();
-  for (let blocks = 0; blocks < 2; blocks++) await run.block();
+  await run.blocks(2);
   assert.equal(cancelled, true);
   assert.deepEqual(statesOf(run, ids), ["done", "cancelled", "done"]);
   assert.equal(run.stage.bids().length, 2);
 });
 
 test("one that could not be done and was cancelled meanwhile keeps its first verdict", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const heard: string[] = [];
   run.outbox.onSettled(({ state }) => heard.push(state));
   const [id] = (await fileBids(run, await run.stage.orders(1))) as [number];
@@ -55,14 +53,14 @@ test("one that could not be done and was cancelled meanwhile keeps its first ver
     if (looks === 2) await run.outbox.cancel(id, "not wanted");
   };
   run.faults.refusal = () => "failed to execute message; message index: 0: bid not open with gas used: '1'";
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, [id]), ["cancelled"]);
   assert.deepEqual(heard, ["cancelled"]);
   assert.equal(run.outbox.counts.failed, 0);
 });
 
 test("what was sent before its expiry comes into no block after it", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [first, second] = (await run.stage.orders(2)) as [OrderId, OrderId];
   const expiresAtMs = run.clock.now() + 20_000;
   run.faults.mishap = () => "taken, but late";
@@ -73,13 +71,13 @@ test("what was sent before its expiry comes into no block after it", async (t) =
   assert.notEqual(other?.txHash, hurried?.txHash, "nobody else is bound to its expiry");
   assert.ok((other?.timeoutNs ?? 0n) > BigInt(expiresAtMs) * 1_000_000n);
   // Late means after three blocks: too late for the first, early enough for the second.
-  for (let blocks = 0; blocks < 5; blocks++) await run.block(7_000);
+  await run.blocks(5, 7_000);
   assert.deepEqual(statesOf(run, ids), ["expired", "done"]);
   assert.deepEqual(run.stage.bids(), [second.dseq]);
 });
 
 test("transactions bound to one expiry have different stamps, also after a restart", async (t) => {
-  const before = await start(t);
+  const before = await startOutbox(t);
   const orders = await before.stage.orders(3);
   const expiresAtMs = before.clock.now() + 30_000;
   before.faults.mishap = () => "taken, but forgotten";
@@ -95,7 +93,7 @@ test("transactions bound to one expiry have different stamps, also after a resta
 });
 
 test("a bid is sent although one with the same expiry had landed before a restart", async (t) => {
-  const before = await start(t);
+  const before = await startOutbox(t);
   const [first, second] = await before.stage.orders(2);
   assert.ok(first && second);
   const expiresAtMs = before.clock.now() + 50_000;
@@ -110,7 +108,7 @@ test("a bid is sent although one with the same expiry had landed before a restar
 });
 
 test("a close is filed however many bids wait", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
   run.faults.silent = true;
   await run.journal.durable("many", ({ intents }) => {
@@ -124,19 +122,19 @@ test("a close is filed however many bids wait", async (t) => {
 });
 
 test("the message that a failure names is found also when another of its transaction was settled meanwhile", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(6);
   run.stage.submit(tenantKey, [closeDeployment(orders[4] as OrderId)]);
   const ids = await fileBids(run, orders);
   await run.settle();
   assert.deepEqual(statesOf(run, ids), all(6, "sent"));
   await run.journal.durable("settle", ({ intents }) => intents.settle(ids[1] as number, "expired"));
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), ["done", "expired", "done", "done", "failed", "done"]);
 });
 
 test("a fault of our own ends the outbox with its reason, and is not taken for a silent node", async (t) => {
-  const { clock, stage, faults, stop } = await start(t);
+  const { clock, stage, faults, stop } = await startOutbox(t);
   await stop();
   const chain = {
     ...stage.broadcaster,

@@ -1,15 +1,11 @@
 /** What a settled intent tells of the money: fee, gas and the coins that its message moved. */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { amountOf, parseCoins } from "../src/market/coin.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment, createLease, withdrawLease } from "./market-messages.ts";
-import { fileBids, type OutboxRun, type RunOptions, resultsOf, sendSettings, startOutbox } from "./outbox-run.ts";
+import { fileBids, type OutboxRun, resultsOf, sendSettings, settleAll, startOutbox } from "./outbox-run.ts";
 import { allowFees, bidIdOn, bidOn, providerKey, tenantKey } from "./outbox-stage.ts";
-
-const start = (t: TestContext, options: Omit<RunOptions, "dir"> = {}) =>
-  startOutbox(t, { dir: temporaryFolder(t), ...options });
 
 const uakt = (coins: string | undefined) => amountOf(parseCoins(coins ?? ""), "uakt");
 
@@ -20,19 +16,15 @@ async function checkBooks(run: OutboxRun, before: bigint, ids: readonly number[]
   assert.equal(lost, before - run.stage.balance(providerKey.address));
 }
 
-async function settleAll(run: OutboxRun): Promise<void> {
-  for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 20; blocks++) await run.block();
-}
-
 for (const blocks of ["followed", "unfollowed"] as const) {
   test(`the shares of one transaction add up to its fee and gas, blocks ${blocks}`, async (t) => {
-    const run = await start(t);
+    const run = await startOutbox(t);
     run.faults.blocks = blocks;
     const orders = await run.stage.orders(7);
     const before = run.stage.balance(providerKey.address);
     const ids = await fileBids(run, orders);
     const { output } = await run.block();
-    for (let more = 0; more < 4; more++) await run.block();
+    await run.blocks(4);
     const results = await resultsOf(run, ids);
     const gasUsed = results.reduce((sum, result) => sum + BigInt(result.gasUsed ?? 0), 0n);
     assert.equal(gasUsed, output.txResults[0]?.gasUsed);
@@ -44,7 +36,7 @@ for (const blocks of ["followed", "unfollowed"] as const) {
 }
 
 test("one that failed in a block says what it cost, and those that failed with it carry their share on", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(7);
   const before = run.stage.balance(providerKey.address);
   run.stage.submit(tenantKey, [closeDeployment(orders[3] as OrderId)]);
@@ -63,7 +55,7 @@ test("one that failed in a block says what it cost, and those that failed with i
 });
 
 test("a transaction that ran out of gas is paid for as well", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   const before = run.stage.balance(providerKey.address);
   run.faults.gasFactor = 0.4;
@@ -74,7 +66,7 @@ test("a transaction that ran out of gas is paid for as well", async (t) => {
 });
 
 test("what a close gives back and a withdrawal earns is in their results", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(2);
   const [won, open] = orders as [OrderId, OrderId];
   await fileBids(run, orders);
@@ -93,7 +85,7 @@ test("what a close gives back and a withdrawal earns is in their results", async
 });
 
 test("a fee that somebody else paid says who", async (t) => {
-  const run = await start(t, { outbox: { settings: { ...sendSettings, feeGranter: tenantKey.address } } });
+  const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, feeGranter: tenantKey.address } } });
   run.stage.submit(tenantKey, [allowFees(tenantKey.address, providerKey.address)]);
   await run.block();
   const ids = await fileBids(run, await run.stage.orders(1));

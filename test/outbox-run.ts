@@ -13,6 +13,7 @@ import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
+import { temporaryFolder } from "./folder.ts";
 import {
   bidOn,
   chainId,
@@ -67,6 +68,7 @@ export interface OutboxRun {
   readonly crashed: boolean;
   /** A block, which the outbox is told about and works on. */
   block(afterMs?: number): Promise<Block>;
+  blocks(count: number, afterMs?: number): Promise<void>;
   /** Lets the outbox work on what there is. */
   settle(): Promise<void>;
   /** Ends outbox and journal in order. */
@@ -96,10 +98,11 @@ export function noFaults(): Faults {
   };
 }
 
-export async function startOutbox(owner: Owner, options: RunOptions): Promise<OutboxRun> {
+export async function startOutbox(owner: Owner, options: Omit<RunOptions, "dir"> = {}): Promise<OutboxRun> {
+  const dir = temporaryFolder(owner);
   const clock = createVirtualClock();
   const stage = await createOutboxStage({ clock, ...options.stage });
-  return runOutbox(owner, { clock, stage, faults: noFaults() }, options);
+  return runOutbox(owner, { clock, stage, faults: noFaults() }, { dir, ...options });
 }
 
 type World = Pick<OutboxRun, "clock" | "stage" | "faults">;
@@ -149,6 +152,18 @@ export async function runOutbox(
     }
   }
 
+  async function block(afterMs?: number): Promise<Block> {
+    const made = await stage.step(afterMs);
+    await follow();
+    // Where blocks are not handed over it would look only at its next poll.
+    if (faults.blocks !== "followed") {
+      outbox.wake();
+      await clock.advance(limits.outboxCompanyMs);
+    }
+    await clock.settle();
+    return made;
+  }
+
   async function end(): Promise<void> {
     abort.abort();
     await running;
@@ -172,16 +187,9 @@ export async function runOutbox(
     get crashed() {
       return crash !== undefined;
     },
-    async block(afterMs) {
-      const made = await stage.step(afterMs);
-      await follow();
-      // Where blocks are not handed over it would look only at its next poll.
-      if (faults.blocks !== "followed") {
-        outbox.wake();
-        await clock.advance(limits.outboxCompanyMs);
-      }
-      await clock.settle();
-      return made;
+    block,
+    async blocks(count, afterMs) {
+      for (let made = 0; made < count; made++) await block(afterMs);
     },
     async settle() {
       await follow();
@@ -206,6 +214,11 @@ export function statesOf({ journal }: OutboxRun, ids: readonly number[]): string
 
 export async function resultsOf({ outbox }: OutboxRun, ids: readonly number[]): Promise<SettledResult[]> {
   return (await Promise.all(ids.map(outbox.wait))).map(({ result }) => result);
+}
+
+/** Blocks until nothing is owed any more. */
+export async function settleAll(run: OutboxRun): Promise<void> {
+  for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 40; blocks++) await run.block();
 }
 
 export const all = (count: number, state: string) => Array.from({ length: count }, () => state);

@@ -3,14 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { temporaryFolder } from "./folder.ts";
 import { all, fileBids, startOutbox, statesOf } from "./outbox-run.ts";
 
 test("a node that keeps transactions to itself costs a few blocks, since the others are offered them too", async (t) => {
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   run.faults.mishap = (reach) => (reach === "one" ? "taken, but forgotten" : undefined);
   const ids = await fileBids(run, await run.stage.orders(3));
-  for (let blocks = 0; blocks <= limits.outboxRebroadcastBlocks; blocks++) await run.block();
+  await run.blocks(limits.outboxRebroadcastBlocks + 1);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.equal(run.outbox.counts.transactions, 1);
 });
@@ -18,7 +17,7 @@ test("a node that keeps transactions to itself costs a few blocks, since the oth
 test("each transaction that died is told, and the second in a row is a condition until one lands", async (t) => {
   const lines: string[] = [];
   const log: Log = { ...silentLog, error: (line) => void lines.push(line), with: () => log };
-  const run = await startOutbox(t, { dir: temporaryFolder(t), outbox: { log } });
+  const run = await startOutbox(t, { outbox: { log } });
   const stalled = () => run.outbox.state.stalled;
   const died = "transaction never came into a block";
   run.faults.mishap = () => "taken, but forgotten";
@@ -37,20 +36,20 @@ test("each transaction that died is told, and the second in a row is a condition
   assert.equal(run.outbox.counts.inFlight, 1, "one at a time is enough to find out");
   assert.equal(stalled()?.code, "AKP_TX_SWALLOWED", "that a node takes it means nothing");
   run.faults.mishap = () => undefined;
-  for (let blocks = 0; blocks < 4; blocks++) await run.block();
+  await run.blocks(4);
   assert.equal(stalled(), undefined);
   assert.deepEqual(statesOf(run, [...ids, ...more]), all(150, "done"));
 });
 
 test("what never reached a node was not swallowed", async (t) => {
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   run.faults.mishap = () => "lost on the way";
   const ids = await fileBids(run, await run.stage.orders(2));
   await run.settle();
-  for (let deaths = 0; deaths < 3; deaths++) await run.block(limits.outboxStampMs + 1_000);
+  await run.blocks(3, limits.outboxStampMs + 1_000);
   assert.ok(run.outbox.counts.dead >= 2);
   assert.equal(run.outbox.state.stalled, undefined);
   run.faults.mishap = () => undefined;
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), all(2, "done"));
 });

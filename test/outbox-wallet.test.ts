@@ -5,7 +5,6 @@ import type { Wish } from "../src/chain/outbox/intent.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
-import { temporaryFolder } from "./folder.ts";
 import { closeBid, withdrawLease } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, malformedBidOn, messagesIn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
@@ -15,7 +14,6 @@ const depositOfBid = 500_000n;
 /** With so much in the wallet when the provider is registered. */
 const start = (t: TestContext, amount: bigint) =>
   startOutbox(t, {
-    dir: temporaryFolder(t),
     stage: { providerCoins: [{ denom: "uakt", amount: stageFee + amount }] },
   });
 
@@ -23,23 +21,19 @@ function refill({ stage }: OutboxRun): void {
   stage.submit(tenantKey, [sendMessage(tenantKey.address, providerKey.address, 1_000_000_000)]);
 }
 
-async function blocks(run: OutboxRun, count: number): Promise<void> {
-  for (let made = 0; made < count; made++) await run.block();
-}
-
 test("of deposits beyond the wallet those that fit are paid; the rest waits, and goes out once there is money", async (t) => {
   const run = await start(t, 20n * depositOfBid + 800_000n);
   const ids = await fileBids(run, await run.stage.orders(50));
-  await blocks(run, 4);
+  await run.blocks(4);
   assert.deepEqual(statesOf(run, ids), [...all(21, "done"), ...all(29, "filed")]);
   assert.equal(run.outbox.state.stalled?.code, "AKP_WALLET_SHORT");
   assert.ok(run.outbox.counts.simulations <= 5, `${run.outbox.counts.simulations} simulations`);
   const { simulations } = run.outbox.counts;
-  await blocks(run, 20);
+  await run.blocks(20);
   assert.deepEqual(statesOf(run, ids), [...all(21, "done"), ...all(29, "filed")]);
   assert.ok(run.outbox.counts.simulations - simulations <= 5, "an empty wallet is looked at twice a minute");
   refill(run);
-  await blocks(run, 7);
+  await run.blocks(7);
   assert.deepEqual(statesOf(run, ids), all(50, "done"));
   assert.equal(run.outbox.state.stalled, undefined);
   assert.equal(run.outbox.counts.failed, 0);
@@ -50,11 +44,11 @@ test("while deposits wait for money, what costs only its fee goes on, however mu
   const orders = await run.stage.orders(limits.outboxTxMessages + 20);
   const [first] = orders as [OrderId];
   const ids = await fileBids(run, orders);
-  await blocks(run, 2);
+  await run.blocks(2);
   assert.deepEqual(statesOf(run, ids.slice(0, 4)), [...all(3, "done"), "filed"]);
   const close: Wish = { ...bidOn(first), message: closeBid(bidIdOn(first)), priority: "withdraw" };
   const id = await run.outbox.file(close);
-  await blocks(run, 1);
+  await run.blocks(1);
   assert.deepEqual(statesOf(run, [id]), ["done"], "its deposit comes back, and that may be the money that is missing");
 });
 
@@ -63,7 +57,7 @@ test("a deposit that the wallet can never pay does not hold up smaller ones behi
   const orders = await run.stage.orders(3);
   const wishes = orders.map((order, index) => bidOn(order, index === 0 ? 100n * depositOfBid : depositOfBid));
   const ids = await Promise.all(wishes.map(run.outbox.file));
-  await blocks(run, 1);
+  await run.blocks(1);
   assert.deepEqual(statesOf(run, ids), ["filed", "done", "done"]);
   assert.ok(run.outbox.counts.simulations <= 4);
 });
@@ -76,11 +70,11 @@ test("money that was there for the simulation and not in the block fails nobody"
   const ids = await fileBids(run, orders);
   await run.settle();
   assert.deepEqual(statesOf(run, ids), all(5, "sent"));
-  await blocks(run, 2);
+  await run.blocks(2);
   assert.equal(run.outbox.state.stalled?.code, "AKP_WALLET_SHORT");
   assert.equal(run.outbox.counts.failed, 0);
   refill(run);
-  await blocks(run, 8);
+  await run.blocks(8);
   assert.deepEqual(statesOf(run, ids), all(5, "done"));
 });
 
@@ -88,28 +82,28 @@ test("after a wallet was short, one transaction with deposits leaves at a time, 
   const run = await start(t, 2n * depositOfBid + 400_000n);
   const most = limits.outboxTxMessages;
   const ids = await fileBids(run, await run.stage.orders(3 * most));
-  await blocks(run, 1);
+  await run.blocks(1);
   // Enough for all but a few of the second transaction.
   const amount = depositOfBid * BigInt(most + 30);
   run.stage.submit(tenantKey, [sendMessage(tenantKey.address, providerKey.address, amount)]);
-  await blocks(run, 20);
+  await run.blocks(20);
   assert.equal(run.outbox.counts.splits, 0, "no fee was paid in vain");
   assert.equal(run.outbox.counts.failed, 0);
   assert.ok(statesOf(run, ids).filter((state) => state === "done").length >= most + 25);
   refill(run);
-  await blocks(run, 12);
+  await run.blocks(12);
   assert.deepEqual(statesOf(run, ids), all(3 * most, "done"));
 });
 
 test("one bad message of fifty is found by halving", async (t) => {
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(50);
   const ids = await Promise.all(
     orders.map((order, index) => run.outbox.file(index === 33 ? malformedBidOn(order) : bidOn(order))),
   );
   await run.settle();
   assert.ok(run.outbox.counts.simulations <= 13, `${run.outbox.counts.simulations} simulations`);
-  await blocks(run, 2);
+  await run.blocks(2);
   const wanted = all(50, "done");
   wanted[33] = "failed";
   assert.deepEqual(statesOf(run, ids), wanted);
@@ -126,12 +120,12 @@ test("a withdrawal that somebody else has no money for holds up no bid, and fail
     return index < 0 ? undefined : `failed to execute message; message index: ${index}: ${reason}`;
   };
   const withdrawal = await run.outbox.file({ subject: "lease 1", why: "test", message, priority: "withdraw" });
-  await blocks(run, 1);
+  await run.blocks(1);
   const ids = await fileBids(run, orders);
-  await blocks(run, 2);
+  await run.blocks(2);
   assert.deepEqual(statesOf(run, [withdrawal, ...ids]), ["filed", ...all(3, "done")]);
   assert.equal(run.outbox.state.stalled, undefined);
-  await blocks(run, 2 ** limits.outboxDelays);
+  await run.blocks(2 ** limits.outboxDelays);
   assert.deepEqual(statesOf(run, [withdrawal]), ["failed"]);
   assert.ok(run.outbox.counts.simulations < 20, `${run.outbox.counts.simulations} simulations`);
 });

@@ -5,14 +5,13 @@ import type { Wish } from "../src/chain/outbox/intent.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { temporaryFolder } from "./folder.ts";
 import { closeBid, createDeployment, createLease, spec, withdrawLease } from "./market-messages.ts";
-import { all, fileBids, type OutboxRun, startOutbox, statesOf } from "./outbox-run.ts";
+import { all, fileBids, type OutboxRun, settleAll, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
 
 /** A deployment of so many groups, each bid on; those at the end have no lease yet. */
 async function startWithLeases(t: TestContext, count: number, without = 0) {
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   const id = { owner: parseAddress(tenantKey.address), dseq: 900n };
   const groups = Array.from({ length: count }, (_, index) => spec({ name: `group-${index}` }));
   run.stage.submit(tenantKey, [createDeployment({ id, groups })]);
@@ -41,10 +40,6 @@ function failedTransactions({ stage }: OutboxRun): number {
   return [...stage.chain.store.all()].flatMap(({ output }) => output.txResults).filter(({ code }) => code !== 0).length;
 }
 
-async function settleAll(run: OutboxRun): Promise<void> {
-  for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 40; blocks++) await run.block();
-}
-
 test("withdrawals from one deployment never meet in a block, and all of them are done", async (t) => {
   const { run, orders } = await startWithLeases(t, 3);
   const before = run.outbox.counts.transactions;
@@ -58,7 +53,7 @@ test("withdrawals from one deployment never meet in a block, and all of them are
 });
 
 test("withdrawals from different deployments travel together", async (t) => {
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(5);
   await fileBids(run, orders);
   await run.block();
@@ -108,14 +103,14 @@ test("a panic in a simulation means not now: tried again ever more slowly, and b
   let panics = 3;
   run.faults.refusal = () => (panics-- > 0 ? panic : undefined);
   const ids = [await run.outbox.file(withdrawal(order))];
-  for (let blocks = 0; blocks < 9; blocks++) await run.block();
+  await run.blocks(9);
   assert.deepEqual(statesOf(run, ids), ["done"]);
   run.faults.refusal = () => panic;
   const before = run.outbox.counts.simulations;
   const hopeless = await run.outbox.file(withdrawal(order));
-  for (let blocks = 0; blocks < 100; blocks++) await run.block();
+  await run.blocks(100);
   assert.deepEqual(statesOf(run, [hopeless]), ["filed"]);
-  for (let blocks = 0; blocks < 200; blocks++) await run.block();
+  await run.blocks(200);
   assert.deepEqual(statesOf(run, [hopeless]), ["failed"]);
   assert.equal(run.outbox.counts.simulations - before, limits.outboxDelays + 1);
 });

@@ -1,6 +1,6 @@
 /** The outbox against the embedded chain: what was filed happens once, or not at all with a reason. */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { Wish } from "../src/chain/outbox/intent.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
@@ -8,20 +8,8 @@ import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
-import {
-  all,
-  fileBids,
-  type RunOptions,
-  runOutbox,
-  sendSettings,
-  startOutbox,
-  statesOf,
-  unreachable,
-} from "./outbox-run.ts";
+import { all, fileBids, runOutbox, sendSettings, startOutbox, statesOf, unreachable } from "./outbox-run.ts";
 import { allowFees, bidIdOn, bidOn, malformedBidOn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
-
-const start = (t: TestContext, options: Omit<RunOptions, "dir"> = {}) =>
-  startOutbox(t, { dir: temporaryFolder(t), ...options });
 
 function gift(amount: bigint, denom?: string): Wish {
   const message = sendMessage(providerKey.address, tenantKey.address, amount, denom);
@@ -31,7 +19,7 @@ function gift(amount: bigint, denom?: string): Wish {
 const dseqsOf = (orders: readonly OrderId[]) => orders.map(({ dseq }) => dseq);
 
 test("bids filed together travel in one transaction and are settled by its hash", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(20);
   const ids = await fileBids(run, orders);
   const { header } = await run.block();
@@ -44,7 +32,7 @@ test("bids filed together travel in one transaction and are settled by its hash"
 });
 
 test("more than fifty messages travel in several transactions of the same block", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(120);
   const ids = await fileBids(run, orders);
   const { txs } = await run.block();
@@ -53,7 +41,7 @@ test("more than fifty messages travel in several transactions of the same block"
 });
 
 test("a message that cannot be done is found by simulation, settled as failed, and costs nothing", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(5);
   const [closed] = orders as [OrderId];
   run.stage.submit(tenantKey, [closeDeployment(closed)]);
@@ -68,7 +56,7 @@ test("a message that cannot be done is found by simulation, settled as failed, a
 });
 
 test("a node that does not know the newest order yet costs a bid a block, not its life", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(5);
   let refusals = 1;
   run.faults.refusal = () =>
@@ -85,7 +73,7 @@ test("a node that does not know the newest order yet costs a bid a block, not it
 });
 
 test("what is about the same subject waits behind one that was set aside", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
   let refusals = 1;
   run.faults.refusal = () => (refusals-- > 0 ? "message index: 0: order not found with gas used: '1'" : undefined);
@@ -95,12 +83,12 @@ test("what is about the same subject waits behind one that was set aside", async
   run.outbox.wake();
   await run.settle();
   assert.deepEqual(statesOf(run, ids), ["filed", "filed"]);
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), ["done", "done"]);
 });
 
 test("an order closed between simulation and block fails alone; the others land a block later", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(20);
   const spoiled = orders[7] as OrderId;
   run.stage.submit(tenantKey, [closeDeployment(spoiled)]);
@@ -119,18 +107,18 @@ test("an order closed between simulation and block fails alone; the others land 
 });
 
 test("a transaction that nobody ever includes is dead when its stamp has passed, and its intents get another one", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   run.faults.mishap = () => "taken, but forgotten";
   const ids = await fileBids(run, orders);
   await run.settle();
   const first = run.journal.read.intents.get(ids[0] as number);
-  for (let blocks = 0; blocks < 9; blocks++) await run.block();
+  await run.blocks(9);
   assert.deepEqual(statesOf(run, ids), all(3, "sent"), "before its stamp has passed nothing is certain");
   assert.equal(run.outbox.counts.transactions, 1);
   run.faults.mishap = () => undefined;
   await run.block(60_000);
-  for (let blocks = 0; blocks < 6; blocks++) await run.block();
+  await run.blocks(6);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   const second = run.journal.read.intents.get(ids[0] as number);
   assert.notEqual(second?.txHash, first?.txHash);
@@ -139,7 +127,7 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
 });
 
 test("without proof that no block holds a transaction its intents wait, with a clear condition", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const ids = await fileBids(run, await run.stage.orders(3));
   await run.settle();
   const first = run.journal.read.intents.get(ids[0] as number);
@@ -150,12 +138,12 @@ test("without proof that no block holds a transaction its intents wait, with a c
   const unproven = () => run.outbox.state.unproven;
   assert.equal(unproven(), undefined, "its time has not passed");
   await run.block(120_000);
-  for (let blocks = 0; blocks < 8; blocks++) await run.block();
+  await run.blocks(8);
   assert.deepEqual(statesOf(run, ids), all(3, "sent"));
   assert.equal(unproven()?.code, "AKP_TX_UNPROVEN");
   assert.equal(unproven()?.details["hash"], first?.txHash);
   const next = await run.restart();
-  for (let blocks = 0; blocks < 8; blocks++) await next.block();
+  await next.blocks(8);
   assert.deepEqual(statesOf(next, ids), all(3, "sent"), "also after a restart");
   const others = await fileBids(next, await next.stage.orders(2));
   await next.block();
@@ -167,39 +155,39 @@ test("without proof that no block holds a transaction its intents wait, with a c
 });
 
 test("a transaction that got lost on the way is handed over again, byte for byte", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   let losses = 2;
   run.faults.mishap = () => (losses-- > 0 ? "lost on the way" : undefined);
   const ids = await fileBids(run, orders);
-  for (let blocks = 0; blocks < 4; blocks++) await run.block();
+  await run.blocks(4);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.equal(run.outbox.counts.transactions, 1);
 });
 
 test("an answer that got lost is not needed: the transaction is found by its hash", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   run.faults.mishap = () => "taken, but the answer is lost";
   const ids = await fileBids(run, orders);
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.deepEqual(run.stage.bids(), dseqsOf(orders));
 });
 
 test("a transaction that runs out of gas is sent again with more, until it is enough", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   run.faults.gasFactor = 0.4;
   const ids = await fileBids(run, orders);
-  for (let blocks = 0; blocks < 6; blocks++) await run.block();
+  await run.blocks(6);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.ok(run.outbox.counts.transactions > 1);
   assert.ok((run.journal.read.intents.get(ids[0] as number)?.failures ?? 0) > 0);
 });
 
 test("a message that the chain finds malformed is found by halving, and only after a second look", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(6);
   const ids = await Promise.all(
     orders.map((order, index) => run.outbox.file(index === 2 ? malformedBidOn(order) : bidOn(order))),
@@ -212,7 +200,7 @@ test("a message that the chain finds malformed is found by halving, and only aft
 });
 
 test("a transaction that no node takes holds up nobody else, and its messages are tried apart", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(6);
   const poison = "123457";
   run.faults.rpcRefusal = (tx) => (Buffer.from(tx).includes(poison) ? "tx does not pass the pre-check" : undefined);
@@ -231,7 +219,7 @@ test("a transaction that no node takes holds up nobody else, and its messages ar
 });
 
 test("one transaction that nobody answers about does not keep the others from being sent", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [first, ...others] = (await run.stage.orders(4)) as [OrderId, ...OrderId[]];
   let lost: number | undefined;
   run.faults.rpcRefusal = (tx) => {
@@ -249,7 +237,7 @@ test("one transaction that nobody answers about does not keep the others from be
 });
 
 test("transactions that cannot be simulated do not keep the others from being sent", async (t) => {
-  const run = await start(t, { outbox: { settings: { ...sendSettings, mostGas: 1n } } });
+  const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, mostGas: 1n } } });
   const broken = limits.outboxAtOnce;
   const [first, ...orders] = (await run.stage.orders(broken + 2)) as [OrderId, ...OrderId[]];
   // Once it is known what gas one needs, they travel one by one.
@@ -268,7 +256,7 @@ test("transactions that cannot be simulated do not keep the others from being se
 });
 
 test("what is larger than a node takes is cut, and a message that is too large by itself fails at once", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const sizes = [limits.outboxTxBytes / 2, limits.outboxTxBytes / 2, limits.outboxTxBytes];
   const ids = await Promise.all(sizes.map((chars, index) => run.outbox.file(gift(BigInt(index), "a".repeat(chars)))));
   await run.settle();
@@ -278,17 +266,17 @@ test("what is larger than a node takes is cut, and a message that is too large b
 });
 
 test("a chain without unordered transactions is served with sequences, one transaction after the other", async (t) => {
-  const run = await start(t, { stage: { genesis: { unordered: false } } });
+  const run = await startOutbox(t, { stage: { genesis: { unordered: false } } });
   const orders = await run.stage.orders(120);
   const ids = await fileBids(run, orders);
-  for (let blocks = 0; blocks < 4; blocks++) await run.block();
+  await run.blocks(4);
   assert.deepEqual(statesOf(run, ids), all(120, "done"));
   assert.equal(run.outbox.state.ordering, "ordered");
   assert.equal(run.outbox.counts.transactions, 3);
 });
 
 test("a block that comes between a look at the head and one at the account makes nobody send again", async (t) => {
-  const run = await start(t, { stage: { genesis: { unordered: false } } });
+  const run = await startOutbox(t, { stage: { genesis: { unordered: false } } });
   const message = sendMessage(providerKey.address, tenantKey.address, 777);
   const id = await run.outbox.file({ subject: "wallet", why: "test", message, priority: "account" });
   await run.settle();
@@ -298,13 +286,13 @@ test("a block that comes between a look at the head and one at the account makes
   };
   run.outbox.wake();
   await run.clock.advance(100);
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, [id]), ["done"]);
   assert.equal(run.stage.times(message), 1);
 });
 
 test("somebody who uses the same key costs a sequence, not an intent", async (t) => {
-  const run = await start(t, { stage: { genesis: { unordered: false } } });
+  const run = await startOutbox(t, { stage: { genesis: { unordered: false } } });
   const orders = await run.stage.orders(3);
   let others = 1;
   run.faults.mishap = () => {
@@ -312,7 +300,7 @@ test("somebody who uses the same key costs a sequence, not an intent", async (t)
     return undefined;
   };
   const ids = await fileBids(run, orders);
-  for (let blocks = 0; blocks < 8; blocks++) await run.block();
+  await run.blocks(8);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.deepEqual(run.stage.bids(), dseqsOf(orders));
   const { refused, refiled, transactions } = run.outbox.counts;
@@ -321,7 +309,7 @@ test("somebody who uses the same key costs a sequence, not an intent", async (t)
 });
 
 test("a wallet that cannot pay the fee stalls the outbox with what is missing, and goes on once it is filled", async (t) => {
-  const run = await start(t, { stage: { providerCoins: [{ denom: "uakt", amount: 1_300_100n }] } });
+  const run = await startOutbox(t, { stage: { providerCoins: [{ denom: "uakt", amount: 1_300_100n }] } });
   const message = sendMessage(providerKey.address, tenantKey.address, 1);
   const ids = [await run.outbox.file({ subject: "wallet", why: "test", message, priority: "account" })];
   await run.block();
@@ -330,13 +318,13 @@ test("a wallet that cannot pay the fee stalls the outbox with what is missing, a
   assert.match(stalled?.message ?? "", /spendable balance|smaller than/);
   assert.deepEqual(statesOf(run, ids), ["sent"]);
   run.stage.submit(tenantKey, [sendMessage(tenantKey.address, providerKey.address, 10_000_000)]);
-  for (let blocks = 0; blocks < 5; blocks++) await run.block();
+  await run.blocks(5);
   assert.deepEqual(statesOf(run, ids), ["done"]);
   assert.equal(run.outbox.state.stalled, undefined);
 });
 
 test("a transaction that failed in its block before its messages is not replaced while it could still succeed", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(2);
   // It is in the pool first, so it takes the money that the bids would have paid their fee with.
   const spent = run.stage.balance(providerKey.address) - stageFee - 100n;
@@ -351,14 +339,14 @@ test("a transaction that failed in its block before its messages is not replaced
   );
   assert.deepEqual(statesOf(run, ids), ["sent", "sent"]);
   run.stage.submit(tenantKey, [sendMessage(tenantKey.address, providerKey.address, 100_000_000)]);
-  for (let blocks = 0; blocks < 4; blocks++) await run.block();
+  await run.blocks(4);
   assert.deepEqual(statesOf(run, ids), ["done", "done"]);
   assert.equal(run.journal.read.intents.get(ids[0] as number)?.txHash, hash);
 });
 
 test("a fee granter pays, and one that does not allow it is a clear condition", async (t) => {
   const settings = { ...sendSettings, feeGranter: tenantKey.address };
-  const run = await start(t, { outbox: { settings } });
+  const run = await startOutbox(t, { outbox: { settings } });
   const [order] = (await run.stage.orders(1)) as [OrderId];
   const ids = await fileBids(run, [order]);
   await run.settle();
@@ -366,13 +354,13 @@ test("a fee granter pays, and one that does not allow it is a clear condition", 
   run.stage.submit(tenantKey, [allowFees(tenantKey.address, providerKey.address)]);
   await run.block();
   const before = run.stage.balance(providerKey.address);
-  for (let blocks = 0; blocks < 6; blocks++) await run.block();
+  await run.blocks(6);
   assert.deepEqual(statesOf(run, ids), ["done"]);
   assert.equal(run.stage.balance(providerKey.address), before - 500_000n, "only the deposit was ours to pay");
 });
 
 test("no transaction asks for more gas than it may, and what is known of a message is used for the next", async (t) => {
-  const run = await start(t, { outbox: { settings: { ...sendSettings, mostGas: 2_000_000n } } });
+  const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, mostGas: 2_000_000n } } });
   const first = await fileBids(run, await run.stage.orders(20));
   const { txs } = await run.block();
   assert.ok(txs.length > 1);
@@ -385,7 +373,7 @@ test("no transaction asks for more gas than it may, and what is known of a messa
 });
 
 test("with a fixed gas limit, as many messages travel together as it is enough for", async (t) => {
-  const run = await start(t, { outbox: { settings: { ...sendSettings, gas: 2_000_000n } } });
+  const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, gas: 2_000_000n } } });
   const ids = await fileBids(run, await run.stage.orders(1));
   await run.block();
   const more = await fileBids(run, await run.stage.orders(10));
@@ -396,7 +384,7 @@ test("with a fixed gas limit, as many messages travel together as it is enough f
 });
 
 test("while no node answers nothing is lost, and the reason can be read", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const orders = await run.stage.orders(2);
   run.faults.silent = true;
   const ids = await fileBids(run, orders);
@@ -404,13 +392,13 @@ test("while no node answers nothing is lost, and the reason can be read", async 
   assert.match(run.outbox.state.silent ?? "", /no route to host/);
   assert.deepEqual(statesOf(run, ids), all(2, "filed"));
   run.faults.silent = false;
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.equal(run.outbox.state.silent, undefined);
   assert.deepEqual(statesOf(run, ids), all(2, "done"));
 });
 
 test("an intent that a service files in a unit of its own is sent like any other", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
   const id = await run.journal.durable("decide", ({ intents }) => intents.file(run.outbox.intentOf(bidOn(order))));
   run.outbox.wake();
@@ -419,26 +407,26 @@ test("an intent that a service files in a unit of its own is sent like any other
 });
 
 test("an intent that somebody settled while its transaction was being made does not hold up the others", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const ids = await fileBids(run, await run.stage.orders(3));
   const [first, ...others] = ids as [number, ...number[]];
   run.faults.beforeSimulation = async () => {
     await run.journal.durable("withdraw", ({ intents }) => intents.settle(first, "expired"));
   };
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, [first, ...others]), ["expired", "done", "done"]);
 });
 
 test("listeners hear of every intent once, in the state that the journal has", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const heard: string[] = [];
   const end = run.outbox.onSettled(({ id, state }) => heard.push(`${id} ${state}`));
   const orders = await run.stage.orders(3);
   const ids = await fileBids(run, orders.slice(0, 2));
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   end();
   await fileBids(run, orders.slice(2));
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(
     heard,
     ids.map((id) => `${id} done`),
@@ -446,7 +434,7 @@ test("listeners hear of every intent once, in the state that the journal has", a
 });
 
 test("what nobody can send is refused when it is filed, and an unknown intent when it is asked for", async (t) => {
-  const { outbox } = await start(t);
+  const { outbox } = await startOutbox(t);
   const message = { typeUrl: "/cosmos.gov.v1.MsgVote", value: new Uint8Array() };
   const vote: Wish = { subject: "vote", why: "test", message, priority: "account" };
   await assert.rejects(outbox.file(vote), { code: "AKP_MESSAGE_UNKNOWN" });
@@ -454,7 +442,7 @@ test("what nobody can send is refused when it is filed, and an unknown intent wh
 });
 
 test("an account that the chain has never seen is a clear condition", async (t) => {
-  const run = await start(t, { stage: { unknownProvider: true } });
+  const run = await startOutbox(t, { stage: { unknownProvider: true } });
   const [order] = (await run.stage.orders(1)) as [OrderId];
   const id = await run.outbox.file(bidOn(order));
   await run.settle();
@@ -464,7 +452,7 @@ test("an account that the chain has never seen is a clear condition", async (t) 
 });
 
 test("an intent that has expired is not sent", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
   const id = await run.outbox.file({ ...bidOn(order), expiresAtMs: run.clock.now() });
   const settled = run.outbox.wait(id);
@@ -475,16 +463,16 @@ test("an intent that has expired is not sent", async (t) => {
 });
 
 test("a bid is made before it is closed, although closing is more urgent", async (t) => {
-  const run = await start(t);
+  const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
   const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
   const ids = await Promise.all([run.outbox.file(bidOn(order)), run.outbox.file(close)]);
-  for (let blocks = 0; blocks < 3; blocks++) await run.block();
+  await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), ["done", "done"]);
 });
 
 test("a transaction that was under way when the program ended is found by the next one", async (t) => {
-  const before = await start(t);
+  const before = await startOutbox(t);
   const orders = await before.stage.orders(4);
   const ids = await fileBids(before, orders);
   await before.settle();
@@ -503,7 +491,7 @@ test("a transaction that was under way when the program ended is found by the ne
 });
 
 test("stopping does not wait for a node that does not answer", async (t) => {
-  const { clock, stage, faults, stop } = await start(t);
+  const { clock, stage, faults, stop } = await startOutbox(t);
   await stop();
   let asked = 0;
   const hanging = (signal?: AbortSignal) => {
@@ -519,7 +507,7 @@ test("stopping does not wait for a node that does not answer", async (t) => {
 });
 
 test("an intent that was filed for another chain is not signed for this one", async (t) => {
-  const other = await start(t);
+  const other = await startOutbox(t);
   other.faults.silent = true;
   await fileBids(other, await other.stage.orders(1));
   await other.stop();
@@ -530,7 +518,7 @@ test("an intent that was filed for another chain is not signed for this one", as
 });
 
 test("a journal with a transaction of another key is not worked on", async (t) => {
-  const other = await start(t);
+  const other = await startOutbox(t);
   const orders = await other.stage.orders(1);
   await fileBids(other, orders);
   await other.settle();

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
 import { fileBids, startOutbox } from "../../test/outbox-run.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { measureOutbox } from "./chain-metrics.ts";
@@ -9,7 +8,7 @@ import { troubleOf } from "./outbox/outbox.ts";
 test("an outbox that nobody answers is measured, and says why", async (t) => {
   const metrics = createMetrics();
   t.after(() => metrics.stop());
-  const run = await startOutbox(t, { dir: temporaryFolder(t) });
+  const run = await startOutbox(t);
   measureOutbox(metrics, run.outbox);
   const silent = async () => /^akash_provider_outbox_silent (\d)$/m.exec(await metrics.text())?.[1];
   assert.equal(await silent(), "0");
