@@ -12,7 +12,8 @@ export interface NodeFacts {
   readonly capacity: Resources;
   readonly allocatable: Resources;
   readonly pluginVendors: NodeInventory["pluginVendors"];
-  /** By vendor: devices that its plugin has to give, and such that are parts of cards by their name. */
+  /** By vendor: devices that its plugin counts and has to give, and such that are parts of cards by their name. */
+  readonly gpuDevicesCounted: ReturnType<typeof devicesIn>;
   readonly gpuDevices: ReturnType<typeof devicesIn>;
   readonly gpuParts: ReturnType<typeof partsIn>;
   /** How many pods it takes; undefined where it does not say. */
@@ -42,6 +43,7 @@ export function projectNode(node: KubeObject): NodeFacts {
     capacity: wholeResources(capacity),
     allocatable: wholeResources(allocatable),
     pluginVendors: vendorsIn(capacity),
+    gpuDevicesCounted: devicesIn(capacity),
     gpuDevices: devicesIn(allocatable),
     gpuParts: partsIn(status["capacity"]),
     podLimit: podLimitIn(allocatable),

@@ -8,8 +8,10 @@ const h100: NamedGpu = { address: "0000:01:00.0", vendorId: "10de", deviceId: "2
 const mi300: NamedGpu = { address: "0000:09:00.0", vendorId: "1002", deviceId: "74a1", vendor: "amd", name: "mi300x" };
 const second = { ...h100, address: "0000:02:00.0" };
 
-function look(devices: Readonly<Record<string, string>>, cards: readonly NamedGpu[]) {
-  const node = projectNode({ metadata: { name: "a" }, status: { capacity: devices, allocatable: devices } });
+type Devices = Readonly<Record<string, string>>;
+
+function look(allocatable: Devices, cards: readonly NamedGpu[], capacity = allocatable) {
+  const node = projectNode({ metadata: { name: "a" }, status: { capacity, allocatable } });
   const { cards: seen, conditions } = soldCards(node, cards);
   return { sold: seen.filter(({ notSold }) => notSold === undefined).map(({ address }) => address), conditions };
 }
@@ -39,6 +41,22 @@ test("more devices than cards are parts of cards, and none of that vendor is sol
         "or partitions) and none is sold; let it count one device for each card",
     },
   ]);
+});
+
+test("slices of cards are no cards, also when so many are held back that no more are left than there are cards", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "2" }, [h100, second], { "nvidia.com/gpu": "4" });
+  assert.deepEqual(sold, []);
+  assert.match(conditions[0]?.message ?? "", /counts 4 devices on 2 whole cards/);
+});
+
+test("a card that fell off the bus takes no other card with it", () => {
+  for (const [counted, left, cards] of [
+    ["2", "1", [h100]],
+    ["3", "2", [h100, second]],
+  ] as const) {
+    const { sold } = look({ "nvidia.com/gpu": left }, cards, { "nvidia.com/gpu": counted });
+    assert.equal(sold.length, cards.length);
+  }
 });
 
 test("where discovery saw no card of a vendor, nothing is said of its devices", () => {

@@ -62,17 +62,18 @@ function isPassedThrough(driver: string): boolean {
 /** What only the plugin's count of devices tells. Where discovery saw no card, it knows nothing of them. */
 function sharedDevices(
   vendor: GpuVendor,
-  { gpuDevices, gpuParts }: NodeFacts,
+  { gpuDevicesCounted, gpuDevices, gpuParts }: NodeFacts,
   cards: readonly NamedGpu[],
 ): string | undefined {
   const own = cards.filter((card) => card.vendor === vendor);
   if (own.length === 0) return undefined;
   const split = own.filter(({ migInstances = 0 }) => migInstances > 0).length;
   const whole = own.filter((card) => ownReason(card) === undefined).length;
-  const devices = gpuDevices[vendor];
-  if (devices > BigInt(whole) && split < own.length) {
+  const [counted, devices] = [gpuDevicesCounted[vendor], gpuDevices[vendor]];
+  const isMore = devices > BigInt(whole);
+  if ((isMore || areSlices(counted, devices, BigInt(own.length))) && split < own.length) {
     return (
-      `the ${vendor} device plugin counts ${devices} devices on ${whole} whole cards, so a device is a part of a card ` +
+      `the ${vendor} device plugin counts ${isMore ? devices : counted} devices on ${whole} whole cards, so a device is a part of a card ` +
       "(time slicing, MPS or partitions) and none is sold; let it count one device for each card"
     );
   }
@@ -82,6 +83,15 @@ function sharedDevices(
     `the ${vendor} device plugin offers parts of cards (${parts.join(", ")}), and of which cards cannot be seen, so none ` +
     "is sold; let it count one device for each card"
   );
+}
+
+/**
+ * So many slices of each card, of which all those of a sick card are held back: no more may be left than there are cards.
+ * Of cards that fell off the bus the plugin still counts one device each, which is no such multiple.
+ */
+function areSlices(counted: bigint, left: bigint, cards: bigint): boolean {
+  const slices = counted / cards;
+  return slices > 1n && counted % cards === 0n && left % slices === 0n;
 }
 
 function shown({ name, deviceId, address }: NamedGpu): string {
