@@ -47,7 +47,8 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
 
   function pluginOf(identity: Identity): CredentialPlugin | undefined {
     if (!identity.plugin) return undefined;
-    const of = JSON.stringify(identity.plugin);
+    // What it says is for one cluster: at another address it is asked anew, and told of that one.
+    const of = JSON.stringify([identity.plugin, identity.server]);
     if (plugin?.of !== of) plugin = { of, identity, runs: createCredentialPlugin(identity, identity.plugin, clock) };
     return plugin.runs;
   }

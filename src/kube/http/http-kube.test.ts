@@ -129,6 +129,34 @@ test("a credential plugin is asked once, told which cluster it is for, and asked
   assert.match(error.message, /exit code 4: log in first/);
 });
 
+test("a credential plugin is told of the cluster that the kubeconfig names now, and asked anew for it", async (t) => {
+  const { api, folder } = await stage(t);
+  const elsewhere = await startHttpFace(t, simulateKube(t));
+  const [plugin, calls, kubeconfig] = ["plugin", "calls", "with-plugin"].map((name) => join(folder, name));
+  assert.ok(plugin && calls && kubeconfig);
+  const answer = '{"kind":"ExecCredential","status":{"token":"any"}}';
+  writeFileSync(plugin, `#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" >> ${calls}\necho '${answer}'\n`);
+  chmodSync(plugin, 0o755);
+  const point = (server: string) => {
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: plugin, provideClusterInfo: true };
+    const contexts = [{ name: "x", context: { cluster: "c", user: "u" } }];
+    const named = { contexts, clusters: [{ name: "c", cluster: { server } }], users: [{ name: "u", user: { exec } }] };
+    writeFileSync(kubeconfig, JSON.stringify({ "current-context": "x", ...named }));
+  };
+  const clock = createVirtualClock();
+  point(api.url);
+  const kube = connect(t, kubeconfig, clock);
+  await kube.version();
+  point(elsewhere.url);
+  await clock.advance(limits.kubeIdentityMs);
+  await kube.version();
+  const asked = readFileSync(calls, "utf8").trim().split("\n");
+  assert.deepEqual(
+    asked.map((line) => JSON.parse(line).spec.cluster.server),
+    [`${api.url}/`, `${elsewhere.url}/`],
+  );
+});
+
 test("a server that is not there, and a kubeconfig that is not there, are told by name", async (t) => {
   const { api, kube, kubeconfig, folder } = await stage(t, createVirtualClock());
   const missing = connect(t, join(folder, "nowhere"));
