@@ -115,7 +115,7 @@ export function createMember(
       answer = await endpoint.call(method, params, bounds);
     } catch (thrown) {
       if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw refused(thrown, method, params, startMs);
-      if (thrown instanceof ProviderError) failed(thrown, startMs);
+      if (thrown instanceof ProviderError) failed(method, thrown, startMs);
       throw thrown;
     }
     answered(clock.monotonicMs() - startMs);
@@ -153,9 +153,9 @@ export function createMember(
     failing.set(method, error.message);
   }
 
-  function failed(error: ProviderError, beganMs: number): void {
-    counts.failures += 1;
-    lastFailure = error.message;
+  /** Also of the method: where status still answers, nothing else would show that this one never does. */
+  function failed(method: string, error: ProviderError, beganMs: number): void {
+    blame(method, error);
     breaker.failed(beganMs);
   }
 
@@ -208,11 +208,13 @@ export function createMember(
       return reading;
     },
     async recheck(bounds) {
-      for (const method of [...failing.keys()]) {
+      const asked = [...failing.keys()].map((method) => {
         // Every application tells its version, and every other method that we use has something to say without a question.
         const params = method === "abci_query" ? { path: "/app/version", data: "", prove: false } : {};
-        await call(method, params, () => undefined, bounds).catch(unlessOfNode);
-      }
+        return call(method, params, () => undefined, bounds).catch(unlessOfNode);
+      });
+      // All at once: those that hang would hold up the look at every other node, one after the other.
+      await Promise.all(asked);
     },
   };
   return member;

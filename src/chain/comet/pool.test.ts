@@ -62,6 +62,25 @@ test("an answer that cannot be read counts as a failure of its node", async (t) 
   assert.equal(pool.members[0]?.counts.failures, 1);
 });
 
+test("a node of which one method hangs, breaks off or is a proxy's page is not good, although it tells its status", async (t) => {
+  const { proxies, pool } = await stage(t, 2);
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  for (const fault of ["hang", "cut off", "html"] as const) {
+    first.fault = (method) => (method === "abci_query" ? fault : undefined);
+    await failureOf(pool.call("abci_query", {}, name, { endpoint: first.url, timeoutMs: 100 }));
+    await pool.probe({ timeoutMs: 100 });
+    assert.deepEqual(
+      pool.members.map(({ condition }) => condition),
+      ["failing", "good"],
+      fault,
+    );
+    assert.equal((await pool.call("abci_query", {}, name)).endpoint, second.url);
+    first.fault = () => undefined;
+    await pool.probe();
+    assert.equal(pool.members[0]?.condition, "good", fault);
+  }
+});
+
 test("an error is an answer about a transaction; for anything else the others are asked, and the node is avoided", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first, second] = proxies as [FaultProxy, FaultProxy];
