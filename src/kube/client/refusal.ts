@@ -11,6 +11,8 @@ export interface Asked {
 export interface Peer {
   readonly server: URL;
   readonly path: string;
+  /** Takes our credentials out of what it says: a proxy may repeat a whole request, and refusals are shown to many. */
+  readonly mask?: (text: string) => string;
 }
 
 interface Status {
@@ -36,7 +38,9 @@ export interface Refusal {
   readonly body: string;
 }
 
-export function refusalError({ status, headers = {}, body }: Refusal, asked: Asked, peer: Peer): ProviderError {
+export function refusalError(refusal: Refusal, asked: Asked, peer: Peer): ProviderError {
+  const { status, headers = {} } = refusal;
+  const body = peer.mask?.(refusal.body) ?? refusal.body;
   const said = readStatus(body);
   const reason = (said.message || body.trim().slice(0, 300) || `status ${status}`).slice(0, limits.kubeReasonChars);
   const causes = (said.details?.causes ?? []).slice(0, limits.kubeCauses).map(cut);

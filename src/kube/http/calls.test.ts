@@ -134,6 +134,24 @@ test("a credential plugin that takes its time holds nobody up beyond his deadlin
   await refused;
 });
 
+for (const [user, secret] of [
+  [{ token: "k8s-aws-v1.opaque0123456789" }, /opaque/],
+  [{ username: "admin", password: "hunter2hunter2" }, /hunter2|dW50ZXI/],
+] as const) {
+  test(`a proxy that repeats our request does not make us tell the ${Object.keys(user).at(-1)}`, async (t) => {
+    const echo: RequestListener = ({ headers }, response) => {
+      response.writeHead(502).end(`upstream refused\nauthorization: ${headers.authorization}`);
+    };
+    const { kube } = await stage(t, echo, user);
+    await assert.rejects(kube.create(kinds.configMap, object), (thrown) => {
+      assert.ok(ProviderError.is(thrown, "AKP_KUBE_FAILED"), String(thrown));
+      assert.match(thrown.message, /upstream refused/);
+      assert.doesNotMatch(`${thrown.message} ${JSON.stringify(thrown.details)}`, secret);
+      return true;
+    });
+  });
+}
+
 const gone = { reason: "NotFound", message: `configmaps "one" not found` };
 const other = { reason: "Conflict", message: "Precondition failed: UID in precondition: a, UID in object meta: b" };
 

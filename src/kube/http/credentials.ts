@@ -7,6 +7,8 @@ import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import { createRedactor } from "../../runtime/redact.ts";
+import type { Peer } from "../client/refusal.ts";
 import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
 import type { Identity, Material } from "./kubeconfig.ts";
 
@@ -18,9 +20,7 @@ export interface TlsMaterial {
   readonly rejectUnauthorized: boolean;
 }
 
-export interface Access {
-  readonly path: string;
-  readonly server: URL;
+export interface Access extends Peer {
   readonly authorization: string | undefined;
   readonly tls: TlsMaterial;
   /** Changes when connections must be made anew. */
@@ -81,6 +81,7 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
     return {
       path: identity.path,
       server: identity.server,
+      mask: maskOf([token, identity.basic?.password]),
       authorization: token ? `Bearer ${token}` : basic(identity),
       tls,
       tlsMark: JSON.stringify([identity.server.href, tls]),
@@ -113,6 +114,12 @@ function readMaterial(material: Material | undefined, path: string): string | un
     const reason = `${material.file}: ${reasonOf(thrown)}`;
     throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason }, { cause: thrown });
   }
+}
+
+function maskOf(secrets: readonly (string | undefined)[]): (text: string) => string {
+  const redactor = createRedactor();
+  for (const secret of secrets) if (secret) redactor.register(secret.slice(0, limits.redactorSecretMostChars));
+  return redactor.text;
 }
 
 function basic({ basic: login }: Identity): string | undefined {
