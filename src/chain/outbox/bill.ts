@@ -72,7 +72,7 @@ function movesOf(events: readonly AbciEvent[], account: string): ReadonlyMap<num
 }
 
 function attribute({ attributes }: AbciEvent, name: string): string | undefined {
-  return attributes?.find(({ key }) => key === name)?.value ?? undefined;
+  return attributes?.find(({ key }) => key === name)?.value;
 }
 
 function coinsIn(event: AbciEvent, name: string): Coin[] {

@@ -10,8 +10,8 @@ import { causeOf } from "./verdict.ts";
 export interface Condition {
   /** Why nothing is sent, while that is so. */
   readonly stalled: ProviderError | undefined;
-  /** Time until the next attempt; 0 when sending is fine or an attempt is due. */
-  readonly restMs: number;
+  /** Stalled, and the next attempt is not due yet. */
+  readonly rests: boolean;
   stall(error: ProviderError): void;
   /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
   taken(): void;
@@ -41,8 +41,8 @@ export function createCondition(clock: Clock, log: Log): Condition {
     get stalled() {
       return stalled;
     },
-    get restMs() {
-      return stalled ? Math.max(0, retryAtMs - clock.monotonicMs()) : 0;
+    get rests() {
+      return stalled !== undefined && clock.monotonicMs() < retryAtMs;
     },
     stall: (error) => stall(error, limits.outboxStalledMs),
     taken() {

@@ -4,6 +4,7 @@
  */
 import type { Intent, NewIntent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -149,7 +150,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       if (silent === undefined) log.error("outbox cannot work, trying again", { reason: thrown.message });
       silent = thrown.message;
       silences += 1;
-      return Math.min(limits.outboxSilenceFirstMs * 2 ** (silences - 1), limits.outboxPollMs);
+      return growingPauseMs(limits.outboxSilenceFirstMs, limits.outboxPollMs, silences);
     }
   }
 
@@ -163,7 +164,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function sendWaiting(head: Head): Promise<ChainSilence | undefined> {
     const waiting = await dropExpired(journal.read.intents.waiting(mostWaiting), head);
     if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
-    if (waiting.length === 0 || condition.restMs > 0) return undefined;
+    if (waiting.length === 0 || condition.rests) return undefined;
     const account = await chain.account(address, head.height);
     if (!account) {
       condition.stall(new ProviderError("AKP_WALLET_UNKNOWN", { address }));
@@ -210,12 +211,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 
   async function dropExpired(waiting: readonly Intent[], head: Head): Promise<readonly Intent[]> {
-    const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= laterMs(head);
+    const nowMs = laterMs(head);
+    const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
     const expired = waiting.filter(isExpired);
-    if (expired.length === 0) return waiting;
-    await settlement.expired(expired);
-    const gone = new Set(expired);
-    return waiting.filter((intent) => !gone.has(intent));
+    if (expired.length > 0) await settlement.expired(expired);
+    return waiting.filter((intent) => !isExpired(intent));
   }
 
   return {

@@ -22,7 +22,7 @@ export interface MirrorChanges {
   readonly leases: Map<string, LeaseId>;
   readonly deployments: Map<string, DeploymentId>;
   /** Coins of ours came or went. */
-  balances: boolean;
+  readonly coinsMoved: boolean;
   /** Orders never open again, so these need not be read. */
   readonly endedOrders: Set<string>;
   /** Everything that somebody might want to look at now. */
@@ -43,7 +43,7 @@ export function changesOf(block: ChainBlock, known: Known): MirrorChanges {
     bids: new Map(),
     leases: new Map(),
     deployments: new Map(),
-    balances: block.coinsMovedOf.has(known.provider),
+    coinsMoved: block.coinsMovedOf.has(known.provider),
     endedOrders: new Set(),
     keys: [],
   };

@@ -36,7 +36,7 @@ export async function readChanges(
     bids: await readBids(queries, provider, changes, at),
     leases: await each(changes.leases.values(), at, queries.lease),
     deployments: await each(changes.deployments.values(), at, queries.deployment),
-    balances: changes.balances ? await readBalances(queries, provider, at) : undefined,
+    balances: changes.coinsMoved ? await readBalances(queries, provider, at) : undefined,
   };
 }
 
