@@ -4,68 +4,50 @@ import type { CometChain } from "./comet/comet-chain.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 
 export function measureChain(metrics: Metrics, chain: CometChain): void {
+  const name = "akash_provider_chain";
   const gauges = [
-    ["height", "Last block that was worked through", () => Number(chain.height)],
-    ["head_height", "Newest block that a node told of", () => Number(chain.status.head ?? 0n)],
-    ["block_seconds", "Time between blocks, on average", () => chain.status.blockTimeMs / 1_000],
+    ["height", "Last block processed", () => Number(chain.height)],
+    ["head_height", "Newest block that any RPC node reported", () => Number(chain.status.head ?? 0n)],
+    ["block_seconds", "Average time between blocks", () => chain.status.blockTimeMs / 1_000],
     ["mirror_ready", "1 once the mirror was built", () => (chain.mirror.ready ? 1 : 0)],
     ["mirror_age_seconds", "Age of the mirror's block", () => (chain.status.mirrorAgeMs ?? 0) / 1_000],
   ] as const;
-  for (const [name, help, value] of gauges) {
-    metrics.read({ name: `akash_provider_chain_${name}`, help, kind: "gauge" }, value);
+  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
+  const { follower, mirror } = chain.counts;
+  const counters = [
+    ["blocks", "Blocks processed", () => follower.blocks],
+    ["events", "Market events read from blocks", () => follower.events],
+    ["other_events", "Events in blocks that do not concern the market", () => follower.otherEvents],
+    ["malformed_events", "Market events that could not be parsed", () => follower.malformedEvents],
+    ["gaps", "Ranges of blocks that no RPC node had any more", () => follower.gaps],
+    ["stand_stills", "Times that the chain made no blocks for long", () => follower.standStills],
+    ["retries", "Reads of blocks that were retried", () => follower.retries],
+    ["mirror_builds", "Times that the mirror was built from lists", () => mirror.builds],
+    ["mirror_comparisons", "Comparisons of the mirror with the chain", () => mirror.comparisons],
+    ["mirror_drift", "Differences that a comparison found; more than 0 is a bug", () => mirror.drift],
+  ] as const;
+  for (const [counter, help, value] of counters) {
+    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
   }
-  const counters = { ...chain.counts.follower };
-  for (const count of Object.keys(counters) as (keyof typeof counters)[]) {
-    const name = `akash_provider_chain_${snake(count)}_total`;
-    const help = `What the follower counted as ${snake(count).replaceAll("_", " ")}`;
-    metrics.read({ name, help, kind: "counter" }, () => chain.counts.follower[count]);
-  }
-  const help = "1 for the condition that each node is in";
-  metrics.read(
-    { name: "akash_provider_chain_node_condition", help, kind: "gauge", labels: ["node", "condition"] },
-    () => chain.status.nodes.map(({ condition }, index) => [{ node: `${index + 1}`, condition }, 1]),
+  const help = "1 for the condition of each RPC node, numbered as in the settings";
+  metrics.read({ name: `${name}_node_condition`, help, kind: "gauge", labels: ["node", "condition"] }, () =>
+    chain.status.nodes.map(({ condition }, index) => [{ node: `${index + 1}`, condition }, 1]),
   );
 }
 
 export function measureOutbox(metrics: Metrics, outbox: Outbox): void {
-  metrics.read(
-    { name: "akash_provider_outbox_owed", help: "Intents that are not settled", kind: "gauge" },
-    () => outbox.counts.owed,
+  const name = "akash_provider_outbox";
+  const gauges = [
+    ["owed", "Intents not settled yet", () => outbox.counts.owed],
+    ["in_flight", "Transactions sent whose result is not known yet", () => outbox.counts.inFlight],
+    ["stalled", "1 while no transaction gets through and a person is needed", () => (outbox.state.stalled ? 1 : 0)],
+    ["silent", "1 while no RPC node answers the outbox", () => (outbox.state.silent === undefined ? 0 : 1)],
+  ] as const;
+  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
+  const deadHelp = "Transactions that never came into a block";
+  metrics.read({ name: `${name}_dead_transactions_total`, help: deadHelp, kind: "counter" }, () => outbox.counts.dead);
+  const settledHelp = "Intents settled, by outcome";
+  metrics.read({ name: `${name}_settled_total`, help: settledHelp, kind: "counter", labels: ["outcome"] }, () =>
+    (["done", "failed", "expired", "cancelled"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
   );
-  metrics.read(
-    { name: "akash_provider_outbox_in_flight", help: "Transactions whose fate is not known yet", kind: "gauge" },
-    () => outbox.counts.inFlight,
-  );
-  metrics.read(
-    {
-      name: "akash_provider_outbox_stalled",
-      help: "1 while nothing gets through and a person is needed",
-      kind: "gauge",
-    },
-    () => (outbox.state.stalled ? 1 : 0),
-  );
-  metrics.read(
-    {
-      name: "akash_provider_outbox_silent",
-      help: "1 while the outbox cannot work, most often because no node answers",
-      kind: "gauge",
-    },
-    () => (outbox.state.silent === undefined ? 0 : 1),
-  );
-  metrics.read(
-    {
-      name: "akash_provider_outbox_dead_transactions_total",
-      help: "Transactions that never came into a block",
-      kind: "counter",
-    },
-    () => outbox.counts.dead,
-  );
-  metrics.read(
-    { name: "akash_provider_outbox_settled_total", help: "Intents by outcome", kind: "counter", labels: ["outcome"] },
-    () => (["done", "failed", "expired", "cancelled"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
-  );
-}
-
-function snake(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

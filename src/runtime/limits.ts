@@ -546,4 +546,8 @@ export const limits = {
   metricSeries: 200,
   /** A longer label value is not a name of ours, and keys, tokens and phrases are longer. */
   metricLabelChars: 48,
+  /** Series of one metric about nodes: 1,000 nodes with eight amounts each, and room for some more. */
+  metricClusterSeries: 10_000,
+  /** The longest name that Kubernetes lets a node or a storage class have. */
+  metricClusterNameChars: 253,
 } as const;

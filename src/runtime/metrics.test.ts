@@ -105,6 +105,20 @@ test("series beyond the bound and labels that are no names of ours are dropped a
   assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_long"\} 1$/m);
 });
 
+test("names from the cluster may be more and longer than ours, and are bounded too", async (t) => {
+  const metrics = metricsFor(t);
+  const longest = "n".repeat(limits.metricClusterNameChars);
+  const nodes = Array.from({ length: limits.metricClusterSeries - 1 }, (_, index) => `node-${index}`);
+  const names = [`${longest}n`, longest, ...nodes, "one-too-many"];
+  const reading = { help: "Nodes", kind: "gauge", labels: ["node"], clusterNames: true } as const;
+  metrics.read({ ...reading, name: "akash_provider_of_nodes" }, () => names.map((node) => [{ node }, 1]));
+  await metrics.text();
+  const text = await metrics.text();
+  assert.equal(text.match(/^akash_provider_of_nodes\{/gm)?.length, limits.metricClusterSeries);
+  assert.ok(text.includes(`{node="${longest}"} 1`));
+  assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_of_nodes"\} 2$/m);
+});
+
 test("a name that is not ours, misleads or is taken is refused", (t) => {
   const metrics = metricsFor(t);
   const read = (name: string, kind: "counter" | "gauge" = "gauge", labels: string[] = []) =>

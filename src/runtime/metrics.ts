@@ -2,8 +2,9 @@
  * Metrics for Prometheus. Most modules know nothing of them: they expose plain counts, and the front file of their
  * service says in `measure` how to read those when somebody asks.
  *
- * A label value is one of a short list of ours (a topic, an outcome, a state). Never an id, an address, a hostname or
- * anything a tenant chose: each would be a series of its own for ever, and a place for a secret to show up.
+ * A label value is one of a short list of ours (a topic, an outcome, a state), or a name that the operator of the cluster
+ * gave: a node, a storage class, the model of a GPU. Never an id, an address, a hostname or anything a tenant chose: each
+ * would be a series of its own for ever, and a place for a secret to show up.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Registry } from "prom-client";
@@ -17,6 +18,8 @@ export interface Reading<Label extends string = never> {
   readonly help: string;
   readonly kind: "counter" | "gauge";
   readonly labels?: readonly Label[];
+  /** Labels are names of nodes and the like, of which there are more than of ours, and longer ones. */
+  readonly clusterNames?: boolean;
 }
 
 /** One number, or one for each combination of labels. */
@@ -57,7 +60,7 @@ export function createMetrics(): Metrics {
   read(
     {
       name: "akash_provider_event_loop_delay_seconds",
-      help: "How much later than asked the event loop came round, since the last time this was read",
+      help: "Delay of the event loop since the last scrape",
       kind: "gauge",
       labels: ["quantile"],
     },
@@ -104,6 +107,9 @@ function checkReading({ name, kind, labels = [] }: Reading<string>): void {
   for (const label of labels) invariant(/^[a-z][a-z0-9_]*$/.test(label), "not a label name", { name, label });
 }
 
+const ownBounds = { most: limits.metricSeries, chars: limits.metricLabelChars };
+const clusterBounds = { most: limits.metricClusterSeries, chars: limits.metricClusterNameChars };
+
 /** A counter cannot be set, only grown; so it begins at nothing each time and grows by all there is. */
 function fill(source: Source): void {
   const { metric } = source;
@@ -111,7 +117,9 @@ function fill(source: Source): void {
   try {
     const values = source.values();
     const series = typeof values === "number" ? ([[{}, values]] as const) : values;
-    const shown = series.filter(([labels]) => Object.values(labels).every(isShort)).slice(0, limits.metricSeries);
+    const { most, chars } = source.reading.clusterNames ? clusterBounds : ownBounds;
+    const isShort = (value: string) => value.length <= chars;
+    const shown = series.filter(([labels]) => Object.values(labels).every(isShort)).slice(0, most);
     source.dropped += series.length - shown.length;
     if (shown.length === 0) leaveOut(source);
     for (const [labels, value] of shown) metric.inc(checkedLabels(labels, source.reading), checkedValue(value));
@@ -140,10 +148,6 @@ function checkedLabels(labels: Readonly<Record<string, string>>, { name, labels:
 function checkedValue(value: number): number {
   invariant(Number.isFinite(value), "not a number", { value });
   return value;
-}
-
-function isShort(value: string): boolean {
-  return value.length <= limits.metricLabelChars;
 }
 
 /** Node looks at the event loop this often, and reports this time on top of every delay. */

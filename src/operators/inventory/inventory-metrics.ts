@@ -1,45 +1,83 @@
-/** What is measured of the inventory. */
+/** What is measured of the inventory: the operator's own work, and what the cluster has. */
 import type { Metrics } from "../../runtime/metrics.ts";
-import type { NodeInventory } from "./inventory.ts";
-import type { InventoryParts } from "./inventory-service.ts";
+import type { Amounts, Condition, Inventory, NodeInventory } from "./inventory.ts";
+import type { InventoryOperator } from "./operator.ts";
+import type { GrpcListener } from "./publishing/grpc.ts";
+import type { Publisher } from "./publishing/publisher.ts";
 
-export function measureInventory(metrics: Metrics, { operator, publisher, grpc }: InventoryParts): void {
-  const name = "akash_provider_inventory";
-  const nodes = () => operator.inventory?.nodes ?? [];
+export interface MeasuredInventory {
+  readonly operator: Pick<InventoryOperator, "inventory" | "ageMs" | "counts">;
+  readonly publisher: Pick<Publisher, "ready" | "counts">;
+  readonly grpc: Pick<GrpcListener, "streams">;
+}
+
+const name = "akash_provider_inventory";
+
+export function measureInventory(metrics: Metrics, { operator, publisher, grpc }: MeasuredInventory): void {
   const gauges = [
-    ["age_seconds", "How long ago the cluster was last heard of", () => operator.ageMs / 1_000],
-    ["ready", "1 once there was a whole picture", () => (publisher.ready ? 1 : 0)],
-    ["streams", "gRPC calls that are told of each change", () => grpc.streams],
-    ["pods", "Pods that are counted", () => operator.counts.tally.pods],
+    ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
+    ["ready", "1 once the whole cluster was read", () => (publisher.ready ? 1 : 0)],
+    ["streams", "gRPC streams that receive each change", () => grpc.streams],
+    ["pods", "Pods counted", () => operator.counts.tally.pods],
   ] as const;
   for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
   const counters = [
-    ["pictures", "Pictures made of the cluster", () => operator.counts.pictures],
-    ["published", "Changes that were published", () => publisher.counts.published],
-    ["drifts", "Nodes whose use a recount found wrong", () => operator.counts.tally.drifts],
-    ["labelled", "Writes of a node's labels", () => operator.counts.labels.written],
+    ["pictures", "Inventories computed", () => operator.counts.pictures],
+    ["published", "Inventories published", () => publisher.counts.published],
+    ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.tally.drifts],
+    ["labelled", "Nodes whose labels were written", () => operator.counts.labels.written],
     ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registry.failures],
-    ["ceph_failures", "Failed questions to Ceph", () => operator.counts.storage.cephFailed],
+    ["ceph_failures", "Failed requests to Ceph", () => operator.counts.storage.cephFailed],
   ] as const;
   for (const [counter, help, value] of counters) {
     metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
   }
+  measureCluster(metrics, () => operator.inventory);
+}
+
+function measureCluster(metrics: Metrics, inventory: () => Inventory | undefined): void {
+  const nodes = () => inventory()?.nodes ?? [];
+  const offered = () => nodes().filter((node) => node.offered);
+  const gauge = { kind: "gauge" } as const;
+  const named = { kind: "gauge", clusterNames: true } as const;
   const nodesHelp = "Nodes by whether they are offered";
-  metrics.read({ name: `${name}_nodes`, help: nodesHelp, kind: "gauge", labels: ["offered"] }, () =>
-    [true, false].map((offered) => [
-      { offered: String(offered) },
-      nodes().filter((node) => node.offered === offered).length,
-    ]),
+  metrics.read({ ...gauge, name: `${name}_nodes`, help: nodesHelp, labels: ["offered"] }, () => [
+    [{ offered: "true" }, offered().length],
+    [{ offered: "false" }, nodes().length - offered().length],
+  ]);
+  const sumsHelp = "Allocatable and allocated amounts of all offered nodes: cpus, bytes, GPUs";
+  metrics.read({ ...gauge, name: `${name}_resources`, help: sumsHelp, labels: ["resource", "amount"] }, () =>
+    resourcesOf(offered()),
   );
-  const amountsHelp = "What the offered nodes have and what of it is taken: cpus, bytes, pieces";
-  const labels = ["resource", "amount"] as const;
-  metrics.read({ name: `${name}_resources`, help: amountsHelp, kind: "gauge", labels }, () =>
-    resourceSums(nodes().filter(({ offered }) => offered)),
+  const nodeHelp = "Allocatable and allocated amounts of each node: cpus, bytes, GPUs";
+  const nodeLabels = ["node", "resource", "amount"] as const;
+  metrics.read({ ...named, name: `${name}_node_resources`, help: nodeHelp, labels: nodeLabels }, () =>
+    nodes().flatMap((node) =>
+      resourcesOf([node]).map(([labels, value]) => [{ node: node.name, ...labels }, value] as const),
+    ),
+  );
+  const gpusHelp = "Allocatable and allocated GPUs of all offered nodes, by model";
+  metrics.read({ ...named, name: `${name}_gpus`, help: gpusHelp, labels: ["model", "amount"] }, () =>
+    [...Map.groupBy(offered().filter(hasGpus), modelOf)].flatMap(([model, group]) =>
+      amounts.map((amount) => [{ model, amount }, sum(group, "gpus", amount)] as const),
+    ),
+  );
+  const storageHelp = "Allocatable and allocated bytes of each storage class";
+  metrics.read({ ...named, name: `${name}_storage_bytes`, help: storageHelp, labels: ["class", "amount"] }, () =>
+    (inventory()?.storage ?? []).flatMap(({ class: name, bytes }) =>
+      amounts.map((amount) => [{ class: name, amount }, Number(bytes[amount])] as const),
+    ),
+  );
+  const conditionsHelp = "Conditions by type and node; the node is empty for those of the cluster and its storage";
+  metrics.read({ ...named, name: `${name}_conditions`, help: conditionsHelp, labels: ["type", "node"] }, () =>
+    conditionsOf(inventory()),
   );
 }
 
+const amounts = ["allocatable", "allocated"] as const;
+
 /** Metrics are floats; for sums of bytes and cpus that is exact enough. */
-function resourceSums(nodes: readonly NodeInventory[]) {
+function resourcesOf(nodes: readonly NodeInventory[]) {
   const resources = [
     ["cpu", "cpuMilli", 1_000],
     ["memory", "memoryBytes", 1],
@@ -47,9 +85,36 @@ function resourceSums(nodes: readonly NodeInventory[]) {
     ["gpu", "gpus", 1],
   ] as const;
   return resources.flatMap(([resource, field, perUnit]) =>
-    (["allocatable", "allocated"] as const).map((amount) => {
-      const sum = nodes.reduce((total, node) => total + node[field][amount], 0n);
-      return [{ resource, amount }, Number(sum) / perUnit] as const;
-    }),
+    amounts.map((amount) => [{ resource, amount }, sum(nodes, field, amount) / perUnit] as const),
+  );
+}
+
+function sum(
+  nodes: readonly NodeInventory[],
+  field: "cpuMilli" | "memoryBytes" | "ephemeralBytes" | "gpus",
+  amount: keyof Amounts,
+): number {
+  return Number(nodes.reduce((total, node) => total + node[field][amount], 0n));
+}
+
+function hasGpus({ gpus }: NodeInventory): boolean {
+  return gpus.allocatable > 0n || gpus.allocated > 0n;
+}
+
+/** Kubernetes tells how many cards of a node are taken, and not which; so a node with several models has none. */
+function modelOf({ namedGpus }: NodeInventory): string {
+  const [model = "unknown", ...others] = new Set(namedGpus.map((card) => card.name ?? "unknown"));
+  return others.length > 0 ? "mixed" : model;
+}
+
+function conditionsOf(inventory: Inventory | undefined) {
+  if (!inventory) return [];
+  const { nodes, storage, conditions } = inventory;
+  const places: { readonly node: string; readonly conditions: readonly Condition[] }[] = [
+    { node: "", conditions: [...conditions, ...storage.flatMap((each) => each.conditions)] },
+    ...nodes.map((node) => ({ node: node.name, conditions: node.conditions })),
+  ];
+  return places.flatMap(({ node, conditions }) =>
+    [...Map.groupBy(conditions, ({ type }) => type)].map(([type, same]) => [{ type, node }, same.length] as const),
   );
 }

@@ -1,0 +1,95 @@
+/** The recipe "Add a service" of docs/map.md, followed: one front file's worth of code and a line in the list. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Chain } from "../src/chain/chain.ts";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { createProvider } from "../src/provider/provider.ts";
+import { type Clock, realClock } from "../src/runtime/clock.ts";
+import type { Service } from "../src/runtime/lifecycle.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
+import { done, type Outcome } from "../src/runtime/outcome.ts";
+import { createQueue } from "../src/runtime/queue.ts";
+import { type Random, realRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { temporaryFolder } from "./folder.ts";
+import { providerKey, startMarketChain } from "./market-chain.ts";
+import { sendSettings } from "./outbox-run.ts";
+
+interface BlockCounterGround {
+  readonly chain: Pick<Chain, "onStep">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+interface BlockCounterDocument {
+  readonly counted: number;
+}
+
+/** Counts blocks, as a service would look at orders: the chain's step adds a key, the queue works on it. */
+function createBlockCounter(unit: string, ground: BlockCounterGround): Service<BlockCounterDocument> {
+  const { clock, random, log } = ground;
+  let counted = 0;
+  async function count(): Promise<Outcome> {
+    counted += 1;
+    return done();
+  }
+  const queue = createQueue({ name: "heights", work: count, clock, random, log });
+  return {
+    name: "block-counter",
+    start(scope) {
+      ground.chain.onStep(({ block }) => {
+        if (block) queue.add(`${block.height}`);
+        return undefined;
+      });
+      scope.task("heights", queue.run);
+    },
+    detail: () => `${counted} ${unit}`,
+    status: () => ({ counted }),
+    queues: [queue],
+    measure(metrics) {
+      const help = "Blocks counted";
+      metrics.read({ name: "akash_provider_counted_blocks_total", help, kind: "counter" }, () => counted);
+    },
+  };
+}
+
+test("a service that is added to the list has its line, its status, its queue and its metric", async (t) => {
+  const market = await startMarketChain(t);
+  const signer = createSigner(providerKey.secret);
+  const provider = createProvider({
+    dataDir: join(temporaryFolder(t), "data"),
+    metricsListener: { host: "127.0.0.1", port: 0 },
+    chain: { endpoints: () => [{ url: market.node.rpcUrl }], signer, settings: sendSettings },
+    after: (foundation) => [createBlockCounter("blocks", foundation)],
+    clock: realClock,
+    random: realRandom,
+    log: silentLog,
+  });
+  const stopping = new AbortController();
+  const running = provider.run(stopping.signal);
+  const service = (name: string) => provider.status().services.find((each) => each.name === name);
+  await eventually("it runs", () => service("block-counter")?.state === "running");
+  market.node.step();
+  const isCounted = () => provider.status().queues.find(({ name }) => name === "heights")?.counts.outcomes.done === 1;
+  await eventually("a block is counted", isCounted);
+
+  assert.equal(service("block-counter")?.detail, "1 blocks");
+  const documents: Readonly<Record<string, unknown>> = provider.status().documents;
+  assert.deepEqual(documents["block-counter"], { counted: 1 });
+  const metrics = await (await fetch(service("metrics")?.detail ?? "")).text();
+  for (const line of [
+    /^akash_provider_counted_blocks_total 1$/m,
+    /^akash_provider_queue_outcomes_total\{queue="heights",outcome="done"\} 1$/m,
+    /^akash_provider_service_state\{service="block-counter",state="running"\} 1$/m,
+  ])
+    assert.match(metrics, line);
+
+  stopping.abort();
+  await running;
+  assert.deepEqual(
+    provider.status().services.map(({ name, state }) => [name, state]),
+    ["journal", "bus", "metrics", "chain", "block-counter"].map((name) => [name, "done"]),
+  );
+});

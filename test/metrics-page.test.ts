@@ -1,0 +1,158 @@
+/** docs/metrics.md and what is really served, by a provider on a chain and by the inventory operator on a cluster. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { createDemoCluster, demoInventory } from "../src/provider/demo-cluster.ts";
+import { createInventoryProcess } from "../src/provider/inventory-process.ts";
+import { createProvider } from "../src/provider/provider.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import type { Process } from "../src/runtime/process.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { temporaryFolder } from "./folder.ts";
+import { startHttpFace } from "./http-face.ts";
+import { providerKey, startMarketChain } from "./market-chain.ts";
+import { sendSettings } from "./outbox-run.ts";
+
+const deps = { clock: realClock, random: realRandom, log: silentLog };
+const metricsListener = { host: "127.0.0.1", port: 0 };
+
+/** Runs it until the test ends; gives what it serves once all its services run. */
+async function served(t: TestContext, process: Process): Promise<() => Promise<string>> {
+  const stopping = new AbortController();
+  const running = process.run(stopping.signal);
+  t.after(() => {
+    stopping.abort();
+    return running;
+  });
+  await Promise.race([
+    eventually("all services run", () => process.status().services.every(({ state }) => state === "running")),
+    running.then(() => Promise.reject(new Error("it ended"))),
+  ]);
+  const url = process.status().services.find(({ name }) => name === "metrics")?.detail ?? "";
+  return async () => (await fetch(url)).text();
+}
+
+async function serveProvider(t: TestContext) {
+  const market = await startMarketChain(t);
+  const signer = createSigner(providerKey.secret);
+  const chain = { endpoints: () => [{ url: market.node.rpcUrl }], signer, settings: sendSettings };
+  return served(t, createProvider({ ...deps, dataDir: join(temporaryFolder(t), "data"), metricsListener, chain }));
+}
+
+async function serveInventory(t: TestContext) {
+  const cluster = createDemoCluster(deps);
+  t.after(() => cluster.close());
+  const face = await startHttpFace(t, cluster);
+  const { namespace, image, port } = demoInventory.discovery;
+  const given = <T>(value: T) => ({ value, given: true });
+  return served(
+    t,
+    createInventoryProcess({
+      ...deps,
+      ...demoInventory,
+      kubeconfig: face.writeKubeconfig(temporaryFolder(t)),
+      environment: {},
+      metricsListener,
+      restPort: given(0),
+      grpcPort: given(0),
+      podNamespace: namespace,
+      discoveryNamespace: namespace,
+      discoveryPrivileged: true,
+      discoveryImage: given(image()),
+      discoveryPort: port,
+      version: "test",
+      shutdownMs: 5_000,
+    }),
+  );
+}
+
+/** What is served once every node has told its hardware. */
+async function readyInventory(t: TestContext): Promise<string> {
+  const read = await serveInventory(t);
+  return eventually("the inventory is complete", async () => {
+    const text = await read();
+    const isComplete =
+      /model="h100"/.test(text) && /model="rtx4090"/.test(text) && /queue="labels",outcome="done"\} [1-9]/.test(text);
+    return isComplete && text;
+  });
+}
+
+interface Row {
+  readonly labels: string;
+  readonly kind: string;
+  readonly by: string;
+  readonly help: string;
+}
+
+/** Without labels where there is no series to see them on. */
+type Served = Pick<Row, "kind" | "help"> & { readonly labels: string | undefined };
+
+function metricsIn(text: string): Map<string, Served> {
+  const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", kind = ""]) => [name, kind]));
+  const labels = new Map(
+    [...text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)].map(([, name = "", pairs = ""]) => [name, labelNames(pairs)]),
+  );
+  const helps = text.matchAll(/^# HELP (akash_provider_\S+) (.*)$/gm);
+  return new Map(
+    [...helps].map(([, name = "", help = ""]) => [
+      name,
+      { labels: labels.get(name), kind: kinds.get(name) ?? "", help },
+    ]),
+  );
+}
+
+function labelNames(pairs: string): string {
+  return [...pairs.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)].map(([, label]) => label).join(", ") || "–";
+}
+
+function rowsOfPage(): Record<string, Row> {
+  const page = readFileSync(join(import.meta.dirname, "../docs/metrics.md"), "utf8");
+  const rows = page.matchAll(/^\| `(akash_provider_\w+)` \| (.+) \| (\w+) \| (\w+) \| (.*) \|$/gm);
+  return Object.fromEntries(
+    [...rows].map(([, name = "", labels = "", kind = "", by = "", help = ""]) => [name, { labels, kind, by, help }]),
+  );
+}
+
+test("every metric of the page is served as it says, and every one that is served is on the page", async (t) => {
+  const provider = metricsIn(await (await serveProvider(t))());
+  const operator = metricsIn(await readyInventory(t));
+  const page = rowsOfPage();
+  const rows: Record<string, Row> = {};
+  for (const [name, { kind, help, ...seen }] of [...provider, ...operator]) {
+    const by = provider.has(name) ? (operator.has(name) ? "both" : "provider") : "inventory";
+    const labels = seen.labels ?? page[name]?.labels ?? "";
+    rows[name] = { labels, kind, by, help };
+  }
+  assert.deepEqual(page, rows);
+});
+
+test("what operators are told to look at elsewhere in the docs is on the page", () => {
+  const names = new Set(Object.keys(rowsOfPage()));
+  const text = readFileSync(join(import.meta.dirname, "../docs/operations.md"), "utf8");
+  const told = [...text.matchAll(/akash_provider_\w+/g)].map(([name]) => name);
+  assert.ok(told.length > 5);
+  assert.deepEqual(
+    told.filter((name) => !names.has(name)),
+    [],
+  );
+});
+
+test("an operator process measures its queues, its bus, its watches and each node", async (t) => {
+  const text = await readyInventory(t);
+  for (const line of [
+    /^akash_provider_queue_outcomes_total\{queue="discovery",outcome="recheck"\} \d+$/m,
+    /^akash_provider_queue_keys\{queue="labels",state="ready"\} \d+$/m,
+    /^akash_provider_bus_connected 1$/m,
+    /^akash_provider_bus_published_total\{topic="[\w.-]+"\} \d+$/m,
+    /^akash_provider_kube_watch_objects\{resource="nodes"\} 4$/m,
+    /^akash_provider_inventory_node_resources\{node="gpu-2",resource="gpu",amount="allocatable"\} 8$/m,
+    /^akash_provider_inventory_gpus\{model="rtx4090",amount="allocatable"\} 4$/m,
+    /^akash_provider_inventory_storage_bytes\{class="beta3",amount="allocatable"\} \d+$/m,
+  ])
+    assert.match(text, line);
+  assert.doesNotMatch(text, /^akash_provider_metric_read_failures_total\{/m);
+});
