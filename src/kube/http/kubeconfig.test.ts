@@ -27,6 +27,21 @@ function refuses(read: () => unknown, code: ErrorCode, words: RegExp): void {
   assert.throws(read, (thrown) => ProviderError.is(thrown, code) && words.test(thrown.message));
 }
 
+test("what is null is not there, as kubectl writes it where a file has none, and a context for another day may be unfinished", (t) => {
+  const folder = temporaryFolder(t);
+  const [context, whole] = [join(folder, "context"), join(folder, "whole")];
+  // The very file that `kubectl config set-context foo --cluster=c` makes, but for the last context.
+  const contexts = 'contexts:\n- context:\n    cluster: c\n    user: ""\n  name: foo\n- context: {}\n  name: bar\n';
+  writeFileSync(context, `clusters: null\n${contexts}current-context: ""\npreferences: {}\nusers: null\n`);
+  const exec = { command: "aws", args: null, env: null, provideClusterInfo: null };
+  writeFileSync(whole, config({ users: [{ name: "u", user: { ...user, token: null, exec } }] }));
+  for (const kubeconfig of [`${context}:${whole}`, `${whole}:${context}`]) {
+    assert.equal(readIdentity({ kubeconfig }).plugin?.command, "aws");
+  }
+  writeFileSync(whole, config({ users: [{ name: "u", user: null }] }));
+  assert.equal(readIdentity({ kubeconfig: whole }).token, undefined);
+});
+
 test("a kubeconfig is read as kubectl reads it: files relative to it, embedded data first", (t) => {
   const folder = temporaryFolder(t);
   const kubeconfig = join(folder, "config");

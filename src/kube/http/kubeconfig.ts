@@ -63,13 +63,16 @@ const userShape = z.object({
 });
 const fileShape = z.object({
   "current-context": text,
-  clusters: z.array(z.object({ name: z.string(), cluster: z.unknown() })).default([]),
+  clusters: z.array(z.object({ name: z.string(), cluster: z.unknown().optional() })).default([]),
   contexts: z
     .array(
-      z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string(), namespace: text }) }),
+      z.object({
+        name: z.string(),
+        context: z.object({ cluster: z.string().default(""), user: z.string().default(""), namespace: text }),
+      }),
     )
     .default([]),
-  users: z.array(z.object({ name: z.string(), user: z.unknown() })).default([]),
+  users: z.array(z.object({ name: z.string(), user: z.unknown().optional() })).default([]),
 });
 
 export interface IdentityOptions {
@@ -185,7 +188,8 @@ function readFile(path: string): string | undefined {
 
 function readYaml(path: string, source: string): unknown {
   try {
-    return parse(source) ?? {};
+    // To Go, and so to kubectl, what is null is not there.
+    return parse(source, (_, value) => value ?? undefined) ?? {};
   } catch {
     // The parser's own words quote the lines around the fault, and those may hold a key.
     throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason: "it is not YAML" });
