@@ -1,5 +1,7 @@
 /** The outbox learns from the blocks what became of its transactions; nodes are asked only where blocks were lost. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { limits } from "../src/runtime/limits.ts";
 import { temporaryFolder } from "./folder.ts";
@@ -13,6 +15,7 @@ import {
   startOutbox,
   statesOf,
 } from "./outbox-run.ts";
+import { followedBlock } from "./outbox-stage.ts";
 
 async function untilPassed(run: OutboxRun): Promise<void> {
   await run.block(limits.outboxStampMs + 60_000);
@@ -94,6 +97,23 @@ test("blocks before the first that was followed prove nothing, wherever the curs
   faults.shortHistory = false;
   await run.block();
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
+});
+
+test("a block that waits because another program holds the journal is shown, and worked through afterwards", async (t) => {
+  const run = await startOutbox(t);
+  const ids = await fileBids(run, await run.stage.orders(2));
+  await run.settle();
+  const other = new DatabaseSync(join(run.dir, "journal.db"));
+  t.after(() => other.close());
+  other.exec("BEGIN IMMEDIATE");
+  const handedOver = run.outbox.onStep({ block: followedBlock(await run.stage.step()) });
+  await run.clock.settle();
+  assert.match(run.outbox.state.silent ?? "", /another program holds it locked/);
+  other.exec("ROLLBACK");
+  await run.clock.advance(limits.outboxSilenceFirstMs);
+  await handedOver;
+  assert.deepEqual(statesOf(run, ids), all(2, "done"));
+  assert.equal(run.outbox.state.silent, undefined);
 });
 
 test("a stall passes although a transaction stays unproven", async (t) => {

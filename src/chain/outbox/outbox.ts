@@ -249,7 +249,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     run,
     get state() {
       const stalled = condition.stalled ?? purse.short;
-      return { ordering: sender.ordering, stalled, silent, unproven: flights.unproven };
+      return { ordering: sender.ordering, stalled, silent: silent ?? tracker.heldUp, unproven: flights.unproven };
     },
     get counts() {
       const owed = journal.read.intents.owed();

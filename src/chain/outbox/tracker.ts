@@ -35,11 +35,14 @@ export interface Tracker {
   follow(step: Pick<Step, "block" | "gap">, signal?: AbortSignal): Promise<void>;
   /** Does what is to be done about each transaction under way. */
   look(head: Head): Promise<ChainSilence | undefined>;
+  /** Why a block waits to be worked through, while that is so. */
+  readonly heldUp: string | undefined;
 }
 
 export function createTracker(deps: TrackerDeps): Tracker {
   const { address, chain, clock, log, flights, sender, settlement, condition, purse } = deps;
   let toldUnproven: unknown;
+  let heldUp: string | undefined;
 
   async function followNow({ block, gap }: Pick<Step, "block" | "gap">): Promise<void> {
     if (gap) await flights.lose(gap.to);
@@ -110,9 +113,13 @@ export function createTracker(deps: TrackerDeps): Tracker {
     async follow(step, signal) {
       for (;;) {
         try {
-          return await followNow(step);
+          await followNow(step);
+          heldUp = undefined;
+          return;
         } catch (thrown) {
           if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
+          if (heldUp === undefined) log.error("block cannot be worked through, trying again", { error: thrown });
+          heldUp = thrown.message;
           await sleep(clock, limits.outboxSilenceFirstMs, signal);
         }
       }
@@ -128,6 +135,9 @@ export function createTracker(deps: TrackerDeps): Tracker {
       const silence = await eachApart(due, (flight) => lookAt(flight, head, account));
       tellUnproven();
       return silence;
+    },
+    get heldUp() {
+      return heldUp;
     },
   };
 }
