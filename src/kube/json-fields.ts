@@ -10,13 +10,16 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The elements of a list, each read so. */
+export function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return listOf(value).map(fieldsOf);
+}
+
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
 /** Whether the condition of this type is "True". */
 export function conditionHolds(conditions: unknown, type: string): boolean {
-  return listOf(conditions)
-    .map(fieldsOf)
-    .some((condition) => condition["type"] === type && condition["status"] === "True");
+  return recordsOf(conditions).some((condition) => condition["type"] === type && condition["status"] === "True");
 }

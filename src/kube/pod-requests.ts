@@ -4,7 +4,7 @@
  * request: to the scheduler it shares what the containers asked for.
  */
 import { add, type ExactAmounts, type ReadAmounts, raise } from "./exact-amounts.ts";
-import { fieldsOf, listOf, textOf } from "./json-fields.ts";
+import { fieldsOf, listOf, recordsOf, textOf } from "./json-fields.ts";
 import type { KubeObject } from "./kube.ts";
 
 /** Whatever the shape of the pod, only `read` may throw. */
@@ -47,7 +47,7 @@ function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<s
   for (const container of listOf(containers)) add(running, heldBy(fieldsOf(container)));
   const sidecars = new Map<string, bigint>();
   const starting = new Map<string, bigint>();
-  for (const container of listOf(initContainers).map(fieldsOf)) {
+  for (const container of recordsOf(initContainers)) {
     if (isSidecar(container)) {
       // A sidecar goes on running: it adds to everything that starts after it, and to the pod itself.
       const held = heldBy(container);
@@ -100,7 +100,7 @@ function statusesByName(pod: KubeObject): ReadonlyMap<string, Fields> {
   const { containerStatuses, initContainerStatuses } = fieldsOf(pod["status"]);
   const statuses = new Map<string, Fields>();
   for (const list of [containerStatuses, initContainerStatuses]) {
-    for (const status of listOf(list).map(fieldsOf)) statuses.set(textOf(status["name"]) ?? "", status);
+    for (const status of recordsOf(list)) statuses.set(textOf(status["name"]) ?? "", status);
   }
   return statuses;
 }

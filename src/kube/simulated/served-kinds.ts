@@ -1,6 +1,6 @@
 /** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
 import { isRecord } from "../../runtime/is-record.ts";
-import { fieldsOf, listOf } from "../json-fields.ts";
+import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
@@ -111,7 +111,7 @@ function custom(kind: Kind): Omit<Served, "shape"> {
 function definedKinds(definition: KubeObject): Served[] {
   const spec = fieldsOf(definition["spec"]);
   const names = fieldsOf(spec["names"]);
-  const versions = listOf(spec["versions"]).map(fieldsOf);
+  const versions = recordsOf(spec["versions"]);
   const metadata = objectMeta();
   return versions
     .filter(({ served }) => served !== false)
@@ -124,7 +124,7 @@ function definedKinds(definition: KubeObject): Served[] {
         namespaced: spec["scope"] === "Namespaced",
       });
       const schema = fieldsOf(fieldsOf(version["schema"])["openAPIV3Schema"]);
-      const selectable = listOf(version["selectableFields"]).map(fieldsOf);
+      const selectable = recordsOf(version["selectableFields"]);
       return {
         ...custom(kind),
         schema,

@@ -67,6 +67,10 @@ export function notThere(field: string, value: unknown): Fault {
   return { field, reason: "FieldValueNotFound", message: `Not found: ${JSON.stringify(value)}` };
 }
 
+export function tooLong(field: string, most: unknown): Fault {
+  return { field, reason: "FieldValueTooLong", message: `Too long: may not be more than ${most} bytes` };
+}
+
 export function unsupported(field: string, value: unknown, values: readonly unknown[]): Fault {
   const known = values.map((each) => JSON.stringify(each)).join(", ");
   const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${known}`;
@@ -79,10 +83,6 @@ export function invalid(kind: Kind, name: string, faults: readonly Fault[]): Ref
   const what = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
   const details = { name, kind: kind.kind, ...groupOf(kind), causes: faults };
   return new Refused(422, "Invalid", `${what} "${name}" is invalid: ${list}`, details);
-}
-
-export function immutable(field: string): Fault {
-  return { field, reason: "FieldValueInvalid", message: "Invalid value: field is immutable" };
 }
 
 function about(kind: Kind, name: string) {

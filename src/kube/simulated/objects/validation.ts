@@ -1,5 +1,5 @@
 /** What an object must be like to be stored, and what of it can never change. */
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, recordsOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import { equal } from "../fields/equal.ts";
@@ -124,7 +124,7 @@ function checkSpec(live: KubeObject, next: KubeObject, found: Found, mayChange: 
 function withoutImages(pod: KubeObject): KubeObject {
   const spec = fieldsOf(pod["spec"]);
   const lists = ["containers", "initContainers"].map((name) => {
-    const containers = listOf(spec[name]).map(fieldsOf);
+    const containers = recordsOf(spec[name]);
     return [name, containers.map(({ image: _, ...container }) => container)];
   });
   return { ...pod, spec: { ...spec, ...Object.fromEntries(lists) } };

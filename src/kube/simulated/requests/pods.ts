@@ -1,6 +1,6 @@
 /** What the API server passes on to the nodes: logs, commands, and HTTP to pods and services. */
 import { Readable } from "node:stream";
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, recordsOf } from "../../json-fields.ts";
 import { kinds } from "../../kinds.ts";
 import type { KubeObject, LogLine, ObjectAt } from "../../kube.ts";
 import { isReady, type Pod } from "../cluster/shapes/pod.ts";
@@ -29,7 +29,7 @@ export function podAt({ store, served }: Server, at: ObjectAt): KubeObject {
 export function containerOf(pod: KubeObject, wanted: string | undefined): string {
   const spec = fieldsOf(pod["spec"]);
   const names = ["initContainers", "containers", "ephemeralContainers"]
-    .flatMap((name) => list(spec[name]))
+    .flatMap((name) => recordsOf(spec[name]))
     .map(({ name }) => String(name));
   const { name } = pod.metadata;
   if (wanted) {
@@ -109,8 +109,8 @@ interface Target {
 
 function podTarget({ server }: PodDeps, at: ObjectAt, port: string): Target {
   const pod = podAt(server, at);
-  const [container] = list(fieldsOf(pod["spec"])["containers"]);
-  const [first] = list(container?.["ports"]);
+  const [container] = recordsOf(fieldsOf(pod["spec"])["containers"]);
+  const [first] = recordsOf(container?.["ports"]);
   return { pod, port: Number(port || (first?.["containerPort"] ?? 80)) };
 }
 
@@ -119,7 +119,7 @@ function serviceTarget({ server }: PodDeps, at: ObjectAt, wanted: string): Targe
   const { store, served } = server;
   const service = store.get(servedOf(served, kinds.service), at);
   if (!service) throw notFound(kinds.service, at.name);
-  const ports = list(fieldsOf(service["spec"])["ports"]);
+  const ports = recordsOf(fieldsOf(service["spec"])["ports"]);
   const port = wanted === "" ? ports[0] : ports.find(({ name, port: number }) => [name, `${number}`].includes(wanted));
   if (!port) throw unavailable(`no service port "${wanted}" found for service "${at.name}"`);
   const matchLabels = fieldsOf(fieldsOf(service["spec"])["selector"]) as Record<string, string>;
@@ -143,8 +143,4 @@ function targetPort({ targetPort: target }: Plain, { spec }: Pod): number | unde
 
 function unavailable(message: string): Refused {
   return new Refused(503, "ServiceUnavailable", message);
-}
-
-function list(value: unknown): readonly Plain[] {
-  return listOf(value).map(fieldsOf);
 }

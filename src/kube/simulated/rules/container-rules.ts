@@ -1,20 +1,16 @@
 /** What containers must be like: their ports, variables, resources and probes. */
 import { parseQuantity } from "../../../market/quantity.ts";
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../json-fields.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Found, Rule } from "./found.ts";
 import { dnsLabel, headerName, portName, qualifiedNameFaults, variableName } from "./texts.ts";
 
 const mostUser = 2 ** 31 - 1;
 
-function lists(value: Plain, name: string): Plain[] {
-  return listOf(value[name]).map(fieldsOf);
-}
-
 const container: Rule = (value, at, found) => {
   found.text(`${at}.name`, value["name"], dnsLabel);
   if (!value["image"]) found.required(`${at}.image`);
-  const ports = lists(value, "ports");
+  const ports = recordsOf(value["ports"]);
   found.duplicates(
     ports,
     ({ name }) => name,
@@ -32,7 +28,7 @@ const container: Rule = (value, at, found) => {
     const field = `${at}.readinessProbe.terminationGracePeriodSeconds`;
     found.invalid(field, grace, "must not be set for readinessProbes");
   }
-  lists(value, "envFrom").forEach(({ configMapRef, secretRef }) => {
+  recordsOf(value["envFrom"]).forEach(({ configMapRef, secretRef }) => {
     if (configMapRef || secretRef) return;
     found.invalid(`${at}.envFrom`, "", "must specify one of: `configMapRef` or `secretRef`");
   });
@@ -126,7 +122,7 @@ const portAction: Rule = (value, at, found) => found.portOrName(`${at}.port`, va
 
 const httpGet: Rule = (value, at, found) => {
   portAction(value, at, found);
-  for (const { name } of lists(value, "httpHeaders")) found.text(`${at}.httpHeaders`, name, headerName);
+  for (const { name } of recordsOf(value["httpHeaders"])) found.text(`${at}.httpHeaders`, name, headerName);
 };
 
 const command: Rule = (value, at, found) => {

@@ -1,7 +1,16 @@
 /** Gathers what is wrong with an object, in the words of the API server. */
 import { isIP } from "node:net";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { duplicate, type Fault, notThere, prohibited, required, unsupported, wrong } from "../objects/refusals.ts";
+import {
+  duplicate,
+  type Fault,
+  notThere,
+  prohibited,
+  required,
+  tooLong,
+  unsupported,
+  wrong,
+} from "../objects/refusals.ts";
 import type { Plain } from "../schema/shape.ts";
 import { labelValue, portName, qualifiedNameFaults, type TextRule, textFault } from "./texts.ts";
 
@@ -50,8 +59,7 @@ export function createFound() {
     unsupported: (field: string, value: unknown, values: readonly unknown[]) =>
       void faults.push(unsupported(field, value, values)),
     notThere: (field: string, value: unknown) => void faults.push(notThere(field, value)),
-    tooLong: (field: string, most: number) =>
-      void faults.push({ field, reason: "FieldValueTooLong", message: `Too long: may not be more than ${most} bytes` }),
+    tooLong: (field: string, most: number) => void faults.push(tooLong(field, most)),
     address(field: string, value: unknown): void {
       if (!isIP(String(value))) invalid(field, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
     },

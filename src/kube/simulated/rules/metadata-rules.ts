@@ -1,5 +1,5 @@
 /** What every object's metadata must be like. */
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, recordsOf } from "../../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import type { Found } from "./found.ts";
@@ -52,7 +52,7 @@ export function checkMetadata({ metadata }: KubeObject, isCustom: boolean, found
       );
     }
   });
-  for (const owner of listOf(fieldsOf(metadata)["ownerReferences"]).map(fieldsOf)) {
+  for (const owner of recordsOf(fieldsOf(metadata)["ownerReferences"])) {
     for (const field of ["apiVersion", "kind", "name", "uid"]) {
       if (!owner[field]) found.invalid(`metadata.ownerReferences.${field}`, owner[field], "must not be empty");
     }

@@ -1,12 +1,12 @@
 /** What services, ingresses and network policies must be like. */
 import { BlockList, isIP } from "node:net";
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../json-fields.ts";
 import type { Found, Rule } from "./found.ts";
 import { dnsLabel, oldLabel, portName, subdomain, wildcardSubdomain } from "./texts.ts";
 
 const service: Rule = (spec, at, found) => {
   const { type, clusterIP, externalName } = spec;
-  const ports = listOf(spec["ports"]).map(fieldsOf);
+  const ports = recordsOf(spec["ports"]);
   found.labels(`${at}.selector`, spec["selector"]);
   listOf(spec["externalIPs"]).forEach((address, index) => void found.address(`${at}.externalIPs[${index}]`, address));
   if (type === "ExternalName") {

@@ -3,15 +3,11 @@ import { listOf } from "../../json-fields.ts";
 import type { Rule } from "./found.ts";
 import { dnsLabel } from "./texts.ts";
 
-const roleRef: Rule = ({ kind }, at, found) => {
-  const known = ["Role", "ClusterRole"];
-  if (!known.includes(String(kind))) found.unsupported(`${at}.kind`, kind, known);
-};
-
-const subject: Rule = ({ kind }, at, found) => {
-  const known = ["ServiceAccount", "User", "Group"];
-  if (!known.includes(String(kind))) found.unsupported(`${at}.kind`, kind, known);
-};
+function ofKind(...known: readonly string[]): Rule {
+  return ({ kind }, at, found) => {
+    if (!known.includes(String(kind))) found.unsupported(`${at}.kind`, kind, known);
+  };
+}
 
 const permission: Rule = (value, at, found) => {
   if (listOf(value["verbs"]).length === 0) found.required(`${at}.verbs`, "verbs must contain at least one value");
@@ -21,8 +17,8 @@ const permission: Rule = (value, at, found) => {
 };
 
 export const otherRules: Readonly<Record<string, Rule>> = {
-  "rbac.v1.RoleRef": roleRef,
-  "rbac.v1.Subject": subject,
+  "rbac.v1.RoleRef": ofKind("Role", "ClusterRole"),
+  "rbac.v1.Subject": ofKind("ServiceAccount", "User", "Group"),
   "rbac.v1.PolicyRule": permission,
   "node.v1.RuntimeClass"({ handler }, _, found) {
     if (handler) found.text("handler", handler, dnsLabel);

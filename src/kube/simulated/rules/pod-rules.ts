@@ -1,5 +1,5 @@
 /** What pods must be like: their volumes, and where they may run. */
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../json-fields.ts";
 import type { Plain } from "../schema/shape.ts";
 import { nano } from "./container-rules.ts";
 import type { Found, Rule } from "./found.ts";
@@ -7,14 +7,10 @@ import { dnsLabel, subdomain } from "./texts.ts";
 
 const most32 = 2 ** 31 - 1;
 
-function lists(value: Plain, name: string): Plain[] {
-  return listOf(value[name]).map(fieldsOf);
-}
-
 /** Names of volumes that come with the pod from elsewhere: those of claims that a stateful set makes. */
 export function checkPodSpec(spec: Plain, at: string, found: Found, given: readonly string[] = []): void {
-  const volumes = lists(spec, "volumes");
-  const containers = lists(spec, "containers");
+  const volumes = recordsOf(spec["volumes"]);
+  const containers = recordsOf(spec["containers"]);
   if (containers.length === 0) found.required(`${at}.containers`);
   found.duplicates(
     volumes,
@@ -23,7 +19,7 @@ export function checkPodSpec(spec: Plain, at: string, found: Found, given: reado
   );
   const names = new Set([...volumes.map(({ name }) => name), ...given]);
   for (const list of ["containers", "initContainers"]) {
-    lists(spec, list).forEach((container, index) => {
+    recordsOf(spec[list]).forEach((container, index) => {
       checkMounts(container, names, `${at}.${list}[${index}]`, found);
       if (spec["hostNetwork"] === true) checkHostPorts(container, `${at}.${list}[${index}]`, found);
     });
@@ -47,7 +43,7 @@ export function checkPodSpec(spec: Plain, at: string, found: Found, given: reado
 
 function checkMounts(container: Plain, volumes: ReadonlySet<unknown>, at: string, found: Found): void {
   const paths = new Set<unknown>();
-  lists(container, "volumeMounts").forEach(({ name, mountPath, subPath }, index) => {
+  recordsOf(container["volumeMounts"]).forEach(({ name, mountPath, subPath }, index) => {
     const field = `${at}.volumeMounts[${index}]`;
     if (name && !volumes.has(name)) found.notThere(`${field}.name`, name);
     if (mountPath && paths.has(mountPath)) found.invalid(`${field}.mountPath`, mountPath, "must be unique");
@@ -64,7 +60,7 @@ function checkInside(field: string, path: unknown, found: Found): void {
 }
 
 function checkHostPorts(container: Plain, at: string, found: Found): void {
-  lists(container, "ports").forEach(({ containerPort, hostPort }, index) => {
+  recordsOf(container["ports"]).forEach(({ containerPort, hostPort }, index) => {
     if (hostPort === containerPort) return;
     found.invalid(`${at}.ports[${index}].hostPort`, hostPort, "must match `containerPort` when `hostNetwork` is true");
   });
@@ -72,8 +68,8 @@ function checkHostPorts(container: Plain, at: string, found: Found): void {
 
 function checkInitContainers(spec: Plain, containers: readonly Plain[], at: string, found: Found): void {
   const nameAt = (index: number) => `${at}.initContainers[${index}].name`;
-  found.duplicates(lists(spec, "initContainers"), ({ name }) => name, nameAt, containers);
-  lists(spec, "initContainers").forEach((container, index) => {
+  found.duplicates(recordsOf(spec["initContainers"]), ({ name }) => name, nameAt, containers);
+  recordsOf(spec["initContainers"]).forEach((container, index) => {
     if (container["restartPolicy"] === "Always") return;
     for (const probe of ["livenessProbe", "readinessProbe", "startupProbe"]) {
       if (container[probe] === undefined) continue;

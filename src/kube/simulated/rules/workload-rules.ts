@@ -1,5 +1,5 @@
 /** What deployments, stateful sets and their like must be like. */
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../json-fields.ts";
 import { type LabelSelector, selects } from "../cluster/shapes/selector.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Found, Rule } from "./found.ts";
@@ -90,11 +90,9 @@ const statefulSet: Rule = (spec, at, found) => {
   if (type !== "RollingUpdate" && type !== "OnDelete") {
     found.invalid(`${at}.updateStrategy`, updateStrategy, "must be 'RollingUpdate' or 'OnDelete'");
   }
-  listOf(spec["volumeClaimTemplates"])
-    .map(fieldsOf)
-    .forEach((claim, index) => {
-      found.text(`${at}.template.spec.volumes[${index}].name`, fieldsOf(claim["metadata"])["name"], dnsLabel);
-    });
+  recordsOf(spec["volumeClaimTemplates"]).forEach((claim, index) => {
+    found.text(`${at}.template.spec.volumes[${index}].name`, fieldsOf(claim["metadata"])["name"], dnsLabel);
+  });
 };
 
 export const workloadRules: Readonly<Record<string, Rule>> = {

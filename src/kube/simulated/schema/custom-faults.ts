@@ -1,8 +1,8 @@
 /** What the schema in a definition finds wrong with a custom resource. Rules in CEL are not looked at. */
 import { isRecord } from "../../../runtime/is-record.ts";
-import { fieldsOf, listOf } from "../../json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../json-fields.ts";
 import { equal } from "../fields/equal.ts";
-import { duplicate, type Fault, required, unsupported, wrong } from "../objects/refusals.ts";
+import { duplicate, type Fault, required, tooLong, unsupported, wrong } from "../objects/refusals.ts";
 import type { Plain } from "./shape.ts";
 
 export function customFaults(value: unknown, schema: Plain, path: string): Fault[] {
@@ -75,15 +75,7 @@ function textFaults(value: string, schema: Plain, path: string): Fault[] {
   const isFormat = formats[String(format)]?.test(value) ?? true;
   return [
     ...(length < Number(minLength) ? [inBody(path, value, `should be at least ${minLength} chars long`)] : []),
-    ...(length > Number(maxLength)
-      ? [
-          {
-            field: path,
-            reason: "FieldValueTooLong",
-            message: `Too long: may not be more than ${maxLength} bytes`,
-          } as const,
-        ]
-      : []),
+    ...(length > Number(maxLength) ? [tooLong(path, maxLength)] : []),
     ...(typeof pattern === "string" && !patternOf(pattern).test(value)
       ? [inBody(path, value, `should match '${pattern}'`)]
       : []),
@@ -134,7 +126,7 @@ function recordFaults(record: Plain, schema: Plain, path: string): Fault[] {
 
 /** Schemas that hold together, or of which one holds, or none. */
 function togetherFaults(value: unknown, schema: Plain, path: string): Fault[] {
-  const [all, any, one] = ["allOf", "anyOf", "oneOf"].map((name) => listOf(schema[name]).map(fieldsOf));
+  const [all, any, one] = ["allOf", "anyOf", "oneOf"].map((name) => recordsOf(schema[name]));
   const holds = (each: Plain) => customFaults(value, each, path).length === 0;
   const faults = (all ?? []).flatMap((each) => customFaults(value, each, path));
   const [first] = any ?? [];

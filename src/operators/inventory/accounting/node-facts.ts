@@ -1,5 +1,5 @@
 /** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
-import { conditionHolds, fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { NodeInventory } from "../inventory.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
@@ -83,7 +83,7 @@ function hindrances(node: KubeObject, hasStatus: boolean): string[] {
     ...(is("Ready") ? [] : ["not ready"]),
     ...found.map(([, words]) => words),
     ...(unschedulable === true ? ["cordoned"] : []),
-    ...listOf(taints).map(fieldsOf).flatMap(taintReason),
+    ...recordsOf(taints).flatMap(taintReason),
     ...(node.metadata.deletionTimestamp === undefined ? [] : ["being deleted"]),
   ];
   return [...new Set(reasons)];

@@ -1,5 +1,5 @@
 /** Volumes attached to a node, and how many more its drivers would take. */
-import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
+import { fieldsOf, listOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Amounts } from "../inventory.ts";
 
@@ -10,7 +10,7 @@ export const noVolumes: VolumesByDriver = new Map();
 /** How many volumes each driver takes on a node, from its CSINode. A driver that names no number is not in it. */
 export function volumeLimits(csiNode: KubeObject): VolumesByDriver {
   const limits = new Map<string, bigint>();
-  for (const driver of listOf(fieldsOf(csiNode["spec"])["drivers"]).map(fieldsOf)) {
+  for (const driver of recordsOf(fieldsOf(csiNode["spec"])["drivers"])) {
     const name = textOf(driver["name"]);
     const count = fieldsOf(driver["allocatable"])["count"];
     if (name !== undefined && Number.isSafeInteger(count) && Number(count) >= 0)

@@ -5,7 +5,7 @@
  * Pods tell it all, pending ones first of all; the templates they come from need not be watched. A pod that finds no
  * node because the label still says "true" is itself the sign, and the scheduler tries again when the label changes.
  */
-import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
+import { fieldsOf, listOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import { storageClassPrefix } from "./label-keys.ts";
 
 const none: readonly string[] = [];
@@ -20,7 +20,7 @@ function selectedBy(podSpec: unknown): string[] {
   const required = fieldsOf(affinity["nodeAffinity"])["requiredDuringSchedulingIgnoredDuringExecution"];
   const terms = listOf(fieldsOf(required)["nodeSelectorTerms"]);
   return terms
-    .flatMap((term) => listOf(fieldsOf(term)["matchExpressions"]).map(fieldsOf))
+    .flatMap((term) => recordsOf(fieldsOf(term)["matchExpressions"]))
     .filter(({ operator }) => operator === "Gt")
     .map(({ key }) => textOf(key) ?? "")
     .filter((key) => key.startsWith(storageClassPrefix));

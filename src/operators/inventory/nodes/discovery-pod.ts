@@ -17,7 +17,7 @@ export interface DiscoveryNode {
   readonly uid: string;
 }
 
-export const discoveryLabels = {
+const discoveryLabels = {
   "app.kubernetes.io/name": "inventory",
   "app.kubernetes.io/instance": "inventory-hardware-discovery",
   "app.kubernetes.io/component": "operator",

@@ -10,7 +10,7 @@
  * the same share of ours as of its own, whatever copies either keeps: half of what it could still hold is half of what
  * we could.
  */
-import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
+import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
@@ -49,13 +49,11 @@ export function readCephPool(object: KubeObject): CephPool {
 export function readCephFilesystem(object: KubeObject): CephPool[] {
   const { name: filesystem, namespace = "" } = object.metadata;
   const { dataPools, preservePoolNames } = fieldsOf(object["spec"]);
-  return listOf(dataPools)
-    .map(fieldsOf)
-    .map((spec, index) => {
-      const name = wordOf(spec["name"]);
-      const asWritten = preservePoolNames === true ? name : undefined;
-      return poolFrom(spec, namespace, asWritten ?? `${filesystem}-${name ?? `data${index}`}`);
-    });
+  return recordsOf(dataPools).map((spec, index) => {
+    const name = wordOf(spec["name"]);
+    const asWritten = preservePoolNames === true ? name : undefined;
+    return poolFrom(spec, namespace, asWritten ?? `${filesystem}-${name ?? `data${index}`}`);
+  });
 }
 
 function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, name: string): CephPool {

@@ -3,7 +3,7 @@
  * phase: one that is Released or Failed was not given back, its image or folder is still there. It counts for its class
  * even when that class is gone, so a class that comes back has not forgotten them.
  */
-import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
+import { fieldsOf, listOf, recordsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
@@ -53,9 +53,9 @@ function bytesOf(quantity: unknown): bigint | undefined {
 
 /** Its only node, where it has one. */
 function pinnedTo(affinity: unknown): string | undefined {
-  const terms = listOf(fieldsOf(fieldsOf(affinity)["required"])["nodeSelectorTerms"]).map(fieldsOf);
+  const terms = recordsOf(fieldsOf(fieldsOf(affinity)["required"])["nodeSelectorTerms"]);
   const names = terms
-    .flatMap((term) => listOf(term["matchExpressions"]).map(fieldsOf))
+    .flatMap((term) => recordsOf(term["matchExpressions"]))
     .filter(({ key, operator }) => key === "kubernetes.io/hostname" && operator === "In")
     .flatMap(({ values }) => listOf(values));
   return names.length === 1 ? wordOf(names[0]) : undefined;

@@ -29,7 +29,7 @@ export const taintKeys = {
   unschedulable: "node.kubernetes.io/unschedulable",
 } as const;
 
-export function tolerates(toleration: Toleration, taint: Taint): boolean {
+function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false;
   if (toleration.key && toleration.key !== taint.key) return false;
   if (toleration.operator === "Exists") return true;
