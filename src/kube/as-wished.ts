@@ -11,7 +11,7 @@
  * fills in must be known (server-words.ts), and where it is not, the wish is sent: once too often, never too seldom.
  */
 import { isRecord } from "../runtime/is-record.ts";
-import { type Kind, kinds } from "./kinds.ts";
+import { type Kind, kinds, resourceOf } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
 import type { Owned, OwnedFields, OwnedRecord } from "./owned-fields.ts";
 import { type ServerWords, serverWords } from "./server-words.ts";
@@ -22,9 +22,9 @@ export function isAsWished(kind: Kind, desired: KubeObject, { deleting, fields }
 }
 
 /** As it is sent: the text of secrets in the form in which they keep it, or the book would not show what is whose. */
-export function asSent({ group, plural }: Kind, desired: KubeObject): KubeObject {
+export function asSent(kind: Kind, desired: KubeObject): KubeObject {
   const { stringData, ...rest } = desired;
-  if (group !== kinds.secret.group || plural !== kinds.secret.plural || !isRecord(stringData)) return desired;
+  if (resourceOf(kind) !== resourceOf(kinds.secret) || !isRecord(stringData)) return desired;
   const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(String(text)).toString("base64")]);
   return { ...rest, data: { ...(rest["data"] as object | undefined), ...Object.fromEntries(encoded) } } as KubeObject;
 }

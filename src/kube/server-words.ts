@@ -5,7 +5,7 @@
  */
 import { parseQuantity } from "../market/quantity.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { type Kind, kinds } from "./kinds.ts";
+import { type Kind, kinds, resourceOf } from "./kinds.ts";
 
 export interface ServerWords {
   /** A record whose fields may each have another owner. Of most of them the book of owners shows it, but not of empty ones. */
@@ -21,8 +21,8 @@ export interface ServerWords {
 }
 
 export function serverWords(kind: Kind): ServerWords {
-  if (kind.plural === kinds.pod.plural && kind.group === kinds.pod.group) return podWords;
-  if (kind.plural === kinds.httpRoute.plural && kind.group === kinds.httpRoute.group) return routeWords;
+  if (resourceOf(kind) === resourceOf(kinds.pod)) return podWords;
+  if (resourceOf(kind) === resourceOf(kinds.httpRoute)) return routeWords;
   return builtInGroups.has(kind.group) ? builtInWords : customWords;
 }
 

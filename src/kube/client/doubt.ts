@@ -10,6 +10,7 @@ import type { Kind } from "../kinds.ts";
 import type { Selection } from "../kube.ts";
 import { presentVersion } from "./pages.ts";
 import type { Requests } from "./requests.ts";
+import { isLaterVersion } from "./versions.ts";
 
 export interface DoubtDeps {
   readonly requests: Requests;
@@ -48,13 +49,8 @@ export function createDoubts(kind: Kind, selection: Selection, { requests, clock
       if (!watchToldNothing) return undefined;
       const untilMs = clock.monotonicMs() + limits.kubeWatchOpenMs;
       const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
-      return isBefore(present, version) ? { reason: "the server's versions went back", otherPast: true } : undefined;
+      const isBack = present !== undefined && isLaterVersion(version, present);
+      return isBack ? { reason: "the server's versions went back", otherPast: true } : undefined;
     },
   };
-}
-
-/** Versions are numbers that only grow, as long as the past is the same; where they are something else, who knows. */
-function isBefore(theirs: string | undefined, ours: string): boolean {
-  const isNumber = /^\d+$/;
-  return theirs !== undefined && isNumber.test(theirs) && isNumber.test(ours) && BigInt(theirs) < BigInt(ours);
 }

@@ -3,6 +3,7 @@
  * write or delete; who believed it would take an old object for the one that is wished, or for one that is there at all.
  */
 import type { OwnedFields } from "../owned-fields.ts";
+import { isLaterVersion } from "./versions.ts";
 
 export interface LastWrite {
   /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
@@ -38,15 +39,7 @@ export function createLastWrites(most: number): LastWrites {
       const last = writes.get(path);
       if (!last) return true;
       if (last.version === undefined || sight?.resourceVersion === undefined) return false;
-      return isSameOrLater(sight.resourceVersion, last.version);
+      return sight.resourceVersion === last.version || isLaterVersion(sight.resourceVersion, last.version);
     },
   };
 }
-
-/** Versions are numbers that grow in every API server we know of; of others only the very same one is believed. */
-function isSameOrLater(version: string, than: string): boolean {
-  if (version === than) return true;
-  return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
-}
-
-const isNumber = /^\d+$/;

@@ -238,7 +238,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   });
 
   return {
-    resource: resourceOf(kind),
+    resource,
     get: (at) => cache.get(at)?.value,
     list: cache.values,
     get size() {
