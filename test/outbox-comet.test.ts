@@ -166,6 +166,26 @@ test("a node without an index and one with a full pool are passed over", async (
   await assert.rejects(chain.broadcast(tx), /mempool is full/, "nothing is said about this transaction");
 });
 
+test("a node that gives a page instead of an answer to a broadcast is asked after the others from then on, until it does well again", async (t) => {
+  const { chain, pool, proxies } = await start(t, 2);
+  const [first] = proxies as [FaultProxy];
+  const { timeNs } = await chain.head();
+  let asked = 0;
+  first.fault = (method) => {
+    if (method !== "broadcast_tx_sync") return undefined;
+    asked += 1;
+    return "html";
+  };
+  for (let sent = 0; sent < 3; sent += 1) {
+    assert.equal((await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n))).kind, "taken");
+  }
+  assert.equal(asked, 1);
+  first.fault = () => undefined;
+  await pool.probe();
+  assert.equal((await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n))).kind, "taken");
+  assert.ok(first.passed.has("broadcast_tx_sync"));
+});
+
 test("a transaction that no node takes is refused; one that another node takes is not", async (t) => {
   const { chain, proxies } = await start(t, 2);
   const { timeNs } = await chain.head();

@@ -135,9 +135,15 @@ function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined)
   return earliest > 0n ? `the first block of ${endpoint} is ${earliest}` : `${endpoint} tells no first block`;
 }
 
-/** Every node, the one in use first. The pool refuses to ask those that cannot be used. */
+/**
+ * Every node, the one in use first, and those that fail at something last: waiting in vain for such a one with every
+ * transaction would make each of them late. The pool refuses to ask those that cannot be used.
+ */
 function inTurn(pool: Pool): string[] {
-  return [...new Set([pool.preferred.name, ...pool.members.map(({ name }) => name)])];
+  const { members } = pool;
+  const isFailing = (node: string) => members.some(({ name, condition }) => name === node && condition === "failing");
+  const names = [...new Set([pool.preferred.name, ...members.map(({ name }) => name)])];
+  return names.sort((a, b) => Number(isFailing(a)) - Number(isFailing(b)));
 }
 
 function unableToSimulate(): ProviderError {
