@@ -7,7 +7,6 @@
  * would be a series of its own for ever, and a place for a secret to show up.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Counter, Gauge, Registry } from "prom-client";
 import { invariant } from "./invariant.ts";
 import { limits } from "./limits.ts";
 import { readProcess } from "./process-metrics.ts";
@@ -36,24 +35,20 @@ export interface Metrics {
 
 interface Source {
   readonly reading: Reading<string>;
-  readonly metric: Counter | Gauge;
   readonly values: () => Values<string>;
   dropped: number;
   failed: number;
 }
 
 export function createMetrics(): Metrics {
-  // A registry of our own: what other code puts into prom-client's global one is not ours to publish.
-  const registry = new Registry();
   const sources: Source[] = [];
   const eventLoop = watchEventLoop();
 
   function read<Label extends string>(reading: Reading<Label>, values: () => Values<Label>): void {
     checkReading(reading);
-    const { name, help, labels = [] } = reading;
-    const config = { name, help, labelNames: labels, registers: [registry] };
-    const metric = reading.kind === "counter" ? new Counter(config) : new Gauge(config);
-    sources.push({ reading, metric, values, dropped: 0, failed: 0 });
+    const isTaken = sources.some((source) => source.reading.name === reading.name);
+    invariant(!isTaken, "a metric of this name has already been registered", { name: reading.name });
+    sources.push({ reading, values, dropped: 0, failed: 0 });
   }
 
   readProcess(read);
@@ -92,11 +87,8 @@ export function createMetrics(): Metrics {
 
   return {
     read,
-    text() {
-      for (const source of sources) fill(source);
-      return registry.metrics();
-    },
-    contentType: registry.contentType,
+    text: async () => sources.map(render).join("\n"),
+    contentType: "text/plain; version=0.0.4; charset=utf-8",
     stop: () => eventLoop.stop(),
   };
 }
@@ -110,43 +102,59 @@ function checkReading({ name, kind, labels = [] }: Reading<string>): void {
 const ownBounds = { most: limits.metricSeries, chars: limits.metricLabelChars };
 const clusterBounds = { most: limits.metricClusterSeries, chars: limits.metricClusterNameChars };
 
-/** A counter cannot be set, only grown; so it begins at nothing each time and grows by all there is. */
-function fill(source: Source): void {
-  const { metric } = source;
-  metric.reset();
+/** In Prometheus' text format. One that cannot be read, or has nothing to tell, is its name and help alone. */
+function render(source: Source): string {
+  const { name, help, kind } = source.reading;
+  const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${kind}`];
   try {
-    const values = source.values();
-    const series = typeof values === "number" ? ([[{}, values]] as const) : values;
-    const { most, chars } = source.reading.clusterNames ? clusterBounds : ownBounds;
-    const isShort = (value: string) => value.length <= chars;
-    const shown = series.filter(([labels]) => Object.values(labels).every(isShort)).slice(0, most);
-    source.dropped += series.length - shown.length;
-    if (shown.length === 0) leaveOut(source);
-    for (const [labels, value] of shown) metric.inc(checkedLabels(labels, source.reading), checkedValue(value));
+    for (const [labels, value] of seriesOf(source)) lines.push(`${name}${labels} ${value}`);
   } catch {
     source.failed += 1;
-    leaveOut(source);
+    lines.length = 2;
   }
+  return `${lines.join("\n")}\n`;
 }
 
-/** No series at all: without labels, a reset one would still say 0. */
-function leaveOut({ metric, reading }: Source): void {
-  metric.reset();
-  if (!reading.labels?.length) metric.remove();
+/** What is told of the same labels twice is one series, and the sum of it. */
+function seriesOf(source: Source): ReadonlyMap<string, number> {
+  const { reading } = source;
+  const { most, chars } = reading.clusterNames ? clusterBounds : ownBounds;
+  const values = source.values();
+  const told = typeof values === "number" ? ([[{}, values]] as const) : values;
+  const series = new Map<string, number>();
+  let shown = 0;
+  for (const [labels, value] of told) {
+    const text = shown < most ? labelsText(labels, reading, chars) : undefined;
+    if (text === undefined) continue;
+    shown += 1;
+    series.set(text, (series.get(text) ?? 0) + checkedValue(value, reading));
+  }
+  source.dropped += told.length - shown;
+  return series;
 }
 
-/** prom-client takes a missing label for one that does not apply; here it is a mistake. */
-function checkedLabels(labels: Readonly<Record<string, string>>, { name, labels: wanted = [] }: Reading<string>) {
-  invariant(
-    wanted.every((label) => typeof labels[label] === "string"),
-    "a label has no value",
-    { name },
-  );
-  return labels;
+/** Undefined where a value is longer than any that may be shown. */
+function labelsText(
+  labels: Readonly<Record<string, string>>,
+  { name, labels: wanted = [] }: Reading<string>,
+  chars: number,
+): string | undefined {
+  let pairs = "";
+  for (const label of wanted) {
+    const value = labels[label];
+    if (value === undefined) throw new Error(`the label ${label} of ${name} has no value`);
+    if (value.length > chars) return undefined;
+    pairs += `${pairs && ","}${label}="${escaped(value).replaceAll('"', '\\"')}"`;
+  }
+  return pairs && `{${pairs}}`;
 }
 
-function checkedValue(value: number): number {
-  invariant(Number.isFinite(value), "not a number", { value });
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+function checkedValue(value: number, { name, kind }: Reading<string>): number {
+  if (!Number.isFinite(value) || (kind === "counter" && value < 0)) throw new Error(`${value} is no value of ${name}`);
   return value;
 }
 

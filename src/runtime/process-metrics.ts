@@ -1,7 +1,4 @@
-/**
- * The usual metrics of a Node process under their usual names, so that existing dashboards work. They are read here and
- * not by prom-client's collectDefaultMetrics, which starts watchers that nothing can stop.
- */
+/** The usual metrics of a Node process under their usual names, so that existing dashboards work. */
 import { readdirSync } from "node:fs";
 import type { Metrics } from "./metrics.ts";
 
