@@ -11,7 +11,7 @@ import { fullOfPods, notOffered } from "./not-offered.ts";
 import { overbooked } from "./overbooked.ts";
 import type { Resources } from "./resources.ts";
 import { type DiskUse, noVolumesOnDisk, sharedDisk } from "./shared-disk.ts";
-import { soldCards } from "./sold-cards.ts";
+import { cardText, soldCards } from "./sold-cards.ts";
 import type { NodeUse } from "./tally.ts";
 import { noVolumes, type VolumesByDriver, volumeAmounts } from "./volumes.ts";
 
@@ -102,9 +102,7 @@ function unreadable(node: NodeFacts, use: NodeUse): Condition[] {
 function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly NamedGpu[]): Condition[] {
   const evidence = cards
     .filter(({ health }) => health?.healthy === false)
-    .map(
-      ({ address, name, deviceId, health }) => `${name ?? deviceId} at ${address}: ${health?.reason ?? "unhealthy"}`,
-    );
+    .map((card) => `${cardText(card)}: ${card.health?.reason ?? "unhealthy"}`);
   if (capacity > allocatable) evidence.unshift(`the device plugin holds ${capacity - allocatable} of ${capacity} back`);
   return evidence.length === 0 ? [] : [{ type: "UnhealthyGpu", message: evidence.join("; ") }];
 }

@@ -9,8 +9,8 @@ type NodeAmounts = Readonly<Record<keyof Resources | "volumes", Amounts>>;
 
 const shown = {
   cpuMilli: { word: "cpu", format: formatCpuMilli },
-  memoryBytes: { word: "memory", format: (bytes: bigint) => formatBytes(bytes) },
-  ephemeralBytes: { word: "ephemeral storage", format: (bytes: bigint) => formatBytes(bytes) },
+  memoryBytes: { word: "memory", format: formatBytes },
+  ephemeralBytes: { word: "ephemeral storage", format: formatBytes },
   gpus: { word: "gpus", format: formatCount },
 } as const satisfies Record<keyof Resources, unknown>;
 

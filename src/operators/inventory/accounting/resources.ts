@@ -55,26 +55,28 @@ function readAmount(value: unknown, what: string, name: string, onProblem: OnPro
 }
 
 /** A part of a unit counts as a whole one, as for the scheduler. */
+function whole(amounts: ExactAmounts, name: (typeof names)[number]): bigint {
+  return wholeAmount(name, amounts.get(name) ?? 0n);
+}
+
 export function wholeResources(amounts: ExactAmounts): Resources {
-  const whole = (name: (typeof names)[number]) => wholeAmount(name, amounts.get(name) ?? 0n);
+  const { nvidia, amd } = devicesIn(amounts);
   return {
-    cpuMilli: whole("cpu"),
-    memoryBytes: whole("memory"),
-    ephemeralBytes: whole("ephemeral-storage"),
-    gpus: whole(pluginResources.nvidia) + whole(pluginResources.amd),
+    cpuMilli: whole(amounts, "cpu"),
+    memoryBytes: whole(amounts, "memory"),
+    ephemeralBytes: whole(amounts, "ephemeral-storage"),
+    gpus: nvidia + amd,
   };
 }
 
 /** Undefined where the node does not say. */
 export function podLimitIn(amounts: ExactAmounts): number | undefined {
-  const pods = amounts.get("pods");
-  return pods === undefined ? undefined : Number(wholeAmount("pods", pods));
+  return amounts.has("pods") ? Number(whole(amounts, "pods")) : undefined;
 }
 
 /** By vendor, how many devices its plugin counts. */
 export function devicesIn(amounts: ExactAmounts): Readonly<Record<GpuVendor, bigint>> {
-  const devices = (name: string) => wholeAmount(name, amounts.get(name) ?? 0n);
-  return { nvidia: devices(pluginResources.nvidia), amd: devices(pluginResources.amd) };
+  return { nvidia: whole(amounts, pluginResources.nvidia), amd: whole(amounts, pluginResources.amd) };
 }
 
 /** What the plugins call devices that are less than a card: MIG instances, slices of time, AMD's partitions. */
@@ -93,6 +95,5 @@ export function partsIn(list: unknown): Readonly<Record<GpuVendor, readonly stri
 
 /** The vendors whose device plugin counts at least one card. */
 export function vendorsIn(amounts: ExactAmounts): string[] {
-  const counted = Object.entries(pluginResources).filter(([, name]) => (amounts.get(name) ?? 0n) > 0n);
-  return counted.map(([vendor]) => vendor);
+  return gpuVendors.filter((vendor) => (amounts.get(pluginResources[vendor]) ?? 0n) > 0n);
 }

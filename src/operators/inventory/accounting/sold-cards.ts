@@ -20,7 +20,7 @@ export function soldCards(node: NodeFacts, cards: readonly NamedGpu[]): SoldCard
     const found = ownReason(card);
     if (!found) continue;
     reasons.set(card, found.reason);
-    const message = `${shown(card)} ${found.reason}, so it is not sold; ${found.remedy}`;
+    const message = `${cardText(card)} ${found.reason}, so it is not sold; ${found.remedy}`;
     conditions.push({ type: found.type, message });
   }
   for (const vendor of gpuVendors) {
@@ -94,6 +94,7 @@ function areSlices(counted: bigint, left: bigint, cards: bigint): boolean {
   return slices > 1n && counted % cards === 0n && left % slices === 0n;
 }
 
-function shown({ name, deviceId, address }: NamedGpu): string {
+/** "h200 at 0000:00:07.0": one card, for messages. */
+export function cardText({ name, deviceId, address }: NamedGpu): string {
   return `${name ?? deviceId} at ${address}`;
 }

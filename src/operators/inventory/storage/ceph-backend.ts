@@ -78,8 +78,7 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
   return {
     inventory(storageClass, volumes, sold) {
       const waiting = waitingFor({ "the clusters of Rook": clusters });
-      const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
-      if (waiting !== undefined) return unreadable(storageClass, "ceph", allocated, waiting);
+      if (waiting !== undefined) return unreadable(storageClass, "ceph", volumes, waiting);
       const seen = cephInventory(storageClass, {
         clusters: [...clusters.list()],
         pools: [...pools.list(), ...[...filesystems.list()].flat()],

@@ -81,18 +81,16 @@ export function clusterOf(clusters: readonly CephCluster[], clusterId: string): 
 }
 
 export function cephInventory(storageClass: StorageClass, view: CephView): StorageInventory {
-  const allocated = view.volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
   const place = placeOf(storageClass, view);
-  if (typeof place === "string") return unreadable(storageClass, "ceph", allocated, place);
+  if (typeof place === "string") return unreadable(storageClass, "ceph", view.volumes, place);
   const { cluster, poolName, use, df, reading } = place;
   const pool = poolNamed(poolName, cluster, view);
-  const performance = pool?.deviceClass ?? onlyOne(df.deviceClasses);
-  return inventoryOf(storageClass, "ceph", allocated, {
+  return inventoryOf(storageClass, "ceph", view.volumes, {
     capacity: use.storedBytes + use.maxAvailBytes,
     free: freeOf(place, view),
     sharers: view.sold.filter((other) => sharesDisks(storageClass, place, other, view)).map(({ name }) => name),
-    ...(pool?.replicas === undefined ? {} : { replicas: pool.replicas }),
-    ...(performance === undefined ? {} : { performance }),
+    replicas: pool?.replicas,
+    performance: pool?.deviceClass ?? onlyOne(df.deviceClasses),
     conditions: staleness(reading),
   });
 }

@@ -16,7 +16,6 @@ export function localPathInventory(
   nodes: Iterable<NodeDisk>,
   volumes: VolumeSums,
 ): StorageInventory {
-  const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
   const conditions: Condition[] = [roomShared];
   let capacity = 0n;
   let free = 0n;
@@ -31,7 +30,7 @@ export function localPathInventory(
     if (room < 0n)
       conditions.push({ type: "Overbooked", message: `the disk of ${name} is overbooked; the node tells by whom` });
   }
-  return inventoryOf(storageClass, "local-path", allocated, {
+  return inventoryOf(storageClass, "local-path", volumes, {
     capacity,
     free: free - volumes.onSomeNode,
     replicas: 1,

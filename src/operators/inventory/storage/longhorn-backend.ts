@@ -35,17 +35,12 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
       if (sick.get(name)?.robustness !== before) changed();
     },
   });
-  const stale = () =>
-    staleness({
-      "the nodes of Longhorn": nodes,
-      "the settings of Longhorn": settings,
-      "the volumes of Longhorn": longhornVolumes,
-    });
+  const needed = { "the nodes of Longhorn": nodes, "the settings of Longhorn": settings };
+  const stale = () => staleness({ ...needed, "the volumes of Longhorn": longhornVolumes });
   return {
     inventory(storageClass, volumes, sold) {
-      const waiting = waitingFor({ "the nodes of Longhorn": nodes, "the settings of Longhorn": settings });
-      const allocated = volumes.ofClass.get(storageClass.name)?.bytes ?? 0n;
-      if (waiting !== undefined) return unreadable(storageClass, "longhorn", allocated, waiting);
+      const waiting = waitingFor(needed);
+      if (waiting !== undefined) return unreadable(storageClass, "longhorn", volumes, waiting);
       const seen = longhornInventory(storageClass, {
         nodes: [...nodes.list()],
         settings: [...settings.list()],

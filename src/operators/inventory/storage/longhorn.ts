@@ -24,21 +24,19 @@ export interface LonghornView {
 
 export function longhornInventory(storageClass: StorageClass, view: LonghornView): StorageInventory {
   const { name, parameters } = storageClass;
-  const allocated = view.volumes.ofClass.get(name)?.bytes ?? 0n;
   const rules = rulesOf(view, storageClass);
   const replicas = replicasOf(parameters["numberOfReplicas"], rules);
   if (replicas === undefined) {
     const message = `the class asks for ${String(parameters["numberOfReplicas"])} replicas, which is no number of them`;
-    return unreadable(storageClass, "longhorn", allocated, message);
+    return unreadable(storageClass, "longhorn", view.volumes, message);
   }
   const disks = disksOf(view, storageClass);
-  const performance = selectorOf(parameters["diskSelector"]).find((tag) => ["nvme", "ssd", "hdd"].includes(tag));
-  return inventoryOf(storageClass, "longhorn", allocated, {
+  return inventoryOf(storageClass, "longhorn", view.volumes, {
     capacity: roomOf(disks, replicas, rules, ({ disk }) => disk.maximumBytes),
     free: roomOf(disks, replicas, rules, (place) => freeOf(place, rules)),
     sharers: view.sold.filter((other) => sharesDisks(storageClass, disks, other, view)).map((other) => other.name),
     replicas: Number(replicas),
-    ...(performance === undefined ? {} : { performance }),
+    performance: selectorOf(parameters["diskSelector"]).find((tag) => ["nvme", "ssd", "hdd"].includes(tag)),
     conditions: [...problemsOf(view.nodes, disks, rules), ...sickVolumes(name, view)],
   });
 }

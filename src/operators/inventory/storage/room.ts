@@ -9,6 +9,7 @@ import { formatBytes } from "../../../market/quantity.ts";
 import type { Amounts, Condition, StorageInventory } from "../inventory.ts";
 import { assertSound } from "../sound-amounts.ts";
 import type { Driver, StorageClass } from "./storage-class.ts";
+import type { VolumeSums } from "./volumes.ts";
 
 export interface Room {
   readonly capacity: bigint;
@@ -16,17 +17,18 @@ export interface Room {
   readonly free: bigint;
   /** The other sold classes that draw from it. */
   readonly sharers?: readonly string[];
-  readonly replicas?: number;
-  readonly performance?: string;
+  readonly replicas?: number | undefined;
+  readonly performance?: string | undefined;
   readonly conditions?: readonly Condition[];
 }
 
 export function inventoryOf(
   { name, provisioner }: StorageClass,
   driver: Driver,
-  allocated: bigint,
+  volumes: VolumeSums,
   room: Room,
 ): StorageInventory {
+  const allocated = promisedOf(volumes, name);
   const { capacity, sharers = [], replicas, performance, conditions = [] } = room;
   // A debt is not shared: each that draws from the room shows what is missing of it.
   const free = room.free > 0n ? room.free / BigInt(1 + sharers.length) : room.free;
@@ -66,12 +68,16 @@ function overbooked(allocated: bigint, missing: bigint): Condition {
 export function unreadable(
   storageClass: StorageClass,
   driver: Driver,
-  allocated: bigint,
+  volumes: VolumeSums,
   message: string,
 ): StorageInventory {
   const { name, provisioner } = storageClass;
-  const bytes = { capacity: 0n, allocatable: 0n, allocated };
+  const bytes = { capacity: 0n, allocatable: 0n, allocated: promisedOf(volumes, name) };
   return { class: name, driver, provisioner, bytes, conditions: [storageUnreadable(message)] };
+}
+
+function promisedOf({ ofClass }: VolumeSums, name: string): bigint {
+  return ofClass.get(name)?.bytes ?? 0n;
 }
 
 export function storageUnreadable(message: string): Condition {

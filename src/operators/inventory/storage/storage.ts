@@ -115,11 +115,9 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
   ) {
     if (driver === "local-path") return localPathInventory(storageClass, nodes, sums);
     const backend = driver === "ceph" ? ceph : longhorn;
-    const allocated = sums.ofClass.get(storageClass.name)?.bytes ?? 0n;
     const alike = sold.filter((each) => each.driver === driver).map((each) => each.storageClass);
     return (
-      backend?.inventory(storageClass, sums, alike) ??
-      unreadable(storageClass, driver, allocated, "it was not asked yet")
+      backend?.inventory(storageClass, sums, alike) ?? unreadable(storageClass, driver, sums, "it was not asked yet")
     );
   }
 
