@@ -49,11 +49,11 @@ export async function startEventChain(
   };
 }
 
-export function openPool(owner: Owner, urls: readonly string[], chainId?: string): Pool {
+export function openPool(owner: Owner, urls: readonly string[], chainId?: string, clock: Clock = realClock): Pool {
   const pool = createPool({
     endpoints: urls.map((url) => ({ url })),
     ...(chainId !== undefined && { chainId }),
-    clock: realClock,
+    clock,
     random: createSeededRandom(1),
     log: silentLog,
   });

@@ -145,6 +145,8 @@ export const limits = {
   rpcProbeMs: 5 * second,
   /** A height that a node told us is believed this long where it matters that the node has not fallen back. */
   rpcReadingMs: 2 * second,
+  /** A node that takes longer on average is used only where no other is quicker: a block asks about five times in turn. */
+  rpcSlowMs: second,
   /** Failures in a row after which a node is left alone for a while; one or two are just a restart. */
   rpcBreakerFailures: 3,
   rpcBreakerFirstMs: second,

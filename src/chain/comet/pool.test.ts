@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
-import { realClock } from "../../runtime/clock.ts";
+import { type Clock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Fields, Log } from "../../runtime/log.ts";
@@ -79,6 +79,31 @@ test("a node of which one method hangs, breaks off or is a proxy's page is not g
     await pool.probe();
     assert.equal(pool.members[0]?.condition, "good", fault);
   }
+});
+
+test("a node that takes its time with every answer gives way to a quicker one, and stays where none is quicker", async (t) => {
+  const chain = await startEventChain(t);
+  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+  const [first, second] = proxies as [FaultProxy, FaultProxy];
+  let tookMs = 0;
+  const clock: Clock = { ...realClock, monotonicMs: () => realClock.monotonicMs() + tookMs };
+  const pool = openPool(t, [first.url, second.url], undefined, clock);
+  await pool.open();
+  const slow = (_: string, answer: string) => {
+    tookMs += 3_000;
+    return answer;
+  };
+  const askMany = async () => {
+    for (let asked = 0; asked < 10; asked += 1) await pool.call("health", {}, name);
+  };
+  first.rewrite = slow;
+  await askMany();
+  assert.equal(pool.preferred.name, second.url);
+  assert.equal(pool.switches, 1);
+  second.rewrite = slow;
+  await askMany();
+  await askMany();
+  assert.equal(pool.switches, 1, "to and fro would help nobody");
 });
 
 test("an error is an answer about a transaction; for anything else the others are asked, and the node is avoided", async (t) => {

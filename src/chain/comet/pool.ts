@@ -111,10 +111,10 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     }
   }
 
-  /** One that just failed comes after one of which some method fails, and that after those that did well. */
+  /** One that just failed comes after one that is slow or of which some method fails, and that after those that did well. */
   function rank(member: Member): number {
     if (member.failures > 0) return 2;
-    return member.isFailing() ? 1 : 0;
+    return member.isFailing() || (member.latencyMs ?? 0) > limits.rpcSlowMs ? 1 : 0;
   }
 
   async function ask<T>(
