@@ -197,6 +197,19 @@ test("a transaction that no node takes is refused; one that another node takes i
   assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
 });
 
+test("a node that wants a higher price than others keeps no transaction from them", async (t) => {
+  const { chain, proxies } = await start(t, 2);
+  const [first] = proxies as [FaultProxy];
+  const log = "insufficient fees; got: 1uakt required: 9uakt: insufficient fee";
+  first.rewrite = (method, answer) =>
+    method === "broadcast_tx_sync"
+      ? JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, result: { code: 13, codespace: "sdk", log } })
+      : answer;
+  const { timeNs } = await chain.head();
+  const receipt = await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n));
+  assert.deepEqual(receipt, { kind: "taken", objection: { code: 13, codespace: "sdk", log } });
+});
+
 test("a transaction that one node keeps to itself reaches the chain when it is offered to all", async (t) => {
   const { node, chain, proxies } = await start(t, 2);
   const { height, timeNs } = await chain.head();

@@ -41,20 +41,23 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
 /** What a node said, or why it said nothing. */
 type Offered = { readonly receipt: Receipt } | { readonly failure: ProviderError };
 
-/** The first node that says anything about it. */
+/** One node after the other until one takes it: what one has against it, as a price of its own, another may not have. */
 async function toOne(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
-  const failures: ProviderError[] = [];
+  const offers: Offered[] = [];
   for (const endpoint of inTurn(pool)) {
     const offered = await offer(pool, tx, endpoint, signal);
-    if ("receipt" in offered) return offered.receipt;
-    failures.push(offered.failure);
+    offers.push(offered);
+    if ("receipt" in offered && offered.receipt.kind === "taken") break;
   }
-  return refusedByAll(failures);
+  return together(offers);
 }
 
 /** One that takes it is enough, but each has had it: who takes it may keep it to himself. */
 async function toAll(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
-  const offers = await Promise.all(inTurn(pool).map((endpoint) => offer(pool, tx, endpoint, signal)));
+  return together(await Promise.all(inTurn(pool).map((endpoint) => offer(pool, tx, endpoint, signal))));
+}
+
+function together(offers: readonly Offered[]): Receipt {
   const receipts = offers.flatMap((offered) => ("receipt" in offered ? [offered.receipt] : []));
   const refusal = receipts.find((receipt) => receipt.kind === "refused");
   if (receipts.some(({ kind }) => kind === "taken")) {
