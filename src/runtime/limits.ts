@@ -296,7 +296,7 @@ export const limits = {
   kubeSilenceMs: 40 * second,
   /** A server accepts a watch at once, or after the three seconds that it may need to catch up. */
   kubeWatchOpenMs: 8 * second,
-  /** A watch that ended sooner, and brought nothing, was no success. */
+  /** A watch that ended sooner was no success, and is not taken up again without a pause. */
   kubeWatchWorthMs: second,
   /** Answers in a row that were failures; then the version is doubted, as after a cluster was restored from a backup. */
   kubeDoubts: 5,

@@ -157,7 +157,6 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     if (!event) throw malformed("half an event", asked, peer);
     const { type, object } = event;
     if (type === "ERROR") throw statusEventError(object, asked, peer);
-    if (opened) opened.brought = true;
     if (type === "BOOKMARK") {
       counts.bookmarks += 1;
     } else {
@@ -165,6 +164,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
       await handOver(changesOf(type, object));
     }
     version = object.metadata.resourceVersion ?? version;
+    if (opened) opened.brought = true;
   }
 
   function changesOf(type: WatchEvent["type"], object: KubeObject): Iterable<Change<T>> {
@@ -197,9 +197,10 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     return opened?.brought ?? false;
   }
 
-  /** How often in a row it failed, after this round. What brought something is taken up again at once when it ends. */
+  /** How often in a row it failed, after this round. Only what lasted is taken up again at once: else it would be endless. */
   function failuresAfter(failures: number, pagesBefore: number): number {
-    if (opened && (hasBrought() || clock.monotonicMs() - opened.atMs >= limits.kubeWatchWorthMs)) return 0;
+    if (opened && clock.monotonicMs() - opened.atMs >= limits.kubeWatchWorthMs) return 0;
+    if (hasBrought() && version !== undefined) return 1;
     const pages = reading?.listing.pages ?? 0;
     return pages > pagesBefore ? 1 : failures + 1;
   }

@@ -18,10 +18,13 @@ async function stage(owner: Owner, body: () => Readable) {
   const cluster = simulateKube(owner, { clock });
   const inner = cluster.transport();
   let isBroken = false;
+  let asked = 0;
   const transport: Transport = {
     ...inner,
     async send(request) {
       if (!isBroken || request.verb !== "watch") return inner.send(request);
+      asked += 1;
+      assert.ok(asked < 10_000, "asked without a pause");
       return { status: 200, headers: {}, body: body(), peer: await inner.peer() };
     },
   };
@@ -52,6 +55,22 @@ test("watches that are accepted and then cut, one after the other, lead to a lis
   await clock.advance(60_000);
   assert.deepEqual([...cache.list()], ["new"]);
 });
+
+const news = { type: "ADDED", object: { metadata: { namespace, name: "news", uid: "1", resourceVersion: "1" } } };
+const gone = { type: "ERROR", object: { code: 410 } };
+
+for (const [what, events] of Object.entries({
+  "brings one thing and ends": [news],
+  "brings one thing and fails": [news, gone],
+  "brings what is no object": [{ type: "ADDED", object: null }],
+})) {
+  test(`a server whose every watch ${what}, at once, is not asked without a pause`, async (t) => {
+    const lines = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    const { clock, cache } = await stage(t, () => Readable.from([lines]));
+    await clock.advance(60_000);
+    assert.ok(cache.counts.connections < 500, `${cache.counts.connections} connections in a minute`);
+  });
+}
 
 test("the longest object that etcd takes comes through a watch, also where the server writes six characters for one", () => {
   const etcdBytes = 1.5 * 1024 * 1024;
