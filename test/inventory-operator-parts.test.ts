@@ -149,7 +149,7 @@ test("a change that got lost is found by the next recount, put right, counted an
   cluster.server.create(kinds.pod, pod("lost", { gpus: "1", spec: { nodeName: "one" } }), "test");
   await until("a recount", () => operator.counts.tally.recounts > 0);
   assert.equal(operator.counts.tally.drifts, 1);
-  assert.deepEqual(errors, [["the use of nodes had drifted and was counted anew", { nodes: ["one"] }]]);
+  assert.deepEqual(errors, [["corrected the use of nodes that had drifted", { nodes: ["one"] }]]);
   await until("the pod to count", () => node("one")?.gpus.allocated === 1n);
   const { recounts } = operator.counts.tally;
   await until("one recount more", () => operator.counts.tally.recounts > recounts);

@@ -117,7 +117,7 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
       const error = ProviderError.from(thrown);
       counts.failed += 1;
       if (error.message !== complained)
-        log.info("an Event could not be written", { code: error.code, reason: error.message });
+        log.info("failed to write an Event", { code: error.code, reason: error.message });
       complained = error.message;
     }
     return done();

@@ -37,7 +37,7 @@ export function createHandOver<T>({ handle, onFailure, clock, random, log, signa
         signal.throwIfAborted();
         onFailure();
         const { type, name, namespace } = change;
-        log.error("a change could not be handled", { type, name, namespace, tries, error: ProviderError.from(thrown) });
+        log.error("failed to handle a change", { type, name, namespace, tries, error: ProviderError.from(thrown) });
         // One that still runs is not called a second time for the same change.
         if (thrown instanceof TooLate || tries >= limits.kubeHandlerTries) return;
         await sleep(clock, backOffMs(random, tries), signal);

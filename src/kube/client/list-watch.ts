@@ -66,7 +66,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   function heard(): void {
     heardMs = clock.monotonicMs();
-    if (trouble) log.info("the watch goes on");
+    if (trouble) log.info("watch resumed");
     trouble = undefined;
   }
 
@@ -77,7 +77,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
       return { name, namespace, uid, version: resourceVersion, value: options.project(slim(object)) };
     } catch (thrown) {
       counts.handlerErrors += 1;
-      log.error("an object could not be read", { name, namespace, error: ProviderError.from(thrown) });
+      log.error("failed to read an object", { name, namespace, error: ProviderError.from(thrown) });
       return undefined;
     }
   }
@@ -125,7 +125,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   async function whereFrom(): Promise<string> {
     const found = await doubts.about(version, toldNothing);
     if (found) {
-      log.info("reading the list again", { reason: found.reason });
+      log.info("relisting", { reason: found.reason });
       doubt = found;
       version = undefined;
       reading = undefined;
@@ -183,7 +183,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     // From there the same event would come again, and none after it.
     if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") version = undefined;
     if (!passing.has(error.code)) reading = undefined;
-    if (trouble?.message !== error.message) log.info("the watch is interrupted", { error });
+    if (trouble?.message !== error.message) log.info("watch interrupted", { error });
     trouble = error;
   }
 
@@ -235,7 +235,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   const running = run().catch((thrown) => {
     // Nothing in the loop should get here; a watch that ended in silence would be the worst of all faults.
     trouble = ProviderError.from(thrown);
-    log.error("the watch ended by a fault of ours", { error: trouble });
+    log.error("watch ended by an internal error", { error: trouble });
   });
 
   return {

@@ -169,7 +169,7 @@ export function createInventoryOperator(
     waitingFor,
     onInventory(inventory, changed) {
       pictures += 1;
-      if (pictures === 1) log.info("the whole cluster was seen", summary(inventory));
+      if (pictures === 1) log.info("read the whole cluster", summary(inventory));
       const before = gtSelected;
       gtSelected = gtMemory.update(tally.gtSelected());
       const relabel = sameSet(before, gtSelected) ? changed : inventory.nodes.map(({ name }) => name);
@@ -249,7 +249,7 @@ export function createInventoryOperator(
     for (;;) {
       await sleep(clock, limits.inventoryRecountMs, signal);
       const wrong = tally.recompute(pods.list());
-      if (wrong.length > 0) log.error("the use of nodes had drifted and was counted anew", { nodes: wrong });
+      if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
       // Also what depends on time alone, like a memory that fades, is looked at again.
       assembly.touchAll();
     }

@@ -49,15 +49,15 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
   const replies = new Set<Reply>();
   let streams = 0;
   server.maxConnections = bounds.connections;
-  server.on("error", (error) => log.debug("the gRPC server failed", { reason: reasonOf(error) }));
+  server.on("error", (error) => log.debug("gRPC server failed", { reason: reasonOf(error) }));
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
-    session.on("error", (error) => log.debug("a gRPC connection failed", { reason: reasonOf(error) }));
+    session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
     keepHeartbeat(session, clock, limits.grpcPingMs);
   });
   server.on("stream", (stream, headers) => {
-    stream.on("error", (error) => log.debug("a gRPC call failed", { reason: reasonOf(error) }));
+    stream.on("error", (error) => log.debug("gRPC call failed", { reason: reasonOf(error) }));
     const reply = createReply(stream, clock);
     replies.add(reply);
     reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
@@ -65,7 +65,7 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
       // Work for somebody who has left may end with any error.
       if (reply.over.aborted) return;
       const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
-      if (!foreseen) log.error("a gRPC method failed", { error: thrown });
+      if (!foreseen) log.error("gRPC method failed", { error: thrown });
       reply.end(statusOfThrown(thrown), thrown instanceof GrpcRefusal ? thrown.headers : {});
     });
   });

@@ -86,7 +86,7 @@ export function startCluster(
   const stop = new AbortController();
   const running = queue.run(stop.signal);
   // Whoever closes the cluster is given the error itself; until then it is at least in the log.
-  running.catch((broken: unknown) => log.error("the simulated cluster broke down", { reason: reasonOf(broken) }));
+  running.catch((broken: unknown) => log.error("simulated cluster failed", { reason: reasonOf(broken) }));
 
   return {
     ...nodes,

@@ -72,7 +72,7 @@ function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource 
       lastText = text;
       good = { config: parseInventoryConfig(text, path), text, sinceMs: clock.now() };
       counts.loaded += 1;
-      log.info("the inventory configuration was read", { path });
+      log.info("read the inventory configuration", { path });
       return undefined;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
@@ -86,7 +86,7 @@ function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource 
     const before = { good, message: trouble?.message };
     trouble = look();
     if (good === before.good && trouble?.message === before.message) return;
-    if (trouble) log.error("the inventory configuration cannot be used", { error: trouble });
+    if (trouble) log.error("failed to read the inventory configuration", { error: trouble });
     for (const listener of listeners) listener();
   }
 

@@ -49,7 +49,7 @@ export async function serveDiscovery(options: DiscoveryServerOptions): Promise<D
     const [path = "/"] = (request.url ?? "/").split("?");
     answer(request.method, path, response).catch((thrown: unknown) => {
       const error = ProviderError.from(thrown);
-      log.error("the hardware of the node could not be told", { error });
+      log.error("failed to answer a request", { error });
       send(response, error.entry.http, `${error.message}\n`);
     });
   });

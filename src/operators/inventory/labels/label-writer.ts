@@ -59,7 +59,7 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
     await applyLabels(node, wish, owned);
     written += 1;
     seized += Object.keys(seize).length;
-    log.info("wrote the labels of a node", { node: name, labels: Object.keys(wish).length });
+    log.info("wrote node labels", { node: name, labels: Object.keys(wish).length });
     return done();
   }
 

@@ -118,7 +118,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       return waiting("pod", "it is there, but not seen yet");
     }
     pace.made(node);
-    log.info("a discovery pod is made", { node });
+    log.info("created a discovery pod", { node });
     missing(node, "its discovery pod was just made");
     return waiting("pod", "it was just made");
   }
@@ -166,7 +166,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
     if (clock.now() - atMs < limits.discoveryPeriodMs) return;
     await ask(node, live, signal).catch((thrown) => {
-      log.debug("a discovery pod of another version gave no answer", { node, reason: reasonOf(thrown) });
+      log.debug("no answer from a discovery pod of another version", { node, reason: reasonOf(thrown) });
     });
   }
 
@@ -178,7 +178,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   }
 
   async function replace(node: string, live: LivePod, reason: string): Promise<Outcome> {
-    log.info("a discovery pod is replaced", { node, reason });
+    log.info("replacing a discovery pod", { node, reason });
     await remove(live);
     return waiting("pod", "it is being replaced");
   }

@@ -27,7 +27,7 @@ export function createBusCopy(bus: Bus, log: Log): BusCopy {
       if (!ProviderError.is(thrown, "AKP_BUS_MESSAGE_TOO_LARGE")) throw thrown;
       counts.refused += 1;
       // Said once, not at every change.
-      if (!refused.has(topic)) log.error("the bus gets no copy of the inventory any more", { error: thrown });
+      if (!refused.has(topic)) log.error("inventory message too large for the bus", { error: thrown });
       refused.add(topic);
     }
   }

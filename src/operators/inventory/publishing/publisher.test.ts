@@ -40,7 +40,7 @@ test("a cluster that is larger than clients of gRPC take is said once, until it 
   await show(large.slice(1));
   assert.deepEqual(
     said.filter((each) => each.includes("gRPC")),
-    ["the inventory is larger than gRPC clients take by default"],
+    ["inventory exceeds the default message size of gRPC clients"],
   );
   await show(large.slice(0, 10));
   await show(large);

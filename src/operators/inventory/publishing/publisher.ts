@@ -62,7 +62,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   function warnIfLarge(bytes: number): void {
     const isLarge = bytes > limits.grpcClientBytes;
     if (isLarge && !large) {
-      log.error("the inventory is larger than gRPC clients take by default", { bytes, most: limits.grpcClientBytes });
+      log.error("inventory exceeds the default message size of gRPC clients", { bytes, most: limits.grpcClientBytes });
     }
     large = isLarge;
   }

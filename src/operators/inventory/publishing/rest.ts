@@ -56,13 +56,13 @@ export async function startRest(publisher: Publisher, options: RestOptions): Pro
   });
   server.timeout = limits.inventoryIdleMs;
   server.maxConnections = limits.inventoryConnections;
-  server.on("error", (error) => log.debug("the REST server failed", { reason: reasonOf(error) }));
+  server.on("error", (error) => log.debug("REST server failed", { reason: reasonOf(error) }));
   server.on("request", (request, response) => {
     answer(request).then(
       (given) => send(response, 200, given),
       (thrown) => {
         const error = ProviderError.from(thrown);
-        if (error.code === "AKP_INTERNAL") log.error("a request could not be answered", { error });
+        if (error.code === "AKP_INTERNAL") log.error("failed to answer a request", { error });
         refuse(response, error);
       },
     );

@@ -73,7 +73,7 @@ export function createRegistrySource(
     failuresInARow = 0;
     if (!unchanged) {
       counts.changes += 1;
-      log.info("the GPU registry was read", { location: showLocation(from), problems: registry.problems });
+      log.info("read the GPU registry", { location: showLocation(from), problems: registry.problems });
     }
     if (!unchanged || recovered) tell();
   }
@@ -84,7 +84,7 @@ export function createRegistrySource(
     failuresInARow += 1;
     if (trouble?.message === error.message) return;
     trouble = error;
-    log.error("the GPU registry cannot be used", { error });
+    log.error("failed to read the GPU registry", { error });
     tell();
   }
 

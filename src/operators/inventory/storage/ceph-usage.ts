@@ -63,7 +63,7 @@ export function createCephUsage(deps: CephUsageDeps): CephUsage {
       counts.failed += 1;
       const reason = reasonOf(thrown);
       const trouble = new ProviderError("AKP_CEPH_UNREADABLE", { namespace, reason }, { cause: thrown });
-      if (before.trouble?.message !== trouble.message) log.info("Ceph cannot be read", { error: trouble });
+      if (before.trouble?.message !== trouble.message) log.info("failed to read Ceph", { error: trouble });
       return { ...before, trouble };
     }
   }
