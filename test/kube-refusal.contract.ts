@@ -8,8 +8,8 @@ import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { applyWhenServed, define, ownKind } from "./kube-definition.ts";
 import { clusterMs, ownName, refusal } from "./kube-objects.ts";
-import { claimOf, type Fields, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
 import { refusedObjects } from "./kube-refused-objects.ts";
+import { claimOf, type Fields, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
 
 export function checkRefusals(open: OpenKube): void {
   for (const [kind, cases] of Map.groupBy(refusedObjects, (each) => each.kind)) {

@@ -1,5 +1,5 @@
 /** Containers that the API server refuses, and what it says: what is put into one that is well, and where in it. */
-import type { Row } from "./kube-refused-object.ts";
+import type { Row } from "./kube-refused-rows.ts";
 
 export const containers: readonly Row[] = [
   ["a hook that does nothing", { lifecycle: { preStop: {} } }, "lifecycle.preStop Required"],

@@ -3,8 +3,8 @@
  * it says was read off a real one; kube-refusal.contract.ts holds every server to it.
  */
 import { kinds } from "../src/kube/kinds.ts";
-import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
 import { refusedPods } from "./kube-refused-pods.ts";
+import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
 
 const serviceOf = (spec: Fields, name = "it"): Fields => ({ metadata: { name }, spec: { selector: labels, ...spec } });
 

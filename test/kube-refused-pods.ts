@@ -4,7 +4,7 @@
  */
 import { kinds } from "../src/kube/kinds.ts";
 import { containers } from "./kube-refused-containers.ts";
-import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-object.ts";
+import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
 
 const web = { name: "web", image: "nowhere.example/web:1" };
 

@@ -76,6 +76,17 @@ async function take(step: Step, at: number, line: Line, clock: VirtualClock): Pr
   if (step.do === "wait") await clock.advance(3_000);
 }
 
+function watchOurs({ kube }: Line) {
+  const changes: Change<number>[] = [];
+  const cache = kube.watch({
+    kind: kinds.configMap,
+    labelSelector: "ours",
+    project: ({ metadata }) => Number(metadata.resourceVersion),
+    handle: (change) => void changes.push(change),
+  });
+  return { cache, changes };
+}
+
 for (const [where, connect] of [
   ["within the process", within],
   ["over HTTP", overHttp],
@@ -89,13 +100,7 @@ for (const [where, connect] of [
         const clock = createVirtualClock();
         const line = await connect(owner, clock, seed);
         line.cluster.faults.smallPages(3);
-        const changes: Change<number>[] = [];
-        const cache = line.kube.watch({
-          kind: kinds.configMap,
-          labelSelector: "ours",
-          project: ({ metadata }) => Number(metadata.resourceVersion),
-          handle: (change) => void changes.push(change),
-        });
+        const { cache, changes } = watchOurs(line);
         for (const [at, step] of steps.entries()) await take(step, at, line, clock);
         const last = put(line.cluster, "last", "");
         await eventually("the last one", async () => {
@@ -124,13 +129,7 @@ test("through versions that go back as well, the cache ends as the server is whe
       // Not so far back that there is no namespace.
       await clock.settle();
       line.cluster.faults.forgetPast();
-      const changes: Change<number>[] = [];
-      const cache = line.kube.watch({
-        kind: kinds.configMap,
-        labelSelector: "ours",
-        project: ({ metadata }) => Number(metadata.resourceVersion),
-        handle: (change) => void changes.push(change),
-      });
+      const { cache, changes } = watchOurs(line);
       for (const [at, step] of steps.entries()) await take(step, at, line, clock);
       await clock.advance(1.2 * limits.kubeBelievedMs + 2 * limits.kubeStaleMs);
       const there = serverState(line.cluster);

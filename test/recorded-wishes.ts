@@ -2,7 +2,7 @@
  * Every object that the network's own provider was seen to make, as one would wish it: without what the server and its
  * controllers put in. Of objects that differ in their values alone there is one.
  */
-import { type Kind, kinds } from "../src/kube/kinds.ts";
+import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
 import { listVectors, readJsonVector } from "./vectors.ts";
@@ -42,10 +42,7 @@ function isObject(value: unknown): value is KubeObject {
 }
 
 function kindOf({ apiVersion, kind }: KubeObject): Kind | undefined {
-  return Object.values(kinds).find((each: Kind) => {
-    const version = each.group === "" ? each.version : `${each.group}/${each.version}`;
-    return each.kind === kind && version === apiVersion;
-  });
+  return Object.values(kinds).find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
 }
 
 /** Made by the server, by controllers and by kubectl, or good for one cluster only. */

@@ -75,7 +75,7 @@ function reflectionFile(version: string): ProtoFile {
   };
 }
 
-const requestFields = { host: 1, file: 3, symbol: 4, extension: 5, extensionsOf: 6, services: 7 } as const;
+const requestFields = { host: 1, file: 3, symbol: 4, services: 7 } as const;
 const responseFields = { validHost: 1, originalRequest: 2, files: 4, services: 6, error: 7 } as const;
 
 interface Asked {

@@ -3,15 +3,7 @@ import { fieldsOf, recordsOf } from "../../json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import type { Found } from "./found.ts";
-import {
-  dnsLabel,
-  qualifiedNameFaults as nameFaults,
-  oldLabel,
-  pathSegment,
-  subdomain,
-  type TextRule,
-  textFault,
-} from "./texts.ts";
+import { dnsLabel, oldLabel, pathSegment, qualifiedNameFaults, subdomain, type TextRule, textFault } from "./texts.ts";
 
 const mostAnnotationBytes = 256 * 1024;
 
@@ -62,7 +54,7 @@ export function checkMetadata({ metadata }: KubeObject, isCustom: boolean, found
 export function checkAnnotations(field: string, annotations: unknown, found: Found): void {
   let bytes = 0;
   for (const [name, value] of Object.entries(fieldsOf(annotations))) {
-    for (const fault of nameFaults(name.toLowerCase())) found.invalid(field, name, fault);
+    for (const fault of qualifiedNameFaults(name.toLowerCase())) found.invalid(field, name, fault);
     bytes += Buffer.byteLength(name) + Buffer.byteLength(String(value));
   }
   if (bytes > mostAnnotationBytes) found.tooLong(field, mostAnnotationBytes);

@@ -4,10 +4,11 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
 import { methodsOf } from "../../../runtime/grpc/methods.ts";
+import { symbolsOf } from "../../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { inventoryMethods, inventoryServices } from "./inventory-methods.ts";
+import { inventoryMethods } from "./inventory-methods.ts";
 import { inventoryFile } from "./inventory-proto.ts";
 import type { Publisher } from "./publisher.ts";
 
@@ -29,7 +30,7 @@ export interface GrpcListener {
 
 export async function startGrpc(publisher: Publisher, options: GrpcOptions): Promise<GrpcListener> {
   const { host, clock, log } = options;
-  const known = new Set<string>(["", ...inventoryServices]);
+  const known = new Set(["", ...symbolsOf(inventoryFile).services]);
   const health: Health = {
     serving: (service) => (known.has(service) ? publisher.told !== undefined : undefined),
     async changed(signal) {

@@ -11,8 +11,6 @@ import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import type { Picture } from "./picture.ts";
 import type { Publisher } from "./publisher.ts";
 
-export const inventoryServices = ["akash.inventory.v1.ClusterRPC", "akash.inventory.v1.NodeRPC"] as const;
-const [clusterService, nodeService] = inventoryServices;
 /** In milliseconds, as `age_ms` over REST. Of a stream, when it began. */
 export const ageHeader = "akash-inventory-age-ms";
 
@@ -51,10 +49,10 @@ export function inventoryMethods(publisher: Publisher): [path: string, method: G
     },
   };
   return [
-    [`/${clusterService}/QueryCluster`, queryCluster],
-    [`/${clusterService}/StreamCluster`, streamCluster],
-    [`/${nodeService}/QueryNode`, queryNode],
-    [`/${nodeService}/StreamNode`, streamNode],
+    ["/akash.inventory.v1.ClusterRPC/QueryCluster", queryCluster],
+    ["/akash.inventory.v1.ClusterRPC/StreamCluster", streamCluster],
+    ["/akash.inventory.v1.NodeRPC/QueryNode", queryNode],
+    ["/akash.inventory.v1.NodeRPC/StreamNode", streamNode],
   ];
 }
 
