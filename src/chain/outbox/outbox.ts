@@ -55,6 +55,8 @@ export interface Outbox {
    * cursor only when this has resolved; then no node need keep an index for us.
    */
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
+  /** There is a new block. A hint, for whoever does not follow: without it the outbox finds out a little later. */
+  onBlock(height: bigint, timeNs: bigint): void;
   /** The wish as the journal takes it, for a unit of one's own; `wake` afterwards. */
   intentOf(wish: Wish): NewIntent;
   wake(): void;
@@ -122,6 +124,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
       company = undefined;
       pause.ring();
     });
+  }
+
+  function onBlock(height: bigint, timeNs: bigint): void {
+    if (!announced || height > announced.height) announced = { height, timeNs };
+    pause.ring();
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -239,11 +246,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
     cancel: settlement.cancel,
     async onStep(step) {
       await tracker.follow(step, ending);
-      if (!step.block) return;
-      const { height, timeNs } = step.block;
-      if (!announced || height > announced.height) announced = { height, timeNs };
-      pause.ring();
+      if (step.block) onBlock(step.block.height, step.block.timeNs);
     },
+    onBlock,
     intentOf: (wish) => intentOf(wish, owner),
     wake: ringSoon,
     run,
