@@ -103,17 +103,12 @@ function builtIn(kind: Kind): Served {
   };
 }
 
-function custom(kind: Kind): Omit<Served, "shape"> {
-  return { kind, hasStatus: false, hasGeneration: true, isCustom: true, selectable: [] };
-}
-
 /** One for each version that is served. */
 function definedKinds(definition: KubeObject): Served[] {
   const spec = fieldsOf(definition["spec"]);
   const names = fieldsOf(spec["names"]);
-  const versions = recordsOf(spec["versions"]);
   const metadata = objectMeta();
-  return versions
+  return recordsOf(spec["versions"])
     .filter(({ served }) => served !== false)
     .map((version) => {
       const kind = known({
@@ -126,10 +121,12 @@ function definedKinds(definition: KubeObject): Served[] {
       const schema = fieldsOf(fieldsOf(version["schema"])["openAPIV3Schema"]);
       const selectable = recordsOf(version["selectableFields"]);
       return {
-        ...custom(kind),
+        kind,
         schema,
         shape: customShape(schema, metadata),
         hasStatus: isRecord(fieldsOf(version["subresources"])["status"]),
+        hasGeneration: true,
+        isCustom: true,
         selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
       };
     });

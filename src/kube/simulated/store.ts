@@ -92,10 +92,7 @@ export function createStore(): Store {
       const undone = since.filter((change) => resourceOf(change.served.kind) === resource);
       if (undone.length === 0) return list(served);
       const objects = new Map(tableOf(served).objects);
-      for (const { object, before } of undone.toReversed()) {
-        if (before) objects.set(keyOf(object.metadata), before);
-        else objects.delete(keyOf(object.metadata));
-      }
+      for (const change of undone.toReversed()) undo(objects, change);
       return sortedByKey(objects);
     },
     changesAfter,
@@ -127,11 +124,10 @@ export function createStore(): Store {
       version = Math.max(version - versions, forgotten);
       const at = history.findIndex((change) => change.version > version);
       const undone = at < 0 ? [] : history.splice(at);
-      for (const { served, object, before } of undone.toReversed()) {
-        const { objects } = tableOf(served);
-        if (before) objects.set(keyOf(object.metadata), before);
-        else objects.delete(keyOf(object.metadata));
-        tableOf(served).keys = undefined;
+      for (const change of undone.toReversed()) {
+        const table = tableOf(change.served);
+        undo(table.objects, change);
+        table.keys = undefined;
       }
       const told = new Set<string>();
       for (const { served, object } of undone) {
@@ -159,6 +155,11 @@ interface Table {
 
 export function keyOf({ namespace = "", name }: ObjectAt): string {
   return `${namespace}/${name}`;
+}
+
+function undo(objects: Map<string, KubeObject>, { object, before }: StoredChange): void {
+  if (before) objects.set(keyOf(object.metadata), before);
+  else objects.delete(keyOf(object.metadata));
 }
 
 function sortedByKey(objects: ReadonlyMap<string, KubeObject>): KubeObject[] {

@@ -10,7 +10,7 @@ import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, comp
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
 import { mergePatch } from "./objects/merge-patch.ts";
-import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid } from "./objects/refusals.ts";
+import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid, required } from "./objects/refusals.ts";
 import { validateChange, validateNew } from "./objects/validation.ts";
 import { Refused } from "./refused.ts";
 import { conform } from "./schema/conform.ts";
@@ -186,11 +186,7 @@ function owners(managedFields: readonly ManagedFields[]): Pick<ObjectMeta, "mana
   return managedFields.length === 0 ? {} : { managedFields };
 }
 
-const nameRequired = {
-  field: "metadata.name",
-  reason: "FieldValueRequired",
-  message: "Required value: name or generateName is required",
-} as const;
+const nameRequired = required("metadata.name", "name or generateName is required");
 
 /** What the main address of an object cannot write, nobody comes to own by writing there. */
 function ignoredBy({ hasStatus }: Served): FieldSet {

@@ -95,7 +95,7 @@ export interface NodeInventory {
   readonly name: string;
   /** Whether it is sold at all. */
   readonly offered: boolean;
-  /** Why not: "not ready", "cordoned", "under disk pressure", "full: it has 110 pods and takes 110", "excluded by the configuration (^gpu-)". */
+  /** Why not: "not ready", "cordoned", "full: it has 110 pods and takes 110", "excluded by the configuration (^gpu-)". */
   readonly notOffered: readonly string[];
   readonly cpuMilli: Amounts;
   readonly memoryBytes: Amounts;

@@ -6,7 +6,7 @@ import { fieldsOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../kube.ts";
 import type { FaultState } from "../faults.ts";
-import { badRequest, invalid } from "../objects/refusals.ts";
+import { badRequest, invalid, required } from "../objects/refusals.ts";
 import type { PodRuntime } from "../pod-runtime.ts";
 import { Refused } from "../refused.ts";
 import type { Plain } from "../schema/shape.ts";
@@ -169,11 +169,7 @@ function answerPatch(
 }
 
 const patchOptions = { group: "meta.k8s.io", version: "v1", kind: "PatchOptions", plural: "", namespaced: false };
-const managerRequired = {
-  field: "fieldManager",
-  reason: "FieldValueRequired",
-  message: "Required value: is required for apply patch",
-} as const;
+const managerRequired = required("fieldManager", "is required for apply patch");
 
 /** Some kinds give the object itself back when it goes. */
 const answersWithObject = new Set([

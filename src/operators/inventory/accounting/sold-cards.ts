@@ -39,7 +39,8 @@ export function soldCards(node: NodeFacts, cards: readonly NamedGpu[]): SoldCard
 
 /** What the card itself tells. */
 function ownReason({ driver = "", migInstances = 0 }: NamedGpu) {
-  if (isPassedThrough(driver)) {
+  // Some cards have a variant of vfio-pci of their own, with underscores.
+  if (/vfio[-_]pci/.test(driver)) {
     return {
       type: "GpuPassedThrough",
       reason: `is bound to ${driver}, which hands it to virtual machines`,
@@ -52,11 +53,6 @@ function ownReason({ driver = "", migInstances = 0 }: NamedGpu) {
     reason: `has ${migInstances} MIG instances`,
     remedy: "nvidia-smi -mig 0 makes it one card again",
   };
-}
-
-/** Some cards have a variant of vfio-pci of their own, with underscores. */
-function isPassedThrough(driver: string): boolean {
-  return /vfio[-_]pci/.test(driver);
 }
 
 /** What only the plugin's count of devices tells. Where discovery saw no card, it knows nothing of them. */
@@ -92,6 +88,11 @@ function sharedDevices(
 function areSlices(counted: bigint, left: bigint, cards: bigint): boolean {
   const slices = counted / cards;
   return slices > 1n && counted % cards === 0n && left % slices === 0n;
+}
+
+/** A card that is sick cannot be given either. */
+export function isForSale({ health, notSold }: NamedGpu): boolean {
+  return health?.healthy !== false && notSold === undefined;
 }
 
 /** "h200 at 0000:00:07.0": one card, for messages. */

@@ -4,6 +4,7 @@
  * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
  */
 import { isExcluded, isOnlyFull } from "../accounting/not-offered.ts";
+import { isForSale } from "../accounting/sold-cards.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";
 import { interfaceKind } from "../registry/registry.ts";
 import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
@@ -57,7 +58,7 @@ function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): Labels {
   for (const card of namedGpus) {
     // Also for a card that is not for sale: without this label its device plugin would never come to count it.
     if (card.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
-    if (card.health?.healthy === false || card.notSold !== undefined) continue;
+    if (!isForSale(card)) continue;
     // A processor's own graphics have no name either, and no device plugin counts them.
     if (card.name === undefined && !pluginVendors.includes(card.vendor)) continue;
     labels[labelKeys.gpuVendor(card.vendor)] = "true";

@@ -2,6 +2,7 @@
  * What the network's clients are told of a node and of a storage class. Its two forms, JSON and protobuf, are made from
  * this one view, so that they always say the same.
  */
+import { isForSale } from "../accounting/sold-cards.ts";
 import type { NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
 import { byteQuantities, countQuantities, cpuQuantities, type Quantities } from "./quantities.ts";
 
@@ -55,10 +56,11 @@ export function networkNode(node: NodeInventory): NetworkNode {
  * given, so the network hears of none of them.
  */
 function networkGpus(cards: readonly NamedGpu[]): NetworkGpu[] {
-  const sound = cards.filter(({ health, notSold }) => health?.healthy !== false && notSold === undefined);
-  const named = sound.flatMap(({ vendor, vendorId, name, deviceId, interface: kind = "", memorySize = "" }) =>
-    name === undefined ? [] : [{ vendor, vendorId, name, modelId: deviceId, interface: kind, memorySize }],
-  );
+  const named = cards
+    .filter(isForSale)
+    .flatMap(({ vendor, vendorId, name, deviceId, interface: kind = "", memorySize = "" }) =>
+      name === undefined ? [] : [{ vendor, vendorId, name, modelId: deviceId, interface: kind, memorySize }],
+    );
   return named.sort(
     (a, b) => compare(a.vendor, b.vendor) || compare(a.name, b.name) || compare(a.memorySize, b.memorySize),
   );
