@@ -1,7 +1,7 @@
 /** What every call promises, asked over HTTP of servers that are slow, busy or lose their answers. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -132,6 +132,19 @@ test("a credential plugin that takes its time holds nobody up beyond his deadlin
   const refused = assert.rejects(late, (thrown) => ProviderError.is(thrown, "AKP_KUBE_PLUGIN_FAILED"));
   await clock.advance(3_000);
   await refused;
+});
+
+test("closing ends a credential plugin that is under way, and the calls that wait for it", async (t) => {
+  const folder = temporaryFolder(t);
+  const [command, pid] = [join(folder, "plugin"), join(folder, "pid")];
+  writeFileSync(command, `#!/bin/sh\necho $$ > ${pid}\nwhile [ -e ${command} ]; do sleep 0.05; done\n`);
+  chmodSync(command, 0o755);
+  const { kube } = await stage(t, () => undefined, { exec: { command } });
+  const waiting = assert.rejects(kube.version(), (thrown) => ProviderError.is(thrown, "AKP_KUBE_PLUGIN_FAILED"));
+  await eventually("the command", () => existsSync(pid) && readFileSync(pid, "utf8").trim() !== "");
+  await kube.close();
+  await waiting;
+  await eventually("its end", () => !existsSync(`/proc/${readFileSync(pid, "utf8").trim()}/exe`));
 });
 
 for (const [user, secret] of [

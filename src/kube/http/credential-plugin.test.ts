@@ -8,6 +8,7 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createCredentialPlugin } from "./credential-plugin.ts";
 
+const never = new AbortController().signal;
 const apiVersion = "client.authentication.k8s.io/v1";
 
 /** A command that tells a token and the expiry in the file; it is noon of a day in UTC. */
@@ -31,7 +32,7 @@ function stage(owner: Owner) {
     basic: undefined,
     plugin: undefined,
   };
-  const plugin = createCredentialPlugin(identity, { apiVersion, command, provideClusterInfo: false }, clock);
+  const plugin = createCredentialPlugin(identity, { apiVersion, command, provideClusterInfo: false }, clock, never);
   return {
     clock,
     plugin,

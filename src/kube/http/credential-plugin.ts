@@ -28,13 +28,19 @@ const answerShape = z.object({
   }),
 });
 
-export function createCredentialPlugin(identity: Identity, plugin: Plugin, clock: Clock): CredentialPlugin {
+/** The signal ends a command that is under way, and with it whoever waits for its answer. */
+export function createCredentialPlugin(
+  identity: Identity,
+  plugin: Plugin,
+  clock: Clock,
+  signal: AbortSignal,
+): CredentialPlugin {
   let asking: Promise<PluginCredential> | undefined;
   let kept: { readonly credential: PluginCredential; readonly expires: Expiry } | undefined;
 
   async function ask(): Promise<PluginCredential> {
     try {
-      const { status } = answerShape.parse(JSON.parse(await run(identity, plugin, clock)));
+      const { status } = answerShape.parse(JSON.parse(await run(identity, plugin, clock, signal)));
       const credential = { token: status.token, cert: status.clientCertificateData, key: status.clientKeyData };
       kept = { credential, expires: status.expirationTimestamp };
       return credential;
@@ -72,7 +78,7 @@ function isPast(expires: Expiry, nowMs: number): boolean {
 }
 
 /** What the command prints. */
-function run(identity: Identity, plugin: Plugin, clock: Clock): Promise<string> {
+function run(identity: Identity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
   const { apiVersion, command, args, env } = plugin;
   const spec = { interactive: false, ...(plugin.provideClusterInfo ? { cluster: clusterInfo(identity) } : {}) };
   const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
@@ -81,10 +87,18 @@ function run(identity: Identity, plugin: Plugin, clock: Clock): Promise<string> 
     const child = spawn(command, args ?? [], {
       env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
       stdio: ["ignore", "pipe", "pipe"],
+      signal,
+      killSignal: "SIGKILL",
     });
     const output = { stdout: "", stderr: "" };
+    /** What it started itself may live on and hold the pipes; that must not hold us. */
+    const letGo = () => {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    };
     const fail = (reason: string) => {
       child.kill("SIGKILL");
+      letGo();
       reject(new Error(reason));
     };
     const timer = clock.timer(limits.kubePluginMs, () => fail(`no answer within ${limits.kubePluginMs} ms`));
@@ -96,6 +110,7 @@ function run(identity: Identity, plugin: Plugin, clock: Clock): Promise<string> 
     }
     child.on("error", (thrown) => {
       timer.cancel();
+      letGo();
       reject(thrown);
     });
     child.on("close", (code) => {

@@ -11,6 +11,7 @@ import { createRedactor } from "../../runtime/redact.ts";
 import type { Peer } from "../client/refusal.ts";
 import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
 import type { Identity, Material } from "./kubeconfig.ts";
+import { closedError } from "./open-ends.ts";
 
 export interface TlsMaterial {
   readonly ca?: string;
@@ -37,19 +38,23 @@ export interface Credentials {
   current(patience?: Patience): Promise<Access>;
   /** The server said 401. */
   refused(): void;
+  /** Nobody needs them any more. */
+  close(): void;
 }
 
 /** `read` is asked anew each time, so a kubeconfig that was replaced is seen. */
 export function createCredentials(read: () => Identity, clock: Clock): Credentials {
   let access: Promise<Access> | undefined;
   let lookAgainMs = 0;
+  const ending = new AbortController();
   let plugin: { readonly of: string; readonly identity: Identity; readonly runs: CredentialPlugin } | undefined;
 
   function pluginOf(identity: Identity): CredentialPlugin | undefined {
     if (!identity.plugin) return undefined;
     // What it says is for one cluster: at another address it is asked anew, and told of that one.
     const of = JSON.stringify([identity.plugin, identity.server]);
-    if (plugin?.of !== of) plugin = { of, identity, runs: createCredentialPlugin(identity, identity.plugin, clock) };
+    if (plugin?.of !== of)
+      plugin = { of, identity, runs: createCredentialPlugin(identity, identity.plugin, clock, ending.signal) };
     return plugin.runs;
   }
 
@@ -102,6 +107,7 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
       plugin?.runs.forget();
       access = undefined;
     },
+    close: () => ending.abort(closedError()),
   };
 }
 

@@ -39,7 +39,7 @@ async function stage(owner: Owner, serve: RequestListener) {
     tls: { rejectUnauthorized: true },
     tlsMark: "",
   };
-  const credentials = { current: () => Promise.resolve(access), refused: () => undefined };
+  const credentials = { current: () => Promise.resolve(access), refused: () => undefined, close: () => undefined };
   const transport = createHttpTransport({ credentials, clock });
   owner.after(() => {
     transport.close();

@@ -40,6 +40,7 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
     close() {
       open.close();
       agents.close();
+      credentials.close();
     },
   };
 }
