@@ -27,10 +27,10 @@ export function simulateKube(
   return cluster;
 }
 
-/** Everything that the box prints, by and by. */
 export interface BoxOptions {
   /** One that stands is moved until the box runs. */
   readonly clock?: Clock;
+  /** Everything that it prints, by and by. */
   readonly lines?: readonly string[];
   readonly lineEveryMs?: number;
   readonly exitAfterMs?: number;

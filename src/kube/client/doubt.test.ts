@@ -3,15 +3,13 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
+import { openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
 import type { SimulatedCluster } from "../simulated/simulated-kube.ts";
-import { createKubeClient } from "./kube-client.ts";
 import type { Answer, SentRequest, Transport } from "./transport.ts";
 
 const at = { namespace, name: "one" };
@@ -48,8 +46,7 @@ function stage(owner: Owner) {
     before.faults.cutWatches();
   }
 
-  const deps = { clock, random: createSeededRandom(1), log: silentLog };
-  const kube = createKubeClient(transport, "akash-provider", deps);
+  const kube = openClient(transport, clock);
   owner.after(() => kube.close());
   const changes: string[] = [];
   const cache = kube.watch({

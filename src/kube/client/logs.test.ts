@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
 import { test } from "node:test";
+import { answering, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import type { LogOptions } from "../kube.ts";
-import { createKubeClient } from "./kube-client.ts";
-import type { Transport } from "./transport.ts";
 
 /** A container that says "line 0", "line 1" and so on, three times a second, for ten seconds. */
 async function stage(owner: Owner) {
@@ -70,22 +66,15 @@ interface Told {
 /** A server that ends every stream at once, as one does that is just stopping or whose kubelet is in trouble. */
 function followPoliteEnds({ log, status }: Told, options: LogOptions = {}) {
   const clock = createVirtualClock();
-  const peer = { server: new URL("http://127.0.0.1"), path: "kubeconfig" };
   const requests: string[] = [];
-  const transport: Transport = {
-    async send({ path }) {
-      requests.push(path);
-      // Else a loop without a pause would hold up the test for good.
-      assert.ok(requests.length < 500, "far too many requests");
-      const body = /\/log\?/.test(path) ? log().map((line) => `${line}\n`) : [JSON.stringify({ status: status() })];
-      return { status: 200, headers: {}, body: Readable.from(body.map((text) => Buffer.from(text))), peer };
-    },
-    exec: () => Promise.reject(new Error("no commands here")),
-    peer: () => Promise.resolve(peer),
-    refused: () => undefined,
-    close: () => undefined,
-  };
-  const kube = createKubeClient(transport, "akash-provider", { clock, random: createSeededRandom(1), log: silentLog });
+  const transport = answering((path) => {
+    requests.push(path);
+    // Else a loop without a pause would hold up the test for good.
+    assert.ok(requests.length < 500, "far too many requests");
+    const body = /\/log\?/.test(path) ? log().map((line) => `${line}\n`) : [JSON.stringify({ status: status() })];
+    return body.map((text) => Buffer.from(text));
+  });
+  const kube = openClient(transport, clock);
   const seen: string[] = [];
   async function read(): Promise<void> {
     for await (const { time, text } of kube.logs(box, { follow: true, ...options })) seen.push(`${time} ${text}`);

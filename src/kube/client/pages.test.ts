@@ -1,23 +1,18 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
+import { answering, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
-import { createKubeClient } from "./kube-client.ts";
 import type { Transport } from "./transport.ts";
-
-const deps = () => ({ clock: createVirtualClock(), random: createSeededRandom(1), log: silentLog });
 
 /** A server under pressure that refuses every third page, in pages of a hundred. */
 function stagePressed(owner: Owner, status: number) {
-  const { clock, ...rest } = deps();
+  const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock });
   for (let n = 0; n < 2_000; n += 1) {
     cluster.server.create(kinds.secret, { metadata: { namespace, name: `map-${n}` } }, "hand");
@@ -35,7 +30,7 @@ function stagePressed(owner: Owner, status: number) {
       return inner.send(request);
     },
   };
-  const kube = createKubeClient(transport, "akash-provider", { clock, ...rest });
+  const kube = openClient(transport, clock);
   owner.after(() => kube.close());
   return { clock, kube, pages };
 }
@@ -59,7 +54,7 @@ for (const status of [429, 503]) {
 
 test("a list is read in pages of five hundred", async (t) => {
   const asked: (string | null)[] = [];
-  const kube = await stageAnswer(t, { metadata: { resourceVersion: "1" }, items: [] }, (path) => {
+  const kube = stageAnswer(t, { metadata: { resourceVersion: "1" }, items: [] }, (path) => {
     asked.push(new URLSearchParams(path.split("?")[1]).get("limit"));
   });
   await kube.list(kinds.pod);
@@ -72,7 +67,7 @@ test("a page that is larger than an answer may be is read in smaller ones, which
   const objects = Array.from({ length: 130 }, (_, n) => ({ metadata: { name: `${n}` } }));
   // The first ten are so large that no more than a dozen of them fit into an answer.
   const isTooMuch = (from: number, limit: number) => from < 10 && limit > 12;
-  const kube = await stageAnswer(t, (query) => {
+  const kube = stageAnswer(t, (query) => {
     const [from, limit] = [Number(query.get("continue") ?? 0), Number(query.get("limit"))];
     asked.push(limit);
     if (isTooMuch(from, limit)) return Buffer.alloc(limits.kubeAnswerBytes + 1, " ");
@@ -85,14 +80,14 @@ test("a page that is larger than an answer may be is read in smaller ones, which
 
 test("a list without a version, as the metrics API has it, is a list too", async (t) => {
   const usage = { cpu: "1n", memory: "1Ki" };
-  const kube = await stageAnswer(t, { metadata: {}, items: [{ metadata: { name: "n1" }, usage }] });
+  const kube = stageAnswer(t, { metadata: {}, items: [{ metadata: { name: "n1" }, usage }] });
   const [metrics, ...more] = await kube.list(kinds.nodeMetrics);
   assert.deepEqual(metrics?.["usage"], usage);
   assert.deepEqual(more, []);
 });
 
 test("nothing can be watched from a list without a version, and the watch says so", async (t) => {
-  const kube = await stageAnswer(t, { metadata: {}, items: [] });
+  const kube = stageAnswer(t, { metadata: {}, items: [] });
   const cache = kube.watch({ kind: kinds.nodeMetrics, project: () => undefined });
   await eventually("the trouble", () => cache.trouble !== undefined);
   assert.match(cache.trouble?.message ?? "", /a list without a version/);
@@ -100,28 +95,20 @@ test("nothing can be watched from a list without a version, and the watch says s
 });
 
 test("what has no items is not a list", async (t) => {
-  const kube = await stageAnswer(t, { metadata: { name: "n1", resourceVersion: "1" } });
+  const kube = stageAnswer(t, { metadata: { name: "n1", resourceVersion: "1" } });
   await assert.rejects(kube.list(kinds.node), (thrown) => ProviderError.is(thrown, "AKP_KUBE_ANSWER_MALFORMED"));
 });
 
 type Answer = object | ((query: URLSearchParams) => object);
 
 /** A server that answers everything so. */
-async function stageAnswer(owner: Owner, answer: Answer, onPath: (path: string) => void = () => undefined) {
-  const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
-  const transport: Transport = {
-    async send({ path }) {
-      onPath(path);
-      const said = typeof answer === "function" ? answer(new URLSearchParams(path.split("?")[1])) : answer;
-      const bytes = Buffer.isBuffer(said) ? said : Buffer.from(JSON.stringify(said));
-      return { status: 200, headers: {}, body: Readable.from([bytes]), peer };
-    },
-    exec: () => Promise.reject(new Error("not here")),
-    peer: () => Promise.resolve(peer),
-    refused: () => undefined,
-    close: () => undefined,
-  };
-  const kube = createKubeClient(transport, "akash-provider", deps());
+function stageAnswer(owner: Owner, answer: Answer, onPath: (path: string) => void = () => undefined) {
+  const transport = answering((path) => {
+    onPath(path);
+    const said = typeof answer === "function" ? answer(new URLSearchParams(path.split("?")[1])) : answer;
+    return [Buffer.isBuffer(said) ? said : Buffer.from(JSON.stringify(said))];
+  });
+  const kube = openClient(transport, createVirtualClock());
   owner.after(() => kube.close());
   return kube;
 }

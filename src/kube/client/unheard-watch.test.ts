@@ -2,14 +2,12 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
+import { openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
-import { createKubeClient } from "./kube-client.ts";
 import type { Transport } from "./transport.ts";
 
 /** A watch of secrets whose every stream is such a body, until it is mended. */
@@ -28,11 +26,7 @@ async function stage(owner: Owner, body: () => Readable) {
       return { status: 200, headers: {}, body: body(), peer: await inner.peer() };
     },
   };
-  const kube = createKubeClient(transport, "akash-provider", {
-    clock,
-    random: createSeededRandom(1),
-    log: silentLog,
-  });
+  const kube = openClient(transport, clock);
   owner.after(() => kube.close());
   const cache = kube.watch({ kind: kinds.secret, namespace, project: ({ metadata }) => metadata.name });
   await clock.advanceUntil(() => cache.counts.connections === 1, 1_000);
