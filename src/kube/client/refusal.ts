@@ -1,6 +1,8 @@
 /** What the API server's refusals and broken connections mean to us. */
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
+import { fieldsOf } from "../json-fields.ts";
 
 /** What was asked, for messages: "watch" "pods", "delete" "services web of q9f6…". */
 export interface Asked {
@@ -84,8 +86,8 @@ const notOfItsKind = /^failed to create typed patch object/;
 
 /** An error that came in the middle of a watch. */
 export function statusEventError(object: unknown, asked: Asked, peer: Peer): ProviderError {
-  const code = typeof object === "object" && object !== null && "code" in object ? Number(object.code) : 500;
-  return refusalError({ status: code || 500, body: JSON.stringify(object ?? null) }, asked, peer);
+  const status = Number(fieldsOf(object)["code"]) || 500;
+  return refusalError({ status, body: JSON.stringify(object ?? null) }, asked, peer);
 }
 
 /** What OpenSSL says about a certificate that it does not like begins with one of these. */
@@ -126,13 +128,7 @@ function readRetryAfter(header: string | string[] | undefined, told: number | un
   return seconds === undefined ? undefined : Math.min(seconds * 1_000, limits.kubeRetryAfterMostMs);
 }
 
+/** A proxy in between, or a path that nobody serves, answers in plain words. */
 function readStatus(body: string): Status {
-  try {
-    const status: unknown = JSON.parse(body);
-    return typeof status === "object" && status !== null ? status : {};
-  } catch (thrown) {
-    // A proxy in between, or a path that nobody serves, answers in plain words.
-    if (thrown instanceof SyntaxError) return {};
-    throw thrown;
-  }
+  return fieldsOf(parseJson(body)) as Status;
 }

@@ -1,5 +1,7 @@
 /** One watch as the API writes it: a line for every event. */
+import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
@@ -38,12 +40,6 @@ export function openWatch(
 
 /** Undefined when it is none. */
 export function parseEvent(line: string): WatchEvent | undefined {
-  try {
-    const event: unknown = JSON.parse(line);
-    const sound = typeof event === "object" && event !== null && "type" in event && "object" in event;
-    return sound ? (event as WatchEvent) : undefined;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return undefined;
-    throw thrown;
-  }
+  const event = parseJson(line);
+  return isRecord(event) && "type" in event && "object" in event ? (event as unknown as WatchEvent) : undefined;
 }

@@ -1,4 +1,5 @@
 /** How a command ended, as the API tells it. */
+import { parseJson } from "../../runtime/parse-json.ts";
 import { type Asked, malformed, type Peer, refusalError } from "../client/refusal.ts";
 
 interface ExecStatus {
@@ -9,13 +10,8 @@ interface ExecStatus {
 }
 
 export async function exitCodeOf(bytes: Buffer, asked: Asked, peer: Peer): Promise<number> {
-  let status: ExecStatus;
-  try {
-    status = JSON.parse(bytes.toString());
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw malformed("no exit status", asked, peer);
-    throw thrown;
-  }
+  const status = parseJson(bytes.toString()) as ExecStatus | undefined;
+  if (status === undefined) throw malformed("no exit status", asked, peer);
   if (status.status === "Success") return 0;
   const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
   if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);

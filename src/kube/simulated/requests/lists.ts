@@ -1,5 +1,6 @@
 /** Lists, page by page; every page is of the moment of the first one. */
 import { isRecord } from "../../../runtime/is-record.ts";
+import { parseJson } from "../../../runtime/parse-json.ts";
 import { apiVersionOf } from "../../kinds.ts";
 import type { KubeObject } from "../../kube.ts";
 import type { FaultState } from "../faults.ts";
@@ -57,13 +58,9 @@ function writeToken(version: number, after: string): string {
 }
 
 function readToken(token: string): { version: number; after: string } {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
-    if (isRecord(read) && typeof read["rv"] === "number" && typeof read["start"] === "string") {
-      return { version: read["rv"], after: read["start"] };
-    }
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown;
+  const read = parseJson(Buffer.from(token, "base64url").toString());
+  if (isRecord(read) && typeof read["rv"] === "number" && typeof read["start"] === "string") {
+    return { version: read["rv"], after: read["start"] };
   }
   throw badRequest("invalid continue token: continue key is not valid");
 }

@@ -2,6 +2,7 @@
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { parseJson } from "../../../runtime/parse-json.ts";
 import { fieldsOf } from "../../json-fields.ts";
 import { resourceOf } from "../../kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../kube.ts";
@@ -238,12 +239,8 @@ function readObject({ body }: Call): Plain {
 }
 
 function parse(body: string | Uint8Array): Plain {
-  try {
-    const read: unknown = JSON.parse(typeof body === "string" ? body : Buffer.from(body).toString());
-    if (isRecord(read)) return read;
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown;
-  }
+  const read = parseJson(typeof body === "string" ? body : Buffer.from(body).toString());
+  if (isRecord(read)) return read;
   throw badRequest("the body of the request is no object");
 }
 

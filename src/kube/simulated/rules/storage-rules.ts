@@ -1,4 +1,5 @@
 /** What claims, config maps and secrets must be like. */
+import { parseJson } from "../../../runtime/parse-json.ts";
 import { fieldsOf, listOf } from "../../json-fields.ts";
 import { nano } from "./container-rules.ts";
 import type { Rule } from "./found.ts";
@@ -37,7 +38,7 @@ const secret: Rule = ({ data, type }, _, found) => {
   if (bytesIn(blobs) > mostDataBytes) found.tooLong("data", mostDataBytes);
   for (const name of neededKeys[String(type)] ?? []) if (blobs[name] === undefined) found.required(`data[${name}]`);
   const credentials = type === "kubernetes.io/dockerconfigjson" ? blobs[".dockerconfigjson"] : undefined;
-  if (credentials !== undefined && !isJson(Buffer.from(String(credentials), "base64").toString())) {
+  if (credentials !== undefined && parseJson(Buffer.from(String(credentials), "base64").toString()) === undefined) {
     found.invalid("data[.dockerconfigjson]", "<secret contents redacted>", "unexpected end of JSON input");
   }
 };
@@ -48,16 +49,6 @@ const neededKeys: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/tls": ["tls.crt", "tls.key"],
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
 };
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return false;
-    throw thrown;
-  }
-}
 
 function bytesIn(blobs: Readonly<Record<string, unknown>>): number {
   return sum(Object.values(blobs).map((blob) => Buffer.byteLength(String(blob), "base64")));

@@ -1,5 +1,6 @@
 /** The settings of Longhorn that decide what it schedules; the values where there are none are Longhorn's own. */
 import { fieldsOf } from "../../../kube/json-fields.ts";
+import { parseJson } from "../../../runtime/parse-json.ts";
 import type { LonghornSetting } from "./longhorn-objects.ts";
 
 export type DataEngine = "v1" | "v2";
@@ -52,10 +53,6 @@ export function schedulingRules(settings: readonly LonghornSetting[], engine: Da
 
 function ofEngine(value: string, engine: DataEngine): string {
   if (!value.startsWith("{")) return value;
-  try {
-    return String(fieldsOf(JSON.parse(value))[engine]);
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return value;
-    throw thrown;
-  }
+  const read = parseJson(value);
+  return read === undefined ? value : String(fieldsOf(read)[engine]);
 }

@@ -6,7 +6,7 @@ import type { Condition, StorageInventory } from "../inventory.ts";
 import { wordOf } from "./fields.ts";
 import type { LonghornDisk, LonghornNode, LonghornSetting, LonghornVolume } from "./longhorn-objects.ts";
 import { type SchedulingRules, schedulingRules } from "./longhorn-settings.ts";
-import { inventoryOf, unreadable } from "./room.ts";
+import { inventoryOf, storageUnreadable, unreadable } from "./room.ts";
 import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
@@ -153,11 +153,12 @@ function problemsOf(nodes: readonly LonghornNode[], places: readonly Place[], ru
   const found: Condition[] = [];
   const unread = nodes.flatMap(({ name, unreadable: disks }) => disks.map((disk) => `${disk} of ${name}`));
   if (unread.length > 0) {
-    found.push({ type: "StorageUnreadable", message: `Longhorn tells no sound numbers of the disks ${list(unread)}` });
+    found.push(storageUnreadable(`Longhorn tells no sound numbers of the disks ${list(unread)}`));
   }
   if (rules.unreadable.length > 0) {
-    const message = `Longhorn's settings ${list(rules.unreadable)} cannot be read; its defaults are taken`;
-    found.push({ type: "StorageUnreadable", message });
+    found.push(
+      storageUnreadable(`Longhorn's settings ${list(rules.unreadable)} cannot be read; its defaults are taken`),
+    );
   }
   const over = places.filter(({ disk }) => disk.scheduledBytes > limitOf(disk, rules));
   if (over.length > 0) {
