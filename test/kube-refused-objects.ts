@@ -8,6 +8,8 @@ import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refus
 
 const serviceOf = (spec: Fields, name = "it"): Fields => ({ metadata: { name }, spec: { selector: labels, ...spec } });
 
+const twoPorts = (...ports: [Fields, Fields]) => serviceOf({ ports });
+
 const ingressOf = (rule: Fields, path: Fields = {}, spec: Fields = {}): Fields => {
   const backend = { service: { name: "web", port: { number: 80 } } };
   const http = { paths: [{ path: "/", pathType: "Prefix", backend, ...path }] };
@@ -117,37 +119,9 @@ const services: readonly Row[] = [
     serviceOf({ ports: [{ port: 80 }, { port: 81 }] }),
     "spec.ports[0].name Required, spec.ports[1].name Required",
   ],
-  [
-    "two ports of one name",
-    serviceOf({
-      ports: [
-        { port: 80, name: "a" },
-        { port: 81, name: "a" },
-      ],
-    }),
-    "spec.ports[1].name Duplicate",
-  ],
-  [
-    "a port twice",
-    serviceOf({
-      ports: [
-        { port: 80, name: "a" },
-        { port: 80, name: "b" },
-      ],
-    }),
-    "spec.ports[1] Duplicate",
-  ],
-  [
-    "a port twice, applied",
-    serviceOf({
-      ports: [
-        { port: 80, name: "a" },
-        { port: 80, name: "b" },
-      ],
-    }),
-    "500",
-    { by: "apply" },
-  ],
+  ["two ports of one name", twoPorts({ port: 80, name: "a" }, { port: 81, name: "a" }), "spec.ports[1].name Duplicate"],
+  ["a port twice", twoPorts({ port: 80, name: "a" }, { port: 80, name: "b" }), "spec.ports[1] Duplicate"],
+  ["a port twice, applied", twoPorts({ port: 80, name: "a" }, { port: 80, name: "b" }), "500", { by: "apply" }],
   [
     "a port beyond 65535",
     serviceOf({ ports: [{ port: 70_000 }] }),
