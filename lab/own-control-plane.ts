@@ -173,8 +173,8 @@ function apiArguments(file: (name: string) => string, etcdUrl: string, port: num
     `--client-ca-file=${file("ca.crt")}`,
     `--token-auth-file=${file("tokens.csv")}`,
     "--authorization-mode=RBAC",
-    // Without controllers nobody makes the service account that a pod would have to wait for.
-    "--disable-admission-plugins=ServiceAccount",
+    // Without controllers nobody makes the service account that a pod would have to wait for, or takes a new node's taint away.
+    "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
     `--service-account-issuer=${serviceAccountIssuer}`,
     `--service-account-signing-key-file=${file("service-account.key")}`,
     `--service-account-key-file=${file("service-account.key")}`,
