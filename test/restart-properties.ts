@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Kube, KubeObject, ObjectAt } from "../src/kube/kube.ts";
-import { ownedFields } from "../src/kube/owned-fields.ts";
+import { type Owned, ownedFields } from "../src/kube/owned-fields.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
 import { anyTwoWishes, anyWish } from "./random-wishes.ts";
@@ -67,11 +67,29 @@ function contentOf(object: KubeObject | undefined, fieldManager: string): unknow
   const { status: _, metadata, ...rest } = object;
   const { labels, annotations = {} } = metadata;
   const { "deployment.kubernetes.io/revision": __, ...others } = annotations;
-  return { ...rest, labels, annotations: others, ours: ownedFields(object, fieldManager).fields };
+  return { ...rest, labels, annotations: others, ours: withoutNothing(ownedFields(object, fieldManager).fields) };
+}
+
+/** Without what we own and the server left out: whether that is ours says nothing, so it is not worth a write. */
+function withoutNothing(owned: Owned): Owned {
+  if (owned.is === "list") return { ...owned, elements: owned.elements.map(withoutNothing) };
+  if (owned.is !== "record") return owned;
+  const kept = Object.entries(owned.fields).filter(([, field]) => !(field.is === "whole" && field.value === undefined));
+  return { ...owned, fields: Object.fromEntries(kept.map(([name, field]) => [name, withoutNothing(field)])) };
 }
 
 /** Who wishes no field of them would own them, which says nothing, so it is not worth a write. */
-const shared = ["labels", "annotations", "data", "strategy", "securityContext", "resources", "limits", "requests"];
+const shared = [
+  "labels",
+  "annotations",
+  "data",
+  "stringData",
+  "strategy",
+  "securityContext",
+  "resources",
+  "limits",
+  "requests",
+];
 
 function withoutEmptyRecords<T>(wishes: T): T {
   const drop = (name: string, value: unknown) => (shared.includes(name) && isEmptyRecord(value) ? undefined : value);

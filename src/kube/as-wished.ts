@@ -71,9 +71,9 @@ function isOwnedRecord(
   return true;
 }
 
-/** Nobody owns an empty list that is shared by elements, or what holds nothing else. */
+/** Built-in kinds leave an empty list out, so that owning one would be owning nothing; so would what holds nothing else. */
 function isNoWish(wish: unknown, place: string, words: ServerWords): boolean {
-  if (Array.isArray(wish)) return wish.length === 0;
+  if (Array.isArray(wish)) return wish.length === 0 && words.dropsEmpty;
   if (isEmptyRecord(wish)) return words.isShared(place);
   return (
     isRecord(wish) &&

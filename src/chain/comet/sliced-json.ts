@@ -31,17 +31,20 @@ export function* slicedJson(text: string, sliceChars: number): Generator<void, u
     return [key, yield* value()];
   }
 
-  /** What is longer than a slice is not empty. */
   function* members<T>(member: () => Generator<void, T>, close: string): Generator<void, T[]> {
     const found: T[] = [];
     depth += 1;
     if (depth > deepest) throw strange(at);
-    do {
-      at += 1;
+    // It may be longer than a slice and hold nothing but space.
+    at = pastSpace(text, at + 1);
+    while (text[at] !== close) {
       found.push(yield* member());
       at = pastSpace(text, at);
-    } while (text[at] === ",");
-    if (text[at] !== close) throw strange(at);
+      if (text[at] === close) break;
+      if (text[at] !== ",") throw strange(at);
+      at = pastSpace(text, at + 1);
+      if (text[at] === close) throw strange(at);
+    }
     at += 1;
     depth -= 1;
     return found;
