@@ -60,6 +60,14 @@ test("programs that this one starts do not inherit its secrets", async (t) => {
   assert.doesNotMatch(environment, /correct-horse|battery-staple/);
 });
 
+test("npm start finds again what npm ci compiled: its options of V8 are those of the program, but for sizes", () => {
+  const root = join(import.meta.dirname, "..");
+  const optionsIn = (line: string) => line.match(/--[a-z-]+(?==|\s)/g)?.filter((option) => !option.endsWith("-size"));
+  const bin = readFileSync(join(root, "bin/akash-provider"), "utf8").trimEnd().split("\n").at(-1) ?? "";
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  assert.deepEqual(optionsIn(scripts.start), optionsIn(bin));
+});
+
 test("the first signal stops the provider in order, with exit code 0", async (t) => {
   const program = startProvider(t, ["--data-dir", join(temporaryFolder(t), "data")]);
   await program.says(/bus: running/);

@@ -6,8 +6,9 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("../bin/akash-provider", import.meta.url));
-// To describe its commands the program loads them all. What a discovery pod loads is compiled with other options of V8,
-// so it is kept apart; on a port that no machine has, it ends as soon as it has loaded.
+// To describe its commands the program loads them all. What is compiled is found again only with the same options of V8 (but
+// for sizes), so `npm start` has those of bin/akash-provider. What a discovery pod loads is compiled with others, so it
+// is kept apart; on a port that no machine has, it ends as soon as it has loaded.
 for (const args of [["--help"], ["operator", "inventory", "discover", "--api-port=65536", "--root=/"]]) {
   spawnSync(program, args, { stdio: "ignore" });
 }
