@@ -102,14 +102,15 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
     if (series.toldMs === undefined || nowMs - series.toldMs >= limits.eventRepeatMs) queue.add(key);
   }
 
-  async function work(key: string): Promise<Outcome> {
+  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     const series = all.get(key);
     if (!series) return done();
     const waitMs = pace.waitMs();
     if (waitMs > 0) return recheck(waitMs);
     pace.take();
     try {
-      const { object } = await kube.apply(kinds.event, eventOf(series, options), { live: series.live, force: true });
+      const { live } = series;
+      const { object } = await kube.apply(kinds.event, eventOf(series, options), { live, force: true, signal });
       series.live = object ? ownedFields(object, kube.fieldManager) : series.live;
       series.toldMs = clock.now();
       counts.written += 1;

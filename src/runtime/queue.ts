@@ -188,7 +188,8 @@ export function createQueue(options: QueueOptions): Queue {
     entry.last = outcome;
     entry.attempts = outcome.kind === "failed" || outcome.kind === "waiting" ? entry.attempts + 1 : 0;
     // The first, second, fourth, eighth … time in a row: enough to notice, and not a flood while something is broken.
-    if (outcome.kind === "failed" && Number.isInteger(Math.log2(entry.attempts))) {
+    // What the end itself broke off is no news.
+    if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
       log.error(`${name}: a run failed`, { key: entry.key, attempts: entry.attempts, error: outcome.error });
     }
     if (entry.again) makeReady(entry, entry.again);

@@ -43,20 +43,20 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
   let written = 0;
   let seized = 0;
 
-  async function work(name: string): Promise<Outcome> {
+  async function work(name: string, signal: AbortSignal): Promise<Outcome> {
     const [wish, heard] = [wanted(name), live(name)];
     if (!wish || !heard || !labelsDiffer(wish, heard)) return done();
     // Who owns a label stands on the server; it is asked only about nodes that have something to be done.
-    const node = await kube.get(kinds.node, { name });
+    const node = await kube.get(kinds.node, { name }, { signal });
     if (!node) return done();
     const { seize, apply } = planLabels(wish, node, kube.fieldManager);
     if (!apply) return done();
     let owned: OwnedFields | undefined = ownedFields(node, kube.fieldManager);
     if (Object.keys(seize).length > 0) {
-      const { object } = await applyLabels(node, { ...wish, ...seize }, owned);
+      const { object } = await applyLabels(node, { ...wish, ...seize }, owned, signal);
       owned = object && ownedFields(object, kube.fieldManager);
     }
-    await applyLabels(node, wish, owned);
+    await applyLabels(node, wish, owned, signal);
     written += 1;
     seized += Object.keys(seize).length;
     log.info("wrote node labels", { node: name, labels: Object.keys(wish).length });
@@ -67,11 +67,16 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
    * With its uid, so that a node that was deleted meanwhile is not made anew as an empty shell, which is what apply does
    * with an object that is not there.
    */
-  function applyLabels({ metadata }: KubeObject, labels: Labels, owned: OwnedFields | undefined): Promise<Applied> {
+  function applyLabels(
+    { metadata }: KubeObject,
+    labels: Labels,
+    owned: OwnedFields | undefined,
+    signal: AbortSignal,
+  ): Promise<Applied> {
     const { name, uid } = metadata;
     const listed = Object.keys(labels).length > 0 ? { labels } : {};
     const desired = { metadata: { name, ...(uid !== undefined && { uid }), ...listed } };
-    return kube.apply(kinds.node, desired, { force: true, ...(owned && { live: owned }) });
+    return kube.apply(kinds.node, desired, { force: true, signal, ...(owned && { live: owned }) });
   }
 
   const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: limits.inventoryLabelWrites });

@@ -95,18 +95,18 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     tell(node, ended === undefined ? why : `${why}; the one before it ended: ${ended}`);
   }
 
-  async function remove({ name, uid }: LivePod): Promise<void> {
-    await kube.delete(kinds.pod, { namespace: options.namespace, name }, { uid });
+  async function remove({ name, uid }: LivePod, signal: AbortSignal): Promise<void> {
+    await kube.delete(kinds.pod, { namespace: options.namespace, name }, { uid, signal });
   }
 
-  async function make(pod: KubeObject, node: string): Promise<Outcome> {
+  async function make(pod: KubeObject, node: string, signal: AbortSignal): Promise<Outcome> {
     const waitMs = pace.waitMs(node);
     if (waitMs > 0) {
       missing(node, "its discovery pod is gone, and the next one waits for a while");
       return recheck(waitMs);
     }
     try {
-      await kube.create(kinds.pod, pod);
+      await kube.create(kinds.pod, pod, { signal });
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) {
         const error = ProviderError.from(thrown);
@@ -132,7 +132,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       heard(node);
       known.delete(node);
       pace.forget(node);
-      if (live && !live.deleting) await remove(live);
+      if (live && !live.deleting) await remove(live, signal);
       return done();
     }
     const image = options.image();
@@ -142,9 +142,9 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       return recheck(limits.ownPodRetryMs);
     }
     const recipe = { ...options, image };
-    if (!live) return make(discoveryPod(wish.wanted, recipe), node);
+    if (!live) return make(discoveryPod(wish.wanted, recipe), node, signal);
     if (live.deleting) return waiting("pod", "the one before it is going");
-    if (live.finished) return replaceFinished(node, live);
+    if (live.finished) return replaceFinished(node, live, signal);
     if (!isMadeAs(live, node, recipe)) return replaceOld(node, live, signal);
     if (!live.ready) {
       missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
@@ -158,7 +158,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   async function replaceOld(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
     if (live.ready) await askOld(node, live, signal);
     if (!rollout.begin(node)) return recheck(limits.discoveryPeriodMs);
-    return replace(node, live, "it is made otherwise");
+    return replace(node, live, "it is made otherwise", signal);
   }
 
   /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
@@ -171,15 +171,15 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   }
 
   /** It stays until its successor may be made, so that a person can look at it meanwhile. */
-  async function replaceFinished(node: string, live: LivePod): Promise<Outcome> {
+  async function replaceFinished(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
     tell(node, `its discovery pod ${live.name} has ended: ${live.reason}`, { ended: live.reason });
     const waitMs = pace.waitMs(node);
-    return waitMs > 0 ? recheck(waitMs) : replace(node, live, live.reason);
+    return waitMs > 0 ? recheck(waitMs) : replace(node, live, live.reason, signal);
   }
 
-  async function replace(node: string, live: LivePod, reason: string): Promise<Outcome> {
+  async function replace(node: string, live: LivePod, reason: string, signal: AbortSignal): Promise<Outcome> {
     log.info("replacing a discovery pod", { node, reason });
-    await remove(live);
+    await remove(live, signal);
     return waiting("pod", "it is being replaced");
   }
 

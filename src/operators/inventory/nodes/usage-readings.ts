@@ -19,9 +19,9 @@ export interface UsageReadingsDeps {
 export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps): UsageReadings {
   let readings: ReadonlyMap<string, NodeUsage> = new Map();
 
-  async function read(): Promise<ReadonlyMap<string, NodeUsage>> {
+  async function read(signal: AbortSignal): Promise<ReadonlyMap<string, NodeUsage>> {
     const found = new Map<string, NodeUsage>();
-    for (const metrics of await kube.list(kinds.nodeMetrics)) {
+    for (const metrics of await kube.list(kinds.nodeMetrics, { signal })) {
       const usage = nodeUsage(metrics);
       if (usage) found.set(metrics.metadata.name, usage);
     }
@@ -34,7 +34,7 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
       for (;;) {
         const before = readings;
         // Most clusters without it never get it; an old measurement says nothing about now.
-        readings = await read().catch(() => new Map<string, NodeUsage>());
+        readings = await read(signal).catch(() => new Map<string, NodeUsage>());
         for (const node of new Set([...before.keys(), ...readings.keys()])) {
           if (!same(before.get(node), readings.get(node))) onChange(node);
         }
