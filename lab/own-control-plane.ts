@@ -45,7 +45,7 @@ export interface OwnControlPlane {
   restartApi(): Promise<void>;
   /** As a power cut does it. */
   killApi(): Promise<void>;
-  /** Makes etcd forget all but the present. */
+  /** Makes etcd forget all but the present: whoever watched until now has missed something, and cannot be told what. */
   compact(): Promise<void>;
   /** Keeps what etcd has now. What it resolves with puts that back, versions and all; both stop the server for a while. */
   backUp(): Promise<() => Promise<void>>;
@@ -214,8 +214,10 @@ async function compact(etcdUrl: string): Promise<void> {
     if (!answer.ok) throw new Error(`etcd refused ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as { header: { revision: string } };
   };
-  // Any key will do: every answer says at which revision etcd is.
-  const { header } = await ask("/v3/kv/range", { key: Buffer.from("/").toString("base64") });
+  // Keys that no server reads. Two, for whoever has seen all revisions but the last may still go on from there.
+  const key = Buffer.from("forgotten").toString("base64");
+  await ask("/v3/kv/put", { key });
+  const { header } = await ask("/v3/kv/put", { key });
   await ask("/v3/kv/compaction", { revision: header.revision, physical: true });
 }
 
