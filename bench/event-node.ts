@@ -1,5 +1,5 @@
 /** A node in a process of its own with so many blocks of so many events; says where it listens. */
-import { createNode } from "../src/chain/embedded/node/node.ts";
+import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createEventApp } from "../test/event-app.ts";

@@ -1,6 +1,6 @@
 /** An embedded node with the market in a process of its own, for the outbox's benchmark: one block a second, by the clock. */
-import { createApp } from "../src/chain/embedded/app.ts";
-import { createNode } from "../src/chain/embedded/node/node.ts";
+import { createApp } from "../src/box/chain/app.ts";
+import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { chainId, providerKey, tenantKey } from "../test/outbox-stage.ts";

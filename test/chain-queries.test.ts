@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import type { Node } from "../src/box/chain/node/node.ts";
+import { wireFields } from "../src/box/chain/wire.ts";
 import type { Query } from "../src/chain/comet/queries/abci-query.ts";
 import { auditedAttributesQuery, certificatesQuery } from "../src/chain/comet/queries/account-queries.ts";
 import {
@@ -14,8 +16,6 @@ import {
 } from "../src/chain/comet/queries/deployment-queries.ts";
 import { bidsQuery, leasesQuery, marketParamsQuery, ordersQuery } from "../src/chain/comet/queries/market-queries.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
-import type { Node } from "../src/chain/embedded/node/node.ts";
-import { wireFields } from "../src/chain/embedded/wire.ts";
 import { amountOf } from "../src/market/coin.ts";
 import { showDecimal } from "../src/market/decimal.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";

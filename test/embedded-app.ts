@@ -7,10 +7,10 @@ import {
   QueryBalanceRequest,
   QueryBalanceResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import type { App, BlockOutput, TxResult } from "../src/chain/embedded/abci.ts";
-import { createApp } from "../src/chain/embedded/app.ts";
-import type { Genesis } from "../src/chain/embedded/genesis.ts";
-import type { Module } from "../src/chain/embedded/module.ts";
+import type { App, BlockOutput, TxResult } from "../src/box/chain/abci.ts";
+import { createApp } from "../src/box/chain/app.ts";
+import type { Genesis } from "../src/box/chain/genesis.ts";
+import type { Module } from "../src/box/chain/module.ts";
 import { signTransaction, type TestKey, testKey, type Unsigned } from "./chain-signing.ts";
 
 export interface TestApp {

@@ -2,7 +2,7 @@
  * An embedded node with the fake application in a process of its own, so that a test can kill it. Says where it listens
  * and tells of each block, one line of JSON each. Arguments: the chain's file, and the time between blocks.
  */
-import { createNode } from "../src/chain/embedded/node/node.ts";
+import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createFakeApp } from "./fake-app.ts";

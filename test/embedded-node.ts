@@ -1,5 +1,5 @@
 /** An embedded node with the fake application, for one test. */
-import { createNode, type Node, type NodeOptions } from "../src/chain/embedded/node/node.ts";
+import { createNode, type Node, type NodeOptions } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createFakeApp, type FakeApp } from "./fake-app.ts";

@@ -3,8 +3,8 @@
  * order that no other names, so a list of what was seen shows what was missed, repeated or out of order.
  */
 import { hash } from "node:crypto";
-import type { AbciEvent, App, TxResult } from "../src/chain/embedded/abci.ts";
-import { plainEvent, typedEvent } from "../src/chain/embedded/events.ts";
+import type { AbciEvent, App, TxResult } from "../src/box/chain/abci.ts";
+import { plainEvent, typedEvent } from "../src/box/chain/events.ts";
 import { formatOrderId } from "../src/market/ids.ts";
 import { person } from "./market-stage.ts";
 

@@ -1,10 +1,10 @@
 /** A chain of the event application, and a follower that keeps what it is handed. */
 import { join } from "node:path";
+import { createNode, type Node, type NodeOptions } from "../src/box/chain/node/node.ts";
 import type { BlockConsumer, Follower } from "../src/chain/comet/follower.ts";
 import { createFollower } from "../src/chain/comet/follower.ts";
 import type { Gap } from "../src/chain/comet/gap.ts";
 import { createPool, type Pool } from "../src/chain/comet/pool.ts";
-import { createNode, type Node, type NodeOptions } from "../src/chain/embedded/node/node.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { formatOrderId } from "../src/market/ids.ts";

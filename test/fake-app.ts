@@ -3,9 +3,9 @@
  * the pool, "fail …" fails in its block, "until 5 …" is good up to block 5, anything else succeeds.
  */
 import { hash } from "node:crypto";
-import type { AbciEvent, App, TxResult } from "../src/chain/embedded/abci.ts";
-import { ChainRefusal } from "../src/chain/embedded/module.ts";
-import { invalidArgument, notFound } from "../src/chain/embedded/refusals.ts";
+import type { AbciEvent, App, TxResult } from "../src/box/chain/abci.ts";
+import { ChainRefusal } from "../src/box/chain/module.ts";
+import { invalidArgument, notFound } from "../src/box/chain/refusals.ts";
 
 export interface FakeApp extends App {
   /** Every transaction that the pool asked about, also again. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { WebSocketServer } from "ws";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { bridgeExec, readExecUrl } from "./exec-bridge.ts";
 import type { Owner } from "./owner.ts";

@@ -1,9 +1,9 @@
 /** Discovery pods on nodes that will not have them, in the whole inventory operator. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { discoveryPodName } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { hardware, namespace, pod, stage } from "./inventory-stage.ts";
 

@@ -1,8 +1,8 @@
 /** What the inventory operator's conditions look like to whoever uses kubectl. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { hardware, stage } from "./inventory-stage.ts";
 
 const minuteMs = 60_000;

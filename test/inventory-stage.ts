@@ -1,8 +1,9 @@
 /** The inventory operator on a simulated cluster of two nodes, under the virtual clock. */
+
+import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { ObjectReference } from "../src/kube/event-recorder.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { createSimulatedCluster, type SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import type { Hardware, Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { discoverySelector } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { createInventoryOperator, type InventoryOperator } from "../src/operators/inventory/operator.ts";

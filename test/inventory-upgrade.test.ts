@@ -1,8 +1,8 @@
 /** An upgrade of the inventory operator, as its nodes see it: the discovery pods of the version before are there. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { discoveryPod, livePod } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";

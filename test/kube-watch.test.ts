@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube } from "../src/kube/kube.ts";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { definitionOf } from "./kube-definition.ts";
 import { createOwner } from "./owner.ts";

@@ -6,9 +6,9 @@ import {
   QueryAccountRequest,
   QueryAccountResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { createApp } from "../src/chain/embedded/app.ts";
-import { createMarketplace, type MarketplaceSettings } from "../src/chain/embedded/modules/marketplace.ts";
-import { createNode, type Node, type NodeOptions } from "../src/chain/embedded/node/node.ts";
+import { createApp } from "../src/box/chain/app.ts";
+import { createMarketplace, type MarketplaceSettings } from "../src/box/chain/modules/marketplace.ts";
+import { createNode, type Node, type NodeOptions } from "../src/box/chain/node/node.ts";
 import { type Address, parseAddress } from "../src/market/address.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -1,10 +1,10 @@
 /** A market where everyone does whatever comes to mind: no coin is made or lost, and the books agree with each other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Context } from "../src/chain/embedded/module.ts";
-import { moduleAddress } from "../src/chain/embedded/modules/auth/accounts.ts";
-import { bidAccount, leasePayment } from "../src/chain/embedded/modules/escrow/ids.ts";
-import { accounts, payments } from "../src/chain/embedded/modules/escrow/records.ts";
+import type { Context } from "../src/box/chain/module.ts";
+import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
+import { bidAccount, leasePayment } from "../src/box/chain/modules/escrow/ids.ts";
+import { accounts, payments } from "../src/box/chain/modules/escrow/records.ts";
 import {
   type Bid,
   bids,
@@ -15,7 +15,7 @@ import {
   type Order,
   orders,
   ordersOf,
-} from "../src/chain/embedded/modules/market/records.ts";
+} from "../src/box/chain/modules/market/records.ts";
 import type { Address } from "../src/market/address.ts";
 import { type BidId, type GroupId, groupOf } from "../src/market/ids.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";

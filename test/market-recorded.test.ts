@@ -4,11 +4,11 @@ import { QueryAccountsResponse, QueryPaymentsResponse } from "@akashnetwork/chai
 import { MsgCreateDeployment } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { Bid_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type { AbciEvent } from "../src/box/chain/abci.ts";
+import { readBidId } from "../src/box/chain/market-ids.ts";
+import { defaultMarketParams } from "../src/box/chain/modules/market/params.ts";
 import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
 import { msgCreateBid } from "../src/chain/codec/reclamation.ts";
-import type { AbciEvent } from "../src/chain/embedded/abci.ts";
-import { readBidId } from "../src/chain/embedded/market-ids.ts";
-import { defaultMarketParams } from "../src/chain/embedded/modules/market/params.ts";
 import {
   closeBid,
   closeDeployment,

@@ -1,13 +1,13 @@
 /** Deployment, market and escrow with a little money and a few providers, without signatures and blocks around them. */
 import { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { AbciEvent } from "../src/chain/embedded/abci.ts";
-import { createContext } from "../src/chain/embedded/context.ts";
-import { createGasMeter, unlimitedGas } from "../src/chain/embedded/gas.ts";
-import { ChainRefusal, type Context, type QueryHandler } from "../src/chain/embedded/module.ts";
-import { assertSupply, balanceOf, issue } from "../src/chain/embedded/modules/bank/balances.ts";
-import { createMarketplace, type MarketplaceSettings } from "../src/chain/embedded/modules/marketplace.ts";
-import { providers } from "../src/chain/embedded/modules/provider/providers.ts";
-import { createStore } from "../src/chain/embedded/store.ts";
+import type { AbciEvent } from "../src/box/chain/abci.ts";
+import { createContext } from "../src/box/chain/context.ts";
+import { createGasMeter, unlimitedGas } from "../src/box/chain/gas.ts";
+import { ChainRefusal, type Context, type QueryHandler } from "../src/box/chain/module.ts";
+import { assertSupply, balanceOf, issue } from "../src/box/chain/modules/bank/balances.ts";
+import { createMarketplace, type MarketplaceSettings } from "../src/box/chain/modules/marketplace.ts";
+import { providers } from "../src/box/chain/modules/provider/providers.ts";
+import { createStore } from "../src/box/chain/store.ts";
 import { type Address, addressOf } from "../src/market/address.ts";
 
 export interface Message {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QueryAccountsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
 import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
-import { moduleAddress } from "../src/chain/embedded/modules/auth/accounts.ts";
 import {
   accountDeposit,
   bidId,

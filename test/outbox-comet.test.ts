@@ -1,9 +1,9 @@
 /** The outbox's view of the chain over the real wire, from an embedded node's RPC. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { createApp } from "../src/box/chain/app.ts";
+import { createNode } from "../src/box/chain/node/node.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
-import { createApp } from "../src/chain/embedded/app.ts";
-import { createNode } from "../src/chain/embedded/node/node.ts";
 import { createCometBroadcaster } from "../src/chain/outbox/comet-broadcaster.ts";
 import { transactionHash, unsignedTransaction } from "../src/chain/tx/transaction.ts";
 import { realClock } from "../src/runtime/clock.ts";

@@ -1,5 +1,5 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
-import type { Block } from "../src/chain/embedded/node/block-store.ts";
+import type { Block } from "../src/box/chain/node/block-store.ts";
 import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
 import type { SettledResult } from "../src/chain/outbox/settlement.ts";

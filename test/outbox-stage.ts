@@ -15,13 +15,13 @@ import {
   TxBody,
   TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { createApp } from "../src/box/chain/app.ts";
+import type { Genesis } from "../src/box/chain/genesis.ts";
+import type { Block } from "../src/box/chain/node/block-store.ts";
+import { type Chain, createChain } from "../src/box/chain/node/chain.ts";
+import { NodeRefusal } from "../src/box/chain/node/node-refusal.ts";
 import { queryBidsResponse } from "../src/chain/codec/answers.ts";
 import type { ChainBlock } from "../src/chain/comet/block.ts";
-import { createApp } from "../src/chain/embedded/app.ts";
-import type { Genesis } from "../src/chain/embedded/genesis.ts";
-import type { Block } from "../src/chain/embedded/node/block-store.ts";
-import { type Chain, createChain } from "../src/chain/embedded/node/chain.ts";
-import { NodeRefusal } from "../src/chain/embedded/node/node-refusal.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { type Account, type Broadcaster, includedAt } from "../src/chain/outbox/broadcaster.ts";
 import type { Wish } from "../src/chain/outbox/intent.ts";

@@ -1,8 +1,8 @@
 /** Pods that name their node themselves: the scheduler never sees them, so the kubelet has to say no. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
 import { clusterStage, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 
 const nodeName = "one";

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { ServerEvent } from "../src/box/cluster/api-server.ts";
+import type { Node } from "../src/box/cluster/cluster/shapes/node.ts";
+import type { Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { ServerEvent } from "../src/kube/simulated/api-server.ts";
-import type { Node } from "../src/kube/simulated/cluster/shapes/node.ts";
-import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
 import { runs } from "./runs.ts";
 import {
   type ClusterStage,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Node } from "../src/box/cluster/cluster/shapes/node.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Node } from "../src/kube/simulated/cluster/shapes/node.ts";
 import { clusterStage, deployment, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 
 const nodes = [node("one"), node("two")];

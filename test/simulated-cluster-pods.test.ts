@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Behaviour } from "../src/box/cluster/cluster/kubelet/behaviour.ts";
+import type { ContainerStatus, Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Behaviour } from "../src/kube/simulated/cluster/kubelet/behaviour.ts";
-import type { ContainerStatus, Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
 import { clusterStage, condition, isRunningAndReady, podObject } from "./simulated-cluster-stage.ts";
 
 const behaves = (table: Record<string, Behaviour>) => (image: string) => table[image];

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import type { Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
+import type { ExecStreams, TerminalSize } from "../src/box/cluster/pod-runtime.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LogLine } from "../src/kube/kube.ts";
-import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
-import type { ExecStreams, TerminalSize } from "../src/kube/simulated/pod-runtime.ts";
 import type { Owner } from "./owner.ts";
 import {
   type ClusterStage,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
 import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 
 const nodeOf = (pod: Pod | undefined) => pod?.spec.nodeName;

@@ -1,16 +1,16 @@
 /** The simulated cluster on a virtual clock, without a client around it. */
 
 import assert from "node:assert/strict";
+import type { ApiServer } from "../src/box/cluster/api-server.ts";
+import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/cluster/cluster.ts";
+import type { NodeSpec } from "../src/box/cluster/cluster/nodes.ts";
+import type { Condition } from "../src/box/cluster/cluster/shapes/metadata.ts";
+import type { Pod, PodSpec } from "../src/box/cluster/cluster/shapes/pod.ts";
+import type { Workload } from "../src/box/cluster/cluster/shapes/workload.ts";
+import { createPartsServer } from "../src/box/cluster/parts-server.ts";
+import { createServer } from "../src/box/cluster/server.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { ApiServer } from "../src/kube/simulated/api-server.ts";
-import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/kube/simulated/cluster/cluster.ts";
-import type { NodeSpec } from "../src/kube/simulated/cluster/nodes.ts";
-import type { Condition } from "../src/kube/simulated/cluster/shapes/metadata.ts";
-import type { Pod, PodSpec } from "../src/kube/simulated/cluster/shapes/pod.ts";
-import type { Workload } from "../src/kube/simulated/cluster/shapes/workload.ts";
-import { createPartsServer } from "../src/kube/simulated/parts-server.ts";
-import { createServer } from "../src/kube/simulated/server.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";

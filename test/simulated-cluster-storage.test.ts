@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Claim, PersistentVolume } from "../src/box/cluster/cluster/shapes/storage.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { Claim, PersistentVolume } from "../src/kube/simulated/cluster/shapes/storage.ts";
 import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 
 const gi = 1024n ** 3n;

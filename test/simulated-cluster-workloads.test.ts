@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Pod } from "../src/box/cluster/cluster/shapes/pod.ts";
+import type { Workload } from "../src/box/cluster/cluster/shapes/workload.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { Pod } from "../src/kube/simulated/cluster/shapes/pod.ts";
-import type { Workload } from "../src/kube/simulated/cluster/shapes/workload.ts";
 import {
   type ClusterStage,
   clusterStage,

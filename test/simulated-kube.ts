@@ -1,8 +1,9 @@
 /** A simulated cluster for a test, with an empty namespace and perhaps a pod that prints and has a shell. */
+
+import type { ClusterOptions } from "../src/box/cluster/cluster/cluster.ts";
+import type { Behaviour } from "../src/box/cluster/cluster/kubelet/behaviour.ts";
+import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { ClusterOptions } from "../src/kube/simulated/cluster/cluster.ts";
-import type { Behaviour } from "../src/kube/simulated/cluster/kubelet/behaviour.ts";
-import { createSimulatedCluster, type SimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";

@@ -1,4 +1,4 @@
-import { createSimulatedCluster } from "../src/kube/simulated/simulated-kube.ts";
+import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";

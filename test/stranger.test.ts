@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { DirectSecp256k1HdWallet } from "@cosmjs/proto-signing";
-import { createApp } from "../src/chain/embedded/app.ts";
+import { createApp } from "../src/box/chain/app.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { startNode } from "./embedded-node.ts";
 import { checkStrangers } from "./stranger.contract.ts";

@@ -5,9 +5,9 @@
  */
 import { join } from "node:path";
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import type { Node } from "../src/box/chain/node/node.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
-import { createEmbeddedNode } from "../src/chain/embedded/embedded-node.ts";
-import type { Node } from "../src/chain/embedded/node/node.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { Order } from "../src/chain/records.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";

@@ -14,6 +14,14 @@ test("a service does not import another one", () => {
   assert.ok(judgeImport("bidengine/loop.ts", "cluster/reserve.ts"));
 });
 
+test("the world in a box is opened by the commands that show it, and by nothing else", () => {
+  assert.equal(judgeImport("cli/demo.ts", "box/demo.ts"), undefined);
+  assert.equal(judgeImport("box/demo.ts", "provider/provider.ts"), undefined);
+  assert.ok(judgeImport("cli/run.ts", "box/demo.ts"));
+  assert.ok(judgeImport("provider/provider.ts", "box/chain/embedded-node.ts"));
+  assert.ok(judgeImport("kube/kube.ts", "box/cluster/server.ts"));
+});
+
 test("the market knows nothing of ours but errors", () => {
   assert.equal(judgeImport("market/coin.ts", "runtime/errors.ts"), undefined);
   assert.ok(judgeImport("market/coin.ts", "runtime/clock.ts"));

@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createEmbeddedNode } from "../chain/embedded/embedded-node.ts";
-import type { Node } from "../chain/embedded/node/node.ts";
+import { createEmbeddedNode } from "../box/chain/embedded-node.ts";
+import type { Node } from "../box/chain/node/node.ts";
 import { openKey } from "../chain/keys/open-key.ts";
 import { parseDuration } from "../config/duration.ts";
 import { parseAddress } from "../market/address.ts";

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createDemo, type Demo } from "../provider/demo.ts";
+import { createDemo, type Demo } from "../box/demo.ts";
+import { renderView, shortId } from "../box/view.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { streamDestination } from "../runtime/log-destination.ts";
@@ -11,7 +12,6 @@ import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
 import { openTerminal } from "./terminal.ts";
 import { version } from "./version.ts";
-import { renderView, shortId } from "./view.ts";
 
 interface DemoOptions {
   readonly stories?: number;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
+import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
@@ -8,7 +9,6 @@ import { createSeededRandom } from "../runtime/random.ts";
 import { createEventRecorder, type Occurrence } from "./event-recorder.ts";
 import { kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
-import { createSimulatedCluster } from "./simulated/simulated-kube.ts";
 
 const missing: Occurrence = {
   regarding: { apiVersion: "v1", kind: "Node", name: "one", uid: "u-1" },

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { bankModule } from "../embedded/modules/bank/bank.ts";
-import { certModule } from "../embedded/modules/cert/cert.ts";
-import { createMarketplace } from "../embedded/modules/marketplace.ts";
-import { providerModule } from "../embedded/modules/provider/provider.ts";
+import { bankModule } from "../../box/chain/modules/bank/bank.ts";
+import { certModule } from "../../box/chain/modules/cert/cert.ts";
+import { createMarketplace } from "../../box/chain/modules/marketplace.ts";
+import { providerModule } from "../../box/chain/modules/provider/provider.ts";
 import { kindOfMessage, messageKinds, packMessage, typeOfMessage, unpackMessage } from "./messages.ts";
 
 const baseModules = [bankModule, certModule, providerModule];

@@ -10,7 +10,7 @@ import { testKey } from "../../../test/chain-signing.ts";
 import { sendMessage } from "../../../test/embedded-app.ts";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
-import { decodeTransaction } from "../embedded/transaction.ts";
+import { decodeTransaction } from "../../box/chain/transaction.ts";
 import { createSigner, type Signer } from "../keys/signer.ts";
 import { type Draft, signTransaction, transactionHash, unsignedTransaction } from "./transaction.ts";
 

@@ -6,10 +6,10 @@ import { eventually } from "../../../test/eventually.ts";
 import { openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
+import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
-import type { SimulatedCluster } from "../simulated/simulated-kube.ts";
 import type { Answer, SentRequest, Transport } from "./transport.ts";
 
 const at = { namespace, name: "one" };

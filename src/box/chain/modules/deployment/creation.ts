@@ -1,0 +1,95 @@
+/** What it takes to begin a deployment. The checks stand in the chain's order, which decides what is reported. */
+import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
+import { type Coin, formatCoin } from "../../../../market/coin.ts";
+import type { DeploymentId } from "../../../../market/ids.ts";
+import { uncoded } from "../../codespace.ts";
+import { readDeploymentId } from "../../market-ids.ts";
+import type { Context } from "../../module.ts";
+import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
+import type { Deposit } from "../escrow/records.ts";
+import { complete, priceOf, validateGroup, validateGroups } from "./group-spec.ts";
+import type { DeploymentParams } from "./params.ts";
+import { type Deployment, findDeployment, type Group } from "./records.ts";
+import { deploymentRefusal } from "./refusals.ts";
+
+export interface Creation {
+  readonly id: DeploymentId;
+  readonly groups: readonly GroupSpec[];
+  readonly hash: Uint8Array;
+  readonly deposit: WantedDeposit;
+  readonly reclamation: DeploymentReclamation | undefined;
+}
+
+export interface WindowBounds {
+  readonly least: bigint;
+  readonly most: bigint;
+}
+
+/** SHA-256. */
+const hashBytes = 32;
+/** Deployments are priced and paid in this one; uakt may be added to an account later, never begin it. */
+const priceDenom = "uact";
+
+export function readCreation(message: MsgCreateDeployment): Creation {
+  const { groups, hash, reclamation } = message;
+  const id = readDeploymentId(message.id);
+  const deposit = readDeposit(message.deposit);
+  if (groups.length === 0) throw deploymentRefusal("invalidGroups");
+  checkHash(hash);
+  if (reclamation && reclamation.minWindowNs < 0n) {
+    throw deploymentRefusal("invalidReclamation", "min_window must be >= 0");
+  }
+  for (const group of groups) {
+    validateGroup(group);
+    const { denom } = priceOf(group);
+    if (deposit.amount === 0n || denom === deposit.denom) continue;
+    throw deploymentRefusal("invalidDeposit", `Mismatched denominations (${deposit.denom} != ${denom})`);
+  }
+  return { id, groups, hash, deposit, reclamation };
+}
+
+export function checkHash(hash: Uint8Array): void {
+  if (hash.length === 0) throw deploymentRefusal("emptyHash");
+  if (hash.length !== hashBytes) throw deploymentRefusal("invalidHash");
+}
+
+export function acceptCreation(
+  context: Context,
+  { id, groups, hash, deposit, reclamation }: Creation,
+  params: DeploymentParams,
+  window: WindowBounds,
+): { deployment: Deployment; groups: Group[]; deposits: Deposit[] } {
+  if (findDeployment(context, id)) throw deploymentRefusal("deploymentExists");
+  checkMinimum(deposit, params);
+  if (reclamation) checkWindow(reclamation, window);
+  validateGroups(groups);
+  const denom = groups[0] && priceOf(groups[0]).denom;
+  if (denom !== priceDenom) throw deploymentRefusal("invalidPrice", `unsupported denomination ${denom}`);
+  const deposits = authorizeDeposit(context, id.owner, "deployment", deposit);
+  const createdAt = context.height;
+  return {
+    deployment: { id, state: "active", hash, createdAt, reclamation },
+    groups: groups.map((spec, index) => ({
+      id: { ...id, gseq: index + 1 },
+      state: "open",
+      spec: complete(spec),
+      createdAt,
+    })),
+    deposits,
+  };
+}
+
+function checkMinimum(deposit: Coin, { minDeposits }: DeploymentParams): void {
+  const minimum = minDeposits.find(({ denom }) => denom === deposit.denom);
+  if (!minimum) throw uncoded(`Deposit invalid: Invalid deposit denomination ${deposit.denom}`);
+  if (deposit.amount < minimum.amount) {
+    throw deploymentRefusal("invalidDeposit", `Deposit too low - ${deposit.amount} < ${formatCoin(minimum)}`);
+  }
+  if (deposit.denom === "uakt") throw deploymentRefusal("invalidDeposit");
+}
+
+function checkWindow({ minWindowNs }: DeploymentReclamation, { least, most }: WindowBounds): void {
+  if (minWindowNs < least) throw deploymentRefusal("invalidReclamation", "min_window below governance minimum");
+  if (minWindowNs > most) throw deploymentRefusal("invalidReclamation", "min_window above governance maximum");
+}

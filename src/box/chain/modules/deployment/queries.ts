@@ -1,0 +1,74 @@
+/** What anyone may ask about deployments. */
+import {
+  QueryDeploymentRequest,
+  QueryDeploymentsRequest,
+  QueryGroupRequest,
+  QueryGroupResponse,
+  QueryParamsResponse,
+} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import {
+  type QueryDeploymentResponse,
+  queryDeploymentResponse,
+  queryDeploymentsResponse,
+} from "../../../../chain/codec/answers.ts";
+import { readUint64 } from "../../../../chain/codec/wire64.ts";
+import { writeCoins } from "../../coins.ts";
+import { filteredList } from "../../filtered-list.ts";
+import { readQueriedId } from "../../market-ids.ts";
+import type { Context, QueryHandler } from "../../module.ts";
+import { sdkRefusal } from "../../refusals.ts";
+import { deploymentAccount } from "../escrow/ids.ts";
+import { accounts } from "../escrow/records.ts";
+import { writeAccount } from "../escrow/wire.ts";
+import type { DeploymentParams } from "./params.ts";
+import {
+  type Deployment,
+  deploymentStates,
+  deployments,
+  findDeployment,
+  findGroup,
+  groupsOf,
+  writeDeployment,
+  writeGroup,
+} from "./records.ts";
+
+export function deploymentQueries({ minDeposits }: DeploymentParams): Record<string, QueryHandler> {
+  return {
+    "/akash.deployment.v1beta4.Query/Deployments": (context, request) => {
+      const { filters = noFilters, pagination } = QueryDeploymentsRequest.decode(request);
+      const dseq = readUint64(filters.dseq);
+      const list = { table: deployments(context), states: deploymentStates, stateOf: ({ state }: Deployment) => state };
+      const listed = filteredList(list, filters, pagination, ({ id }) => {
+        return (filters.owner === "" || id.owner === filters.owner) && (dseq === 0n || id.dseq === dseq);
+      });
+      return queryDeploymentsResponse.encode({
+        deployments: listed.items.map((deployment) => answer(context, deployment)),
+        pagination: listed.pagination,
+      });
+    },
+    "/akash.deployment.v1beta4.Query/Deployment": (context, request) => {
+      const deployment = findDeployment(context, readQueriedId(QueryDeploymentRequest.decode(request).id));
+      if (!deployment) throw sdkRefusal("keyNotFound", "Deployment not found");
+      return queryDeploymentResponse.encode(answer(context, deployment));
+    },
+    "/akash.deployment.v1beta4.Query/Group": (context, request) => {
+      const group = findGroup(context, readQueriedId(QueryGroupRequest.decode(request).id));
+      if (!group) throw sdkRefusal("keyNotFound", "Group not found");
+      return QueryGroupResponse.encode({ group: writeGroup(group) }).finish();
+    },
+    "/akash.deployment.v1beta4.Query/Params": () => {
+      return QueryParamsResponse.encode({ params: { minDeposits: writeCoins(minDeposits) } }).finish();
+    },
+  };
+}
+
+const noFilters = { owner: "", state: "", dseq: undefined };
+
+function answer(context: Context, deployment: Deployment): QueryDeploymentResponse {
+  const account = accounts(context).get(deploymentAccount(deployment.id));
+  return {
+    deployment: writeDeployment(deployment),
+    groups: groupsOf(context, deployment.id).map(writeGroup),
+    escrowAccount: account && writeAccount(account),
+  };
+}

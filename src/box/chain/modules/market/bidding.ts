@@ -1,0 +1,108 @@
+/** Whether a provider may bid on an order. The checks stand in the chain's order, which decides what is reported. */
+import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
+import { type DecCoin, formatCoin } from "../../../../market/coin.ts";
+import { compareDecimals } from "../../../../market/decimal.ts";
+import type { BidId } from "../../../../market/ids.ts";
+import { Panic, uncoded } from "../../codespace.ts";
+import { readBidId } from "../../market-ids.ts";
+import type { Context } from "../../module.ts";
+import { isValidPrice, readPrice } from "../../prices.ts";
+import { signaturesOf } from "../audit/signatures.ts";
+import { priceOf } from "../deployment/group-spec.ts";
+import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
+import type { Deposit } from "../escrow/records.ts";
+import { findProvider } from "../provider/providers.ts";
+import { capabilitiesMatch, offerMatches, requirementsMatch } from "./matching.ts";
+import type { MarketParams } from "./params.ts";
+import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
+import { marketRefusal } from "./refusals.ts";
+
+export interface BidOffer {
+  readonly id: BidId;
+  readonly price: DecCoin;
+  readonly deposit: WantedDeposit;
+  readonly resourcesOffer: readonly ResourceOffer[];
+  readonly reclamationWindowNs: bigint | undefined;
+}
+
+export function readBid(message: MsgCreateBid): BidOffer {
+  const { resourcesOffer, reclamationWindowNs } = message;
+  const id = readBidId(message.id);
+  const deposit = readDeposit(message.deposit);
+  const price = readPrice(message.price);
+  if (price.amount.atto === 0n) throw marketRefusal("bidZeroPrice");
+  if (reclamationWindowNs !== undefined && reclamationWindowNs < 0n) throw marketRefusal("reclamationWindowInvalid");
+  return { id, price, deposit, resourcesOffer, reclamationWindowNs };
+}
+
+/** The bid, and the deposit that goes with it. */
+export function acceptBid(
+  context: Context,
+  { id, price, deposit, resourcesOffer, reclamationWindowNs }: BidOffer,
+  params: MarketParams,
+): { bid: Bid; deposits: Deposit[] } {
+  checkDeposit(deposit, params);
+  checkRoom(context, id, params);
+  const order = biddableOrder(context, id);
+  checkPrice(price, order);
+  if (!offerMatches(order.spec, resourcesOffer)) throw marketRefusal("capabilitiesMismatch");
+  checkProvider(context, id, order);
+  const deposits = authorizeDeposit(context, id.provider, "bid", deposit);
+  checkWindow(reclamationWindowNs, order, params);
+  // One bid per provider and order, for ever: a closed one still stands in the way.
+  if (findBid(context, id)) throw marketRefusal("bidExists");
+  return {
+    bid: { id, state: "open", price, createdAt: context.height, resourcesOffer, reclamationWindowNs },
+    deposits,
+  };
+}
+
+function checkDeposit(deposit: WantedDeposit, { bidMinDeposits }: MarketParams): void {
+  const minimum = bidMinDeposits.find(({ denom }) => denom === deposit.denom);
+  if (!minimum || minimum.amount === 0n) throw uncoded(`deposit invalid: unsupported denom ${deposit.denom}`);
+  if (deposit.amount < minimum.amount) {
+    throw uncoded(`deposit invalid: minimum:${formatCoin(minimum)} received:${formatCoin(deposit)}`);
+  }
+}
+
+/** Lost bids do not count, and the limit itself may still be passed by one. */
+function checkRoom(context: Context, id: BidId, { orderMaxBids }: MarketParams): void {
+  if (bidsOf(context, id, "open", "active", "closed").length <= orderMaxBids) return;
+  throw uncoded(`invalid bid: too many existing bids (${orderMaxBids})`);
+}
+
+function biddableOrder(context: Context, id: BidId): Order {
+  const order = findOrder(context, id);
+  if (!order) throw marketRefusal("orderNotFound");
+  if (order.state === "active") throw marketRefusal("orderActive");
+  if (order.state === "closed") throw marketRefusal("orderClosed");
+  return order;
+}
+
+function checkPrice(price: DecCoin, order: Order): void {
+  if (!isValidPrice(price)) throw marketRefusal("invalidPrice");
+  const most = priceOf(order.spec);
+  if (price.denom !== most.denom) throw new Panic(`invalid coin denominations; ${most.denom}, ${price.denom}`);
+  if (compareDecimals(price.amount, most.amount) > 0) throw marketRefusal("invalidPrice");
+}
+
+function checkProvider(context: Context, id: BidId, { spec }: Order): void {
+  const provider = findProvider(context, id.provider);
+  if (!provider) throw marketRefusal("unknownProvider");
+  if (!requirementsMatch(spec, provider.attributes, signaturesOf(context, id.provider))) {
+    throw marketRefusal("attributeMismatch");
+  }
+  if (!capabilitiesMatch(spec, provider.attributes)) throw marketRefusal("capabilitiesMismatch");
+}
+
+function checkWindow(offerNs: bigint | undefined, { reclamation }: Order, params: MarketParams): void {
+  if (offerNs === undefined) {
+    if (reclamation) throw marketRefusal("reclamationRequired");
+    return;
+  }
+  if (reclamation && offerNs < reclamation.minWindowNs) throw marketRefusal("reclamationWindowTooShort");
+  if (offerNs < params.minReclamationWindowNs || offerNs > params.maxReclamationWindowNs) {
+    throw marketRefusal("reclamationWindowInvalid");
+  }
+}
