@@ -22,34 +22,37 @@ async function startLargeNode(t: TestContext, blocks: number, eventsPerBlock: nu
   return url;
 }
 
-/** The longest that this thread worked between two turns of the event loop; what other programs take does not count. */
-function watchLoop(): () => number {
-  let mostMs = 0;
+/** What this thread worked in all, and at most between two turns of the event loop; what other programs take does not count. */
+function watchLoop(): () => { wholeMs: number; longestMs: number } {
+  let [wholeMs, longestMs] = [0, 0];
   let last = process.threadCpuUsage();
   let watching = true;
   const turn = () => {
     const now = process.threadCpuUsage();
-    mostMs = Math.max(mostMs, (now.user + now.system - last.user - last.system) / 1_000);
+    const tookMs = (now.user + now.system - last.user - last.system) / 1_000;
+    wholeMs += tookMs;
+    longestMs = Math.max(longestMs, tookMs);
     last = now;
     if (watching) setImmediate(turn);
   };
   setImmediate(turn);
   return () => {
     watching = false;
-    return mostMs;
+    return { wholeMs, longestMs };
   };
 }
 
-test("blocks of 10 MB are read without holding the event loop for 50 ms", async (t) => {
+test("blocks of 10 MB are read a little at a time", async (t) => {
   const [blocks, eventsPerBlock] = [2, 40_000];
   const pool = openPool(t, [await startLargeNode(t, blocks, eventsPerBlock)]);
   await pool.open();
-  const mostMs = watchLoop();
+  const worked = watchLoop();
   const { follower, gaps } = await follow(t, pool);
   await eventually("the head", () => follower.height === BigInt(blocks), 60_000);
-  const longestMs = mostMs();
-  t.diagnostic(`${longestMs} ms at most`);
-  assert.ok(longestMs < 50, `${longestMs} ms`);
+  const { wholeMs, longestMs } = worked();
+  t.diagnostic(`${longestMs} ms at most, of ${wholeMs}`);
+  // How quick a machine is and what else it does changes both. Read in one go, a block is half of the whole.
+  assert.ok(longestMs < wholeMs / 8, `${longestMs} of ${wholeMs} ms`);
   assert.equal(follower.counts.events, blocks * eventsPerBlock);
   assert.deepEqual(gaps, []);
 });

@@ -62,7 +62,7 @@ const running = outbox.run(abort.signal);
 const ground = await askParent<Ground>("ground");
 const plan = planOutbox(Number(seed));
 const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(wishOf(plan, index, ground))));
-// The parent makes blocks all the time; look for them more often than by oneself.
+// The parent makes a block at every look; look more often than by oneself.
 const looking = setInterval(outbox.wake, 20);
 await Promise.all(ids.map(outbox.wait));
 clearInterval(looking);
