@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isForeign } from "../src/box/cluster/served-kinds.ts";
+import { isForeign } from "../src/box/cluster/api-server/served-kinds.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import { goFieldsOf } from "./go-fields.ts";
 
@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** By the full name of the type, "io.k8s.api.core.v1.Pod". */
 export type Definitions = Readonly<Record<string, Json>>;
 
-export const recording = join(import.meta.dirname, "../src/box/cluster/schema/openapi.json");
+export const recording = join(import.meta.dirname, "../src/box/cluster/api-server/schema/openapi.json");
 
 /** `get` asks an API server for what is at a path. */
 export async function readDefinitions(get: (path: string) => Promise<string>): Promise<Definitions> {

@@ -1,14 +1,14 @@
 /** The simulated cluster on a virtual clock, without a client around it. */
 
 import assert from "node:assert/strict";
-import type { ApiServer } from "../src/box/cluster/api-server.ts";
-import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/cluster/cluster.ts";
-import type { NodeSpec } from "../src/box/cluster/cluster/nodes.ts";
-import type { Condition } from "../src/box/cluster/cluster/shapes/metadata.ts";
-import type { Pod, PodSpec } from "../src/box/cluster/cluster/shapes/pod.ts";
-import type { Workload } from "../src/box/cluster/cluster/shapes/workload.ts";
-import { createPartsServer } from "../src/box/cluster/parts-server.ts";
-import { createServer } from "../src/box/cluster/server.ts";
+import type { ApiServer } from "../src/box/cluster/api-server/api-server.ts";
+import { createPartsServer } from "../src/box/cluster/api-server/parts-server.ts";
+import { createServer } from "../src/box/cluster/api-server/server.ts";
+import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/parts/cluster.ts";
+import type { NodeSpec } from "../src/box/cluster/parts/nodes.ts";
+import type { Condition } from "../src/box/cluster/parts/shapes/metadata.ts";
+import type { Pod, PodSpec } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { Workload } from "../src/box/cluster/parts/shapes/workload.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";

@@ -9,14 +9,14 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import type { ApiServer } from "./api-server.ts";
-import { type ClusterOptions, type SimulatedNodes, startCluster } from "./cluster/cluster.ts";
-import { createFaults, type Faults } from "./faults.ts";
-import { createPartsServer } from "./parts-server.ts";
-import { createServe } from "./requests/serve.ts";
-import { createWatches, type Watches } from "./requests/watches.ts";
-import { createServer } from "./server.ts";
-import { createSimulatedTransport } from "./transport.ts";
+import type { ApiServer } from "./api-server/api-server.ts";
+import { createPartsServer } from "./api-server/parts-server.ts";
+import { createFaults, type Faults } from "./api-server/requests/faults.ts";
+import { createServe } from "./api-server/requests/serve.ts";
+import { createSimulatedTransport } from "./api-server/requests/transport.ts";
+import { createWatches, type Watches } from "./api-server/requests/watches.ts";
+import { createServer } from "./api-server/server.ts";
+import { type ClusterOptions, type SimulatedNodes, startCluster } from "./parts/cluster.ts";
 
 export interface SimulatedClusterDeps {
   readonly clock: Clock;

@@ -1,0 +1,191 @@
+/** What the API server puts into new objects that nobody owns: addresses of services, tolerations of pods and so on. */
+import { fieldsOf } from "../../../../kube/json-fields.ts";
+import { kinds, resourceOf } from "../../../../kube/kinds.ts";
+import type { KubeObject } from "../../../../kube/kube.ts";
+import { equal } from "../fields/equal.ts";
+import { nano } from "../rules/container-rules.ts";
+import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
+import type { Served } from "../served-kinds.ts";
+import type { Store } from "../store.ts";
+import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
+import { forbidden, invalid, notFound, wrong } from "./refusals.ts";
+
+export interface AdmissionDeps {
+  readonly store: Store;
+  /** Of a built-in kind. */
+  readonly services: Served;
+  readonly namespaces: Served;
+  readonly runtimeClasses: Served;
+  readonly storageClasses: Served;
+  readonly definitions: Served;
+}
+
+/** New objects need a namespace, and one that stays. */
+export function admitInto({ store, namespaces }: AdmissionDeps, { kind }: Served, { metadata }: KubeObject): void {
+  const { namespace, name } = metadata;
+  if (!kind.namespaced || namespace === undefined) return;
+  const found = store.get(namespaces, { name: namespace });
+  if (!found) throw notFound(kinds.namespace, namespace);
+  if (found.metadata.deletionTimestamp === undefined) return;
+  const reason = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const message = `namespace ${namespace} is being terminated`;
+  throw forbidden(kind, name, reason, {
+    causes: [{ reason: "NamespaceTerminating", message, field: "metadata.namespace" }],
+  });
+}
+
+/** A definition that is to go would wait for ever if there were always more of what it defines. */
+export function admitByDefinition(
+  { store, definitions }: AdmissionDeps,
+  { kind, isCustom }: Served,
+  name: string,
+): void {
+  const definition = isCustom ? store.get(definitions, { name: resourceOf(kind) }) : undefined;
+  if (definition?.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(kind, name, "create not allowed while custom resource definition is terminating");
+}
+
+/** In place, on an object that was just made. */
+export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeObject): void {
+  const resource = resourceOf(kind);
+  if (resource === "namespaces") fill(part(mutable(object), "spec"), { finalizers: ["kubernetes"] });
+  if (resource === "pods") {
+    admitClasses(deps, object);
+    completePod(mutable(object));
+  }
+  if (resource === "services") completeService(deps, mutable(object), undefined);
+}
+
+/** Addresses stay with a service; a new type may need more of them. */
+export function completeChanged(deps: AdmissionDeps, { kind }: Served, live: KubeObject, next: KubeObject): void {
+  if (next["spec"] === live["spec"]) return;
+  if (kind === kinds.service) completeService(deps, mutable(next), mutable(live));
+  if (kind === kinds.persistentVolumeClaim) admitGrowth(deps, live, next);
+}
+
+/** A claim that has its volume gets more only where its class can do that. */
+function admitGrowth({ store, storageClasses }: AdmissionDeps, live: KubeObject, next: KubeObject): void {
+  const [before, after] = [live, next].map((claim) => sizeOf(claim));
+  if (fieldsOf(live["status"])["phase"] !== "Bound" || !before || !after || nano(after) <= nano(before)) return;
+  const name = String(fieldsOf(live["spec"])["storageClassName"]);
+  if (store.get(storageClasses, { name })?.["allowVolumeExpansion"] === true) return;
+  const reason =
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+  throw forbidden(kinds.persistentVolumeClaim, live.metadata.name, reason);
+}
+
+function sizeOf(claim: KubeObject): unknown {
+  return fieldsOf(fieldsOf(fieldsOf(claim["spec"])["resources"])["requests"])["storage"];
+}
+
+/** Of priority, only those that every cluster has are here: nobody can make others. */
+const priorityClasses = new Set(["", "system-node-critical", "system-cluster-critical"]);
+
+function admitClasses({ store, runtimeClasses }: AdmissionDeps, pod: KubeObject): void {
+  const { runtimeClassName, priorityClassName = "" } = partIfThere(mutable(pod), "spec") ?? {};
+  if (!priorityClasses.has(String(priorityClassName))) {
+    throw forbidden(kinds.pod, pod.metadata.name, `no PriorityClass with name ${priorityClassName} was found`);
+  }
+  if (runtimeClassName === undefined || store.get(runtimeClasses, { name: String(runtimeClassName) })) return;
+  throw forbidden(kinds.pod, pod.metadata.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`);
+}
+
+/** How long a pod stays on a node that is lost, where it does not say. */
+const patienceSeconds = 300;
+
+function completePod(pod: Mutable): void {
+  const spec = part(pod, "spec");
+  fill(spec, { priority: 0, preemptionPolicy: "PreemptLowerPriority", serviceAccountName: "default" });
+  fill(spec, { serviceAccount: spec["serviceAccountName"] });
+  const tolerations = elements(spec, "tolerations");
+  for (const key of ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]) {
+    const tolerated = tolerations.some(
+      (each) => (!each["key"] || each["key"] === key) && (!each["effect"] || each["effect"] === "NoExecute"),
+    );
+    if (!tolerated) {
+      tolerations.push({ effect: "NoExecute", key, operator: "Exists", tolerationSeconds: patienceSeconds });
+    }
+  }
+  spec["tolerations"] = tolerations;
+  fill(part(pod, "status"), { phase: "Pending", qosClass: qosClassOf(spec) });
+}
+
+/** What is evicted first when a node runs short. */
+function qosClassOf(spec: Mutable): string {
+  const containers = [...elements(spec, "initContainers"), ...elements(spec, "containers")];
+  const resources = containers.map((container) => partIfThere(container, "resources"));
+  const amounts = (name: string) => resources.map((each) => partIfThere(each, name) ?? {});
+  const asked = [...amounts("requests"), ...amounts("limits")].flatMap((each) => [each["cpu"], each["memory"]]);
+  if (asked.every((amount) => amount === undefined || amount === "0")) return "BestEffort";
+  const isBound = resources.every((each) =>
+    ["cpu", "memory"].every((name) => {
+      const limit = partIfThere(each, "limits")?.[name];
+      return limit !== undefined && partIfThere(each, "requests")?.[name] === limit;
+    }),
+  );
+  return isBound ? "Guaranteed" : "Burstable";
+}
+
+function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | undefined): void {
+  const spec = part(service, "spec");
+  const before = partIfThere(live, "spec");
+  const type = spec["type"];
+  if (before && before["type"] !== type) dropFieldsOfOldType(spec, before);
+  if (type === "ExternalName") return;
+  if (before && before["type"] !== "ExternalName") {
+    fill(spec, { clusterIP: before["clusterIP"], clusterIPs: before["clusterIPs"] });
+  }
+  const address = spec["clusterIP"] ?? freeAddress(deps);
+  fill(spec, { clusterIP: address, clusterIPs: [address], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
+  if (type === "ClusterIP" || spec["allocateLoadBalancerNodePorts"] === false) return;
+  const taken = takenNodePorts(deps, service);
+  const ports = elements(before, "ports");
+  elements(spec, "ports").forEach((port, at) => {
+    const same = ports.find((each) => each["port"] === port["port"] && each["protocol"] === port["protocol"]);
+    if (taken.has(port["nodePort"])) {
+      const fault = wrong(`spec.ports[${at}].nodePort`, port["nodePort"], "provided port is already allocated");
+      throw invalid(kinds.service, String(partIfThere(service, "metadata")?.["name"]), [fault]);
+    }
+    port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(taken);
+    taken.add(port["nodePort"]);
+  });
+}
+
+/** What the new type has no use for goes, unless it was given anew. */
+function dropFieldsOfOldType(spec: Mutable, before: Mutable): void {
+  const drop = (name: string) => {
+    if (equal(spec[name], before[name])) delete spec[name];
+  };
+  const type = spec["type"];
+  if (type === "ExternalName") {
+    for (const name of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]) drop(name);
+  }
+  if (type !== "LoadBalancer") drop("allocateLoadBalancerNodePorts");
+  if (type !== "ClusterIP" && type !== "ExternalName") return;
+  drop("externalTrafficPolicy");
+  const old = new Set(elements(before, "ports").map((port) => port["nodePort"]));
+  for (const port of elements(spec, "ports")) if (old.has(port["nodePort"])) delete port["nodePort"];
+}
+
+/** 10.96.0.0/16, where the first ones are left to the cluster itself. */
+function freeAddress({ store, services }: AdmissionDeps): string {
+  const taken = new Set(store.list(services).map((service) => partIfThere(mutable(service), "spec")?.["clusterIP"]));
+  for (let index = 11; index < 2 ** 16; index += 1) {
+    const address = `10.96.${index >> 8}.${index & 255}`;
+    if (!taken.has(address)) return address;
+  }
+  throw forbidden(kinds.service, "", "no more addresses are left");
+}
+
+/** By other services. */
+function takenNodePorts({ store, services }: AdmissionDeps, service: Mutable): Set<unknown> {
+  const { uid } = partIfThere(service, "metadata") ?? {};
+  const others = store.list(services).filter(({ metadata }) => metadata.uid !== uid);
+  const ports = others.flatMap((each) => elements(partIfThere(mutable(each), "spec"), "ports"));
+  return new Set(ports.flatMap(({ nodePort }) => nodePort ?? []));
+}
+
+function freeNodePort(taken: ReadonlySet<unknown>): number {
+  for (let port = firstNodePort; port <= lastNodePort; port += 1) if (!taken.has(port)) return port;
+  throw forbidden(kinds.service, "", "no more node ports are left");
+}

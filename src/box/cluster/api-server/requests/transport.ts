@@ -1,0 +1,73 @@
+/** Requests to the simulated API server, within the process. */
+import { Readable } from "node:stream";
+import { connectionError } from "../../../../kube/client/refusal.ts";
+import type { SentRequest, Transport } from "../../../../kube/client/transport.ts";
+import { withDeadline } from "../../../../runtime/clock.ts";
+import { limits } from "../../../../runtime/limits.ts";
+import type { ApiAnswer } from "./api-request.ts";
+import { type ExecDeps, execIn } from "./exec-session.ts";
+import { AnswerLost, type Serve } from "./serve.ts";
+import { peer } from "./status.ts";
+
+export interface SimulatedTransportDeps extends ExecDeps {
+  readonly serve: Serve;
+}
+
+export function createSimulatedTransport(deps: SimulatedTransportDeps): Transport {
+  const { serve, clock } = deps;
+  const open = new Set<Readable>();
+  let closed = false;
+
+  async function answered(request: SentRequest): Promise<ApiAnswer> {
+    const { answerMs = limits.kubeCallMs, signal } = request;
+    const late = () => {
+      throw connectionError(new Error(`no answer within ${answerMs} ms`), request, peer);
+    };
+    // As over a wire, nothing has happened yet when the call returns.
+    await clock.yield();
+    signal?.throwIfAborted();
+    if (closed) throw connectionError(new Error("the connection is closed"), request, peer);
+    try {
+      return await withDeadline(clock, answerMs, serve(request), late);
+    } catch (thrown) {
+      throw thrown instanceof AnswerLost ? connectionError(thrown, request, peer) : thrown;
+    }
+  }
+
+  /** What is still being read ends with its signal, and with us. */
+  function hold(body: Readable, signal: AbortSignal | undefined): void {
+    const end = () => void body.destroy(signal?.reason instanceof Error ? signal.reason : new Error("aborted"));
+    open.add(body);
+    signal?.addEventListener("abort", end, { once: true });
+    body.on("error", () => undefined);
+    body.on("close", () => {
+      open.delete(body);
+      signal?.removeEventListener("abort", end);
+    });
+  }
+
+  return {
+    async send(request) {
+      const { status, headers, body } = await answered(request);
+      const readable = body instanceof Readable ? body : whole(body);
+      hold(readable, request.signal);
+      return { status, headers, body: readable, peer };
+    },
+    exec: (at, options) => execIn(at, options, deps),
+    peer: () => Promise.resolve(peer),
+    refused: () => undefined,
+    close() {
+      closed = true;
+      for (const body of open) body.destroy();
+    },
+  };
+}
+
+function whole(body: string | Buffer): Readable {
+  return new Readable({
+    read() {
+      this.push(body);
+      this.push(null);
+    },
+  });
+}

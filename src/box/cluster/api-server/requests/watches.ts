@@ -1,0 +1,191 @@
+/** Watches: what happened since a version, and then what happens, with the version told now and then. */
+import { Readable } from "node:stream";
+import { apiVersionOf, kinds, resourceOf } from "../../../../kube/kinds.ts";
+import type { KubeObject } from "../../../../kube/kube.ts";
+import type { Clock, Timer } from "../../../../runtime/clock.ts";
+import { limits } from "../../../../runtime/limits.ts";
+import type { Test } from "../objects/label-selector.ts";
+import { badRequest } from "../objects/refusals.ts";
+import { Refused } from "../objects/refused.ts";
+import type { Served } from "../served-kinds.ts";
+import type { Store, StoredChange } from "../store.ts";
+import type { FaultState, WatchFaults } from "./faults.ts";
+import { statusOf } from "./status.ts";
+
+export interface WatchWish {
+  readonly served: Served;
+  readonly wanted: Test<KubeObject>;
+  /** Undefined or "0": what is there comes first. */
+  readonly from: string | undefined;
+  readonly lastsMs: number;
+  readonly bookmarks: boolean;
+}
+
+export interface Watches extends WatchFaults {
+  open(wish: WatchWish): Readable;
+  readonly size: number;
+}
+
+interface OpenWatch {
+  readonly resource: string;
+  readonly body: Readable;
+  tell(change: StoredChange): void;
+  silent: boolean;
+  /** Events until it is cut. */
+  left: number;
+  /** The version that whoever watches has seen; what is not above it he is not told, even where versions went back. */
+  readonly seen: number;
+  /** Until when what was to be told is still on its way. */
+  busyUntilMs: number;
+}
+
+export interface WatchesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly faults: FaultState;
+}
+
+export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
+  const open = new Set<OpenWatch>();
+  /** One text for all who watch: they are told one after the other of the same object. */
+  let written: { readonly object: KubeObject; readonly text: string } | undefined;
+
+  store.subscribe((change) => {
+    const resource = resourceOf(change.served.kind);
+    for (const watch of open) if (watch.resource === resource) watch.tell(change);
+    written = undefined;
+    // Who watches a kind that is gone is to ask again, and then be told that there is none.
+    if (change.served.kind === kinds.customResourceDefinition && change.type === "deleted") {
+      for (const watch of open) if (watch.resource === change.object.metadata.name) end(watch);
+    }
+  });
+
+  function textOf(object: KubeObject): string {
+    if (written?.object !== object) written = { object, text: JSON.stringify(object) };
+    return written.text;
+  }
+
+  /** In order, also where it comes late. */
+  function send(watch: OpenWatch, type: string, text: string): void {
+    const now = clock.monotonicMs();
+    watch.busyUntilMs = Math.max(watch.busyUntilMs, now + faults.watchLagMs);
+    if (watch.busyUntilMs <= now) deliver(watch, type, text);
+    else clock.timer(watch.busyUntilMs - now, () => deliver(watch, type, text));
+  }
+
+  function deliver(watch: OpenWatch, type: string, text: string): void {
+    if (watch.silent || !open.has(watch)) return;
+    watch.body.push(`{"type":"${type}","object":${text}}\n`);
+    if (type === "BOOKMARK") return;
+    watch.left -= 1;
+    if (watch.left <= 0) cut(watch);
+    else if (watch.body.readableLength > limits.simulatedWatchBytes) end(watch);
+  }
+
+  function end(watch: OpenWatch): void {
+    open.delete(watch);
+    if (!watch.silent) watch.body.push(null);
+  }
+
+  function cut(watch: OpenWatch): void {
+    open.delete(watch);
+    watch.body.push('{"type":"MODIF');
+    watch.body.push(null);
+  }
+
+  /** To one who selects, what no longer fits is gone, and what fits now is new. */
+  function tell(watch: OpenWatch, { wanted }: WatchWish, { type, object, before, version }: StoredChange): void {
+    if (version <= watch.seen) return;
+    const was = before !== undefined && wanted(before);
+    const is = type !== "deleted" && wanted(object);
+    if (is) send(watch, was ? "MODIFIED" : "ADDED", textOf(object));
+    else if (was) send(watch, "DELETED", textOf(goneAs(before, object)));
+  }
+
+  function catchUp(watch: OpenWatch, wish: WatchWish): void {
+    const { from, served, wanted } = wish;
+    if (!isVersion(from)) {
+      for (const object of store.list(served)) if (wanted(object)) send(watch, "ADDED", textOf(object));
+      return;
+    }
+    const since = faults.remembersNothing ? undefined : store.changesAfter(watch.seen);
+    if (!since) {
+      const message = `too old resource version: ${from} (${store.version})`;
+      send(watch, "ERROR", JSON.stringify(statusOf(new Refused(410, "Expired", message))));
+      end(watch);
+      return;
+    }
+    for (const change of since) if (resourceOf(change.served.kind) === watch.resource) tell(watch, wish, change);
+  }
+
+  function schedule(watch: OpenWatch, { served, lastsMs, bookmarks }: WatchWish): void {
+    const endMs = clock.monotonicMs() + lastsMs;
+    let bookmark: Timer | undefined;
+    const { kind } = served;
+    function next(): void {
+      const last = endMs - limits.simulatedLastBookmarkMs - clock.monotonicMs();
+      if (last <= 0) return;
+      bookmark = clock.timer(Math.min(limits.simulatedBookmarkMs, last), () => {
+        const metadata = { resourceVersion: String(store.version), creationTimestamp: null };
+        if (store.version >= watch.seen)
+          send(watch, "BOOKMARK", JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }));
+        next();
+      });
+    }
+    if (bookmarks) next();
+    const timeout = clock.timer(lastsMs, () => end(watch));
+    watch.body.on("close", () => {
+      open.delete(watch);
+      bookmark?.cancel();
+      timeout.cancel();
+    });
+  }
+
+  return {
+    open(wish) {
+      const body = new Readable({ read: () => undefined });
+      // Who reads it is told by the reading; one whom nobody reads any more must not end the process.
+      body.on("error", () => undefined);
+      const watch: OpenWatch = {
+        resource: resourceOf(wish.served.kind),
+        body,
+        tell: (change) => tell(watch, wish, change),
+        silent: false,
+        left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
+        seen: isVersion(wish.from) ? readVersion(wish.from) : 0,
+        busyUntilMs: 0,
+      };
+      open.add(watch);
+      schedule(watch, wish);
+      catchUp(watch, wish);
+      return body;
+    },
+    get size() {
+      return open.size;
+    },
+    end: () => open.forEach(end),
+    cut: () => open.forEach(cut),
+    silence() {
+      for (const watch of open) watch.silent = true;
+    },
+    cutAfter(events) {
+      for (const watch of open) watch.left = events;
+    },
+  };
+}
+
+/** What goes is told as it last was, with the version of its going. */
+function goneAs(before: KubeObject, now: KubeObject): KubeObject {
+  const { resourceVersion } = now.metadata;
+  return { ...before, metadata: { ...before.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) } };
+}
+
+function isVersion(from: string | undefined): from is string {
+  return from !== undefined && from !== "" && from !== "0";
+}
+
+function readVersion(text: string): number {
+  if (!/^\d+$/.test(text))
+    throw badRequest(`Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`);
+  return Number(text);
+}

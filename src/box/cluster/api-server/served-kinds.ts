@@ -1,0 +1,139 @@
+/** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
+
+import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
+import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
+import { customShape } from "./schema/read-shape.ts";
+import type { Plain, Shape } from "./schema/shape.ts";
+
+export interface Served {
+  readonly kind: Kind;
+  readonly shape: Shape;
+  /** The status is written through an address of its own, and nothing else is. */
+  readonly hasStatus: boolean;
+  readonly hasGeneration: boolean;
+  readonly isCustom: boolean;
+  /** Of a custom resource, what its definition says of it. */
+  readonly schema?: Plain;
+  /** Fields that can be selected by, beyond those the kind has anyway. */
+  readonly selectable: readonly string[];
+}
+
+export interface ServedKinds {
+  of(kind: Pick<Kind, "group" | "version" | "plural">): Served | undefined;
+  /** Whether the group and version has any kind at all. */
+  knowsGroup(group: string, version: string): boolean;
+  define(definition: KubeObject): void;
+  /** By the name of its definition: "providerhosts.akash.network". */
+  undefine(resource: string): void;
+  /** One of its versions, which have the same objects. */
+  named(resource: string): Served | undefined;
+}
+
+const foreignGroups = new Set(["gateway.networking.k8s.io", "metrics.k8s.io", "akash.network"]);
+
+/** These come with definitions of their own, or not at all. */
+export function isForeign({ group }: Kind): boolean {
+  return foreignGroups.has(group);
+}
+
+const withStatus = new Set([
+  "namespaces",
+  "nodes",
+  "pods",
+  "services",
+  "persistentvolumes",
+  "persistentvolumeclaims",
+  "deployments.apps",
+  "statefulsets.apps",
+  "replicasets.apps",
+  "daemonsets.apps",
+  "ingresses.networking.k8s.io",
+  "customresourcedefinitions.apiextensions.k8s.io",
+]);
+
+const withGeneration = new Set([
+  "pods",
+  "deployments.apps",
+  "statefulsets.apps",
+  "replicasets.apps",
+  "daemonsets.apps",
+  "ingresses.networking.k8s.io",
+  "ingressclasses.networking.k8s.io",
+  "networkpolicies.networking.k8s.io",
+  "endpointslices.discovery.k8s.io",
+  "customresourcedefinitions.apiextensions.k8s.io",
+]);
+
+export function createServedKinds(): ServedKinds {
+  const served = new Map<string, Served>();
+  const put = (each: Served) => void served.set(keyOf(each.kind), each);
+  for (const kind of Object.values(kinds)) if (!isForeign(kind)) put(builtIn(kind));
+  return {
+    of: (kind) => served.get(keyOf(kind)),
+    knowsGroup: (group, version) =>
+      [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
+    define(definition) {
+      for (const each of definedKinds(definition)) put(each);
+    },
+    undefine(resource) {
+      for (const [key, { kind }] of served) if (resourceOf(kind) === resource) served.delete(key);
+    },
+    named: (resource) => [...served.values()].find(({ kind }) => resourceOf(kind) === resource),
+  };
+}
+
+function keyOf({ group, version, plural }: Pick<Kind, "group" | "version" | "plural">): string {
+  return `${group}/${version}/${plural}`;
+}
+
+function builtIn(kind: Kind): Served {
+  const resource = resourceOf(kind);
+  return {
+    kind,
+    // Most kinds are never written to, and their types are large.
+    get shape() {
+      return shapeOfKind(kind);
+    },
+    hasStatus: withStatus.has(resource),
+    hasGeneration: withGeneration.has(resource),
+    isCustom: false,
+    selectable: [],
+  };
+}
+
+/** One for each version that is served. */
+function definedKinds(definition: KubeObject): Served[] {
+  const spec = fieldsOf(definition["spec"]);
+  const names = fieldsOf(spec["names"]);
+  const metadata = objectMeta();
+  return recordsOf(spec["versions"])
+    .filter(({ served }) => served !== false)
+    .map((version) => {
+      const kind = known({
+        group: String(spec["group"]),
+        version: String(version["name"]),
+        kind: String(names["kind"]),
+        plural: String(names["plural"]),
+        namespaced: spec["scope"] === "Namespaced",
+      });
+      const schema = fieldsOf(fieldsOf(version["schema"])["openAPIV3Schema"]);
+      const selectable = recordsOf(version["selectableFields"]);
+      return {
+        kind,
+        schema,
+        shape: customShape(schema, metadata),
+        hasStatus: isRecord(fieldsOf(version["subresources"])["status"]),
+        hasGeneration: true,
+        isCustom: true,
+        selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
+      };
+    });
+}
+
+/** The kind as the rest of the program knows it, where it does: there it is told by its identity. */
+function known(kind: Kind): Kind {
+  return Object.values(kinds).find((each) => keyOf(each) === keyOf(kind)) ?? kind;
+}

@@ -1,0 +1,108 @@
+/** Laws of server-side apply that hold whoever applies what, and in which order. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../../../test/runs.ts";
+import { kinds } from "../../../kube/kinds.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { createVirtualClock } from "../../../runtime/clock.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
+import { createSeededRandom } from "../../../runtime/random.ts";
+import { equal } from "./fields/equal.ts";
+import { Refused } from "./objects/refused.ts";
+import { createServer, servedOf } from "./server.ts";
+
+const at = { namespace: "lease", name: "web" };
+const selector = { matchLabels: { app: "web" } };
+
+const anyContainer = fc.record(
+  {
+    name: fc.constantFrom("web", "side"),
+    image: fc.constantFrom("a:1", "b:1"),
+    args: fc.array(fc.constantFrom("x", "y"), { minLength: 1, maxLength: 2 }),
+    env: fc.uniqueArray(fc.record({ name: fc.constantFrom("A", "B", "C"), value: fc.constantFrom("1", "2") }), {
+      selector: ({ name }) => name,
+      minLength: 1,
+    }),
+  },
+  { requiredKeys: ["name", "image"] },
+);
+
+const anyWish = fc
+  .record({
+    // Not empty: who wishes for no labels at all owns the field of which nothing is left, and loses it again.
+    labels: fc.dictionary(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2"), { minKeys: 1, maxKeys: 3 }),
+    replicas: fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }),
+    containers: fc.uniqueArray(anyContainer, { selector: ({ name }) => name, minLength: 1 }),
+  })
+  .map(({ labels, replicas, containers }): KubeObject => {
+    const template = { metadata: { labels: { app: "web" } }, spec: { containers } };
+    return {
+      metadata: { ...at, labels },
+      spec: { selector, template, ...(replicas === undefined ? {} : { replicas }) },
+    };
+  });
+
+const anySteps = fc.array(fc.record({ manager: fc.constantFrom("one", "two", "three"), wish: anyWish }), {
+  minLength: 1,
+  maxLength: 8,
+});
+
+function stage() {
+  const server = createServer({ clock: createVirtualClock(), random: createSeededRandom(1) });
+  server.create(servedOf(server.served, kinds.namespace), { metadata: { name: at.namespace } }, { manager: "test" });
+  const deployments = servedOf(server.served, kinds.deployment);
+  return (manager: string, wish: KubeObject) => server.apply(deployments, wish, { manager, force: true });
+}
+
+/** A container whose image was let go by its owner while somebody else still wants the container is refused. */
+function appliedOrRefused(apply: ReturnType<typeof stage>, manager: string, wish: KubeObject): KubeObject | undefined {
+  try {
+    return apply(manager, wish);
+  } catch (thrown) {
+    if (thrown instanceof Refused && /image: Required value/.test(thrown.message)) return undefined;
+    throw thrown;
+  }
+}
+
+/** Whether everything in the wish is so in the object; elements of lists are found by name. */
+function fulfils(object: unknown, wish: unknown): boolean {
+  if (Array.isArray(wish) && wish.every(isRecord)) {
+    const list = Array.isArray(object) ? object.filter(isRecord) : [];
+    return wish.every((each) => list.some((live) => live["name"] === each["name"] && fulfils(live, each)));
+  }
+  if (!isRecord(wish)) return equal(object, wish);
+  return isRecord(object) && Object.entries(wish).every(([name, value]) => fulfils(object[name], value));
+}
+
+test("the last one who applied with force has what he wished for, and doing it again changes nothing", () => {
+  const property = fc.property(anySteps, (steps) => {
+    const apply = stage();
+    for (const { manager, wish } of steps) {
+      const object = appliedOrRefused(apply, manager, wish);
+      if (!object) continue;
+      assert.ok(fulfils(object, wish), JSON.stringify(object));
+      assert.equal(apply(manager, wish).metadata.resourceVersion, object.metadata.resourceVersion);
+    }
+  });
+  fc.assert(property, { numRuns: runs(50, 2_000) });
+});
+
+test("what nobody wishes for any more is gone, and what the server fills in stays", () => {
+  const property = fc.property(anySteps, anyWish, (steps, last) => {
+    const apply = stage();
+    for (const { manager, wish } of steps) appliedOrRefused(apply, manager, wish);
+    const bare: KubeObject = {
+      metadata: at,
+      spec: { selector, template: { metadata: { labels: selector.matchLabels } } },
+    };
+    const others = ["two", "three"];
+    const all = [["one", last], ...others.map((manager) => [manager, bare])] as [string, KubeObject][];
+    fc.pre(all.every(([manager, wish]) => appliedOrRefused(apply, manager, wish)));
+    const object = apply("one", last);
+    const fresh = stage()("one", last);
+    assert.deepEqual(object["spec"], fresh["spec"]);
+    assert.deepEqual(object.metadata.labels, fresh.metadata.labels);
+  });
+  fc.assert(property, { numRuns: runs(50, 2_000) });
+});

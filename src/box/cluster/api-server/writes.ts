@@ -1,0 +1,213 @@
+/** Every way in which an object is made or changed: decoded, filled in, owned, checked, and then stored. */
+import { apiVersionOf } from "../../../kube/kinds.ts";
+import type { KubeObject, ManagedFields, ObjectAt, ObjectMeta } from "../../../kube/kube.ts";
+import { stampOf } from "../parts/shapes/time.ts";
+import type { Deletion } from "./deletion.ts";
+import { equal } from "./fields/equal.ts";
+import { type FieldSet, noFields, singleField } from "./fields/field-set.ts";
+import { applied, ownersAfterUpdate, type Writer } from "./fields/managers.ts";
+import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
+import { fillDefaults } from "./objects/defaults.ts";
+import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
+import { mergePatch } from "./objects/merge-patch.ts";
+import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid, required } from "./objects/refusals.ts";
+import { Refused } from "./objects/refused.ts";
+import { validateChange, validateNew } from "./objects/validation.ts";
+import { conform } from "./schema/conform.ts";
+import { pruneCustom } from "./schema/prune.ts";
+import { typeFault } from "./schema/type-fault.ts";
+import type { Served } from "./served-kinds.ts";
+
+export interface WriteOptions {
+  readonly manager: string;
+  /** Writes the status and nothing else; or, of a namespace, also what holds it back from going. */
+  readonly subresource?: "status" | "finalize" | undefined;
+}
+
+export interface ApplyWishes {
+  readonly manager: string;
+  readonly force?: boolean | undefined;
+}
+
+export interface Writes {
+  create(served: Served, object: KubeObject, options: WriteOptions): KubeObject;
+  update(served: Served, object: KubeObject, options: WriteOptions): KubeObject;
+  /** A JSON merge patch. */
+  patch(served: Served, at: ObjectAt, patch: unknown, options: WriteOptions): KubeObject;
+  apply(served: Served, desired: KubeObject, wishes: ApplyWishes): KubeObject;
+}
+
+export interface WriteDeps extends AdmissionDeps, IdentityDeps {
+  readonly deletion: Deletion;
+}
+
+export function createWrites(deps: WriteDeps): Writes {
+  const { store, clock, random, deletion } = deps;
+
+  function writerOf({ kind }: Served, { manager, subresource }: WriteOptions): Writer {
+    return { manager, apiVersion: apiVersionOf(kind), subresource, time: stampOf(clock.now()) };
+  }
+
+  /** From what somebody sent to what the server holds, without the owners. */
+  function decode(served: Served, sent: KubeObject): KubeObject {
+    const { kind } = served;
+    const whole = { ...sent, apiVersion: apiVersionOf(kind), kind: kind.kind };
+    if (served.isCustom) return pruneCustom(whole, served.shape) as KubeObject;
+    const object = conform(whole, served.shape) as KubeObject;
+    fillDefaults(object);
+    return object;
+  }
+
+  const blanks = new WeakMap<Served, KubeObject>();
+
+  /** What a new object replaces: nothing but what the kind always has. */
+  function blank(served: Served): KubeObject {
+    const { kind, shape } = served;
+    const found =
+      blanks.get(served) ?? conform({ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: {} }, shape);
+    blanks.set(served, found as KubeObject);
+    return found as KubeObject;
+  }
+
+  /** What was there before anybody applied belongs to somebody, so that it is not taken by accident. */
+  function tracked(served: Served, live: KubeObject): KubeObject {
+    if (live.metadata.managedFields) return live;
+    const writer = writerOf(served, { manager: "before-first-apply" });
+    const rules = { shape: served.shape, ignored: ignoredBy(served) };
+    return {
+      ...live,
+      metadata: { ...live.metadata, ...owners(ownersAfterUpdate(blank(served), live, writer, rules)) },
+    };
+  }
+
+  function add(served: Served, object: KubeObject, managedFields: readonly ManagedFields[]): KubeObject {
+    const next = { ...object, metadata: { ...newMetadata(served, object, deps), ...owners(managedFields) } };
+    admitInto(deps, served, next);
+    admitByDefinition(deps, served, next.metadata.name);
+    completeNew(deps, served, next);
+    validateNew(served, next);
+    const there = store.get(served, next.metadata);
+    if (there) throw alreadyExists(served.kind, there);
+    return store.put(served, next);
+  }
+
+  function replace(
+    served: Served,
+    live: KubeObject,
+    object: KubeObject,
+    managedFields: readonly ManagedFields[],
+  ): KubeObject {
+    const next = { ...object, metadata: { ...keptMetadata(served, live, object), ...owners(managedFields) } };
+    completeChanged(deps, served, live, next);
+    if (isUnchanged(live, next)) return live;
+    validateChange(served, live, next);
+    if (deletion.isFinished(served, next)) return deletion.finish(served, next);
+    return store.put(served, next);
+  }
+
+  function liveOf(served: Served, { name, namespace }: ObjectAt): KubeObject {
+    const live = store.get(served, { name, namespace });
+    if (!live) throw notFound(served.kind, name);
+    return live;
+  }
+
+  function update(served: Served, sent: KubeObject, options: WriteOptions): KubeObject {
+    const live = liveOf(served, sent.metadata);
+    checkVersion(served, live, sent.metadata);
+    const object = decode(served, sent);
+    const writer = writerOf(served, options);
+    const isStatus = options.subresource === "status";
+    const ignored = isStatus ? noFields : ignoredBy(served);
+    const next: Record<string, unknown> & KubeObject = isStatus
+      ? { ...live, status: object["status"] }
+      : keepStatus(served, live, object);
+    if (served.kind.kind === "Namespace" && options.subresource === undefined) next["spec"] = live["spec"];
+    // An object that nobody ever owned anything of stays so, until somebody applies it.
+    const isTracked = live.metadata.managedFields !== undefined;
+    const owned = isTracked ? ownersAfterUpdate(live, next, writer, { shape: served.shape, ignored }) : [];
+    return replace(served, live, next, owned);
+  }
+
+  return {
+    create(served, sent, options) {
+      const name = nameOf(sent, random);
+      if (name === "") throw invalid(served.kind, "", [nameRequired]);
+      // The server says so with this status too.
+      if (sent.metadata.resourceVersion) {
+        throw new Refused(500, "", "resourceVersion should not be set on objects to be created");
+      }
+      const object = decode(served, withoutStatus(served, { ...sent, metadata: { ...sent.metadata, name } }));
+      const owned = { shape: served.shape, ignored: ignoredBy(served) };
+      return add(served, object, ownersAfterUpdate(blank(served), object, writerOf(served, options), owned));
+    },
+    update,
+    patch(served, at, patch, options) {
+      const live = liveOf(served, at);
+      const next = mergePatch(live, patch) as KubeObject;
+      const { name, namespace } = live.metadata;
+      return update(served, { ...next, metadata: { ...next.metadata, name, namespace } as ObjectMeta }, options);
+    },
+    apply(served, desired, { manager, force = false }) {
+      const { kind, shape } = served;
+      const { name, namespace } = desired.metadata;
+      const live = store.get(served, { name, namespace });
+      checkVersion(served, live, desired.metadata);
+      const sent = { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind };
+      const fault = typeFault(sent, shape);
+      if (fault !== undefined) {
+        const what = `${namespace ?? ""}/${name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
+        throw new Refused(500, "", `failed to create typed patch object (${what}): ${fault}`);
+      }
+      const wish = { ...writerOf(served, { manager }), force };
+      const before = live ? tracked(served, live) : blank(served);
+      const { object, managedFields } = applied(before, sent, wish, { shape, ignored: ignoredBy(served) });
+      const merged = object as unknown as KubeObject;
+      if (!live) return add(served, decode(served, withoutStatus(served, merged)), managedFields);
+      return replace(served, live, keepStatus(served, live, decode(served, merged)), managedFields);
+    },
+  };
+}
+
+/** A node tells its state when it registers; of all others it is for somebody else to say, later. */
+function withoutStatus({ hasStatus, kind }: Served, object: KubeObject): KubeObject {
+  if (!hasStatus || kind.kind === "Node") return object;
+  const { status: _, ...rest } = object;
+  return rest;
+}
+
+/** One that has none keeps none. */
+function keepStatus({ hasStatus }: Served, live: KubeObject, next: KubeObject): KubeObject {
+  if (!hasStatus) return next;
+  const { status: _, ...rest } = next;
+  return "status" in live ? { ...rest, status: live["status"] } : rest;
+}
+
+function owners(managedFields: readonly ManagedFields[]): Pick<ObjectMeta, "managedFields"> {
+  return managedFields.length === 0 ? {} : { managedFields };
+}
+
+const nameRequired = required("metadata.name", "name or generateName is required");
+
+/** What the main address of an object cannot write, nobody comes to own by writing there. */
+function ignoredBy({ hasStatus }: Served): FieldSet {
+  return hasStatus ? singleField("status") : noFields;
+}
+
+/** One that says which object it means gets no other, and no new one in its place. */
+function checkVersion({ kind }: Served, live: KubeObject | undefined, sent: ObjectMeta): void {
+  const { uid, resourceVersion } = live?.metadata ?? {};
+  if (live && sent.resourceVersion && sent.resourceVersion !== resourceVersion) {
+    throw conflict(kind, sent.name, modifiedSince);
+  }
+  if (sent.uid && sent.uid !== uid) throw otherUid(kind, sent.name, sent.uid, uid);
+}
+
+/** The time alone at which somebody came to own what he owned already is no change. */
+function isUnchanged(live: KubeObject, next: KubeObject): boolean {
+  return equal(timeless(live), timeless(next));
+}
+
+function timeless(object: KubeObject): unknown {
+  const managedFields = object.metadata.managedFields?.map((entry) => ({ ...entry, time: undefined }));
+  return { ...object, metadata: { ...object.metadata, managedFields } };
+}

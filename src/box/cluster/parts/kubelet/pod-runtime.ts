@@ -1,0 +1,54 @@
+/**
+ * What the API server asks of the nodes: the log of a container, a command in it, HTTP to its port. The API server has
+ * found the pod and the container before it asks. What cannot be done is thrown as Refused, in the words of a kubelet:
+ * `new Refused(400, "BadRequest", 'container "web" in pod "web-0" is waiting to start: ContainerCreating')`.
+ */
+import type { Readable, Writable } from "node:stream";
+import type { KubeObject, LogLine, ProxyAnswer } from "../../../../kube/kube.ts";
+
+export interface PodRuntime {
+  /** Of the container that runs or ran last; with `previous`, of the one before it. */
+  logs(pod: KubeObject, container: string, options: { readonly previous: boolean }): ContainerLog;
+  /** The exit code. Rejects when the container ends first; ends the command when the signal is aborted. */
+  exec(pod: KubeObject, container: string, command: readonly string[], streams: ExecStreams): Promise<number>;
+  /** 503 ServiceUnavailable when nothing listens there. */
+  http(pod: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer>;
+}
+
+export interface ContainerLog {
+  /** What is kept of it, oldest first. The API server takes the tail or what is new since a time. */
+  readonly lines: readonly LogLine[];
+  /** Tells of every further line and then, once, of the container's end; at once when it has ended. Returns the way to stop. */
+  follow(listener: LogListener): () => void;
+}
+
+export interface LogListener {
+  line(line: LogLine): void;
+  end(): void;
+}
+
+export interface ExecStreams {
+  /** Undefined when the command gets no input. */
+  readonly stdin: Readable | undefined;
+  /** The API server ends it when the command has ended; `exec` only writes. */
+  readonly stdout: Writable;
+  /** With a terminal the same as stdout. */
+  readonly stderr: Writable;
+  readonly tty: boolean;
+  /** Called with every new size of the terminal. */
+  onResize(listener: (size: TerminalSize) => void): void;
+  readonly signal: AbortSignal;
+}
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export interface PodRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}

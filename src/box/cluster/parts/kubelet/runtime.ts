@@ -1,0 +1,101 @@
+/** What one can do with a container that runs: read its log, run a command in it, speak to its port. */
+
+import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
+import type { Clock } from "../../../../runtime/clock.ts";
+import { Refused } from "../../api-server/objects/refused.ts";
+import { containerLog } from "./container-log.ts";
+import type { ContainerRun, Life } from "./container-run.ts";
+import type { Kubelets } from "./kubelet.ts";
+import type { ExecStreams, PodRequest, PodRuntime, TerminalSize } from "./pod-runtime.ts";
+import { runProgram } from "./shell.ts";
+
+export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
+  const source = { clock, wallMs: kubelets.wallMs, onEnd: kubelets.onEnd };
+
+  function containerOf(object: KubeObject, name: string): ContainerRun | undefined {
+    return kubelets.runOf(object.metadata.uid ?? "")?.containers.find(({ container }) => container.name === name);
+  }
+
+  function lifeOf(object: KubeObject, name: string, previous: boolean): Life {
+    const pod = object.metadata.name;
+    const run = containerOf(object, name);
+    if (run?.life && previous && !run.previousLife) {
+      throw new Refused(400, "BadRequest", `previous terminated container "${name}" in pod "${pod}" not found`);
+    }
+    const life = previous ? run?.previousLife : run?.life;
+    if (life) return life;
+    const reason = run?.shown.waiting?.reason ?? "ContainerCreating";
+    throw new Refused(400, "BadRequest", `container "${name}" in pod "${pod}" is waiting to start: ${reason}`);
+  }
+
+  function runningOf(object: KubeObject, name: string): Life {
+    const stage = containerOf(object, name)?.stage;
+    if (stage?.kind === "running") return stage.life;
+    throw new Refused(500, "InternalError", `unable to upgrade connection: container not found ("${name}")`);
+  }
+
+  async function exec(object: KubeObject, name: string, command: readonly string[], streams: ExecStreams) {
+    const life = runningOf(object, name);
+    const ended = new AbortController();
+    const stopWaiting = kubelets.onEnd(life, () => ended.abort(containerEnded));
+    let size: TerminalSize | undefined;
+    streams.onResize((next) => {
+      size = next;
+    });
+    const signal = AbortSignal.any([streams.signal, ended.signal]);
+    const seat = { ...streams, signal, size: () => size };
+    try {
+      const code = await untilAborted(runProgram(command, seat), signal);
+      if (code !== undefined) return code;
+    } finally {
+      stopWaiting();
+    }
+    const program = `exec: "${command[0]}": executable file not found in $PATH`;
+    throw new Refused(
+      500,
+      "InternalError",
+      `OCI runtime exec failed: exec failed: unable to start container process: ${program}: unknown`,
+    );
+  }
+
+  async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
+    const run = kubelets.runOf(object.metadata.uid ?? "");
+    const running = (run?.containers ?? []).filter(({ stage }) => stage.kind === "running");
+    const listening = running.find((container) => listens(container, port));
+    if (!listening) {
+      const message = `error trying to reach service: dial tcp ${run?.ip ?? ""}:${port}: connect: connection refused`;
+      throw new Refused(503, "ServiceUnavailable", message);
+    }
+    const { status = 200, body = `${object.metadata.name}\n` } = listening.life?.behaviour.http?.(request) ?? {};
+    return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.from(body) };
+  }
+
+  return {
+    logs: (pod, container, { previous }) => containerLog(lifeOf(pod, container, previous), source),
+    exec,
+    http,
+  };
+}
+
+const containerEnded = new Refused(500, "InternalError", "the container has ended");
+
+/** On the ports that it declares; one that declares none but answers does so on any. */
+function listens({ container: { ports = [] }, life }: ContainerRun, port: number): boolean {
+  if (ports.length === 0) return life?.behaviour.http !== undefined;
+  return ports.some(({ containerPort }) => containerPort === port);
+}
+
+/** A command that waits for input hears nothing of a signal, so it is left. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

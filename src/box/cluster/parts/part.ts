@@ -1,0 +1,41 @@
+/**
+ * One working part of the cluster. It notices changes by noting keys, and works on a key by looking at the state of the
+ * world; what it needs it is handed as the ground.
+ */
+import type { Clock } from "../../../runtime/clock.ts";
+import type { Random } from "../../../runtime/random.ts";
+import type { ApiServer, ServerEvent } from "../api-server/api-server.ts";
+import type { EventRecorder } from "./event-recorder.ts";
+import type { View } from "./view.ts";
+
+export interface Ground {
+  readonly server: ApiServer;
+  readonly view: View;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: EventRecorder;
+}
+
+export interface Part {
+  /** The beginning of its keys in the queue. */
+  readonly name: string;
+  /** Notes which keys to look at because of a change. */
+  notice(event: ServerEvent, wake: Wake): void;
+  /** Looks at a key; tells in how many milliseconds it wants to look again by itself, if it does. */
+  work(key: string): number | undefined;
+}
+
+export type Wake = (key: string) => void;
+
+/** The sooner of two times to look again. */
+export function sooner(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
+
+/** The names under which the parts write, as in a real cluster. */
+export const managers = {
+  controllers: "kube-controller-manager",
+  scheduler: "kube-scheduler",
+  kubelet: "kubelet",
+} as const;
