@@ -544,6 +544,8 @@ export const limits = {
   redactorSecretMostChars: 8_192,
 
   // Metrics
+  /** A few Prometheus servers, and a person with a browser. */
+  metricsConnections: 64,
   /** Series of one metric; every label here is a short list of ours, so more means somebody put an id into a label. */
   metricSeries: 200,
   /** A longer label value is not a name of ours, and keys, tokens and phrases are longer. */

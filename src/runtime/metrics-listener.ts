@@ -1,30 +1,14 @@
 /** Serves the metrics on a listener of their own, so that they never share a port with tenants. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { ProviderError } from "./errors.ts";
-import type { Scope, Service } from "./lifecycle.ts";
+import type { Service } from "./lifecycle.ts";
+import { limits } from "./limits.ts";
+import { type ListenAddress, listen } from "./listener.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 
-export interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** The address that people can open is its detail; a port of 0 takes a free one. */
+/** The address that people can open is its detail. */
 export function createMetricsListener(metrics: Metrics, address: ListenAddress, log: Log): Service {
   let url = "";
-  return {
-    name: "metrics",
-    async start(scope) {
-      url = await listen(metrics, address, scope);
-      log.info("metrics listening", { url });
-    },
-    detail: () => url,
-  };
-}
-
-async function listen(metrics: Metrics, address: ListenAddress, scope: Scope): Promise<string> {
   const server = createServer((request, response) => {
     if (request.url !== "/metrics") {
       response.writeHead(404, { "content-type": "text/plain" }).end("only /metrics is here\n");
@@ -35,21 +19,16 @@ async function listen(metrics: Metrics, address: ListenAddress, scope: Scope): P
       (error) => response.writeHead(500, { "content-type": "text/plain" }).end(`${String(error)}\n`),
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    // For as long as it lives: later, a connection that could not be taken must not end the provider.
-    server.on("error", (thrown) => reject(cannotListen(address, thrown)));
-    server.listen(address.port, address.host, resolve);
-  });
-  scope.onStop(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { address: host, port } = server.address() as AddressInfo;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/metrics`;
-}
-
-function cannotListen({ host, port }: ListenAddress, thrown: Error): ProviderError {
-  const address = `${host}:${port}`;
-  const details = { what: "the metrics listener", address, reason: thrown.message, setting: "--metrics-listener" };
-  return new ProviderError("AKP_LISTEN_FAILED", details, { cause: thrown });
+  return {
+    name: "metrics",
+    async start(scope) {
+      const { metricsConnections: connections } = limits;
+      const names = { what: "the metrics listener", setting: "--metrics-listener" };
+      const listener = await listen(server, { ...address, ...names, connections, log });
+      scope.onStop(() => listener.close());
+      url = `${listener.url}/metrics`;
+      log.info("metrics listening", { url });
+    },
+    detail: () => url,
+  };
 }

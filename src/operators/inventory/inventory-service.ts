@@ -4,6 +4,7 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { Scope, Service } from "../../runtime/lifecycle.ts";
+import type { Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type ClusterView, clusterView } from "./cluster-view.ts";
@@ -11,7 +12,7 @@ import { measureInventory } from "./inventory-metrics.ts";
 import { createInventoryOperator, type InventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
 import { type GrpcListener, startGrpc } from "./publishing/grpc.ts";
 import { createPublisher, type Publisher } from "./publishing/publisher.ts";
-import { type RestListener, startRest } from "./publishing/rest.ts";
+import { startRest } from "./publishing/rest.ts";
 
 export interface InventoryServiceOptions extends InventoryOperatorOptions {
   readonly host: string;
@@ -61,7 +62,7 @@ export interface InventoryParts {
   readonly host: string;
   readonly operator: InventoryOperator;
   readonly publisher: Publisher;
-  readonly rest: RestListener;
+  readonly rest: Listener;
   readonly grpc: GrpcListener;
 }
 
@@ -83,7 +84,7 @@ export async function startInventory(
   scope.onStop(publisher.close);
   const { host, apiTimeoutMs, version } = options;
   const rest = await startRest(publisher, { host, port: options.restPort, apiTimeoutMs, version, metrics, clock, log });
-  scope.onStop(rest.close);
+  scope.onStop(() => rest.close());
   const grpc = await startGrpc(publisher, { host, port: options.grpcPort, clock, log });
   scope.onStop(grpc.close);
   log.info("inventory API listening", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });

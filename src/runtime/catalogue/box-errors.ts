@@ -3,13 +3,6 @@ import { type Errors, exitCodes } from "./entry.ts";
 const { settings, storage } = exitCodes;
 
 export const boxErrors = {
-  AKP_CHAIN_LISTEN_FAILED: {
-    message: "the embedded node cannot listen on {address}: {reason}",
-    advice: "Stop what uses that port, or choose another one; 0 takes any that is free.",
-    http: 500,
-    grpc: "FAILED_PRECONDITION",
-    exit: settings,
-  },
   AKP_CHAIN_FILE_UNUSABLE: {
     message: "the embedded chain cannot be kept in {path}: {reason}",
     advice: "Check that the folder exists and that this user may write there.",

@@ -19,7 +19,7 @@ async function serve(owner: Owner, method: GrpcMethod, clock: Clock = realClock)
   const methods = methodsOf(new Map([[path, method]]));
   const server = createGrpcServer({ methods, bounds, clock, log: silentLog });
   owner.after(() => server.stop());
-  const port = await server.listen("127.0.0.1", 0);
+  const port = await server.listen({ host: "127.0.0.1", port: 0, what: "a test", setting: "none" });
   return { server, port, ...openGrpcClient(owner, `http://127.0.0.1:${port}`) };
 }
 

@@ -9,7 +9,7 @@ import {
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { listen } from "../listen.ts";
+import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { readMessage, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
@@ -35,8 +35,8 @@ export interface GrpcBounds {
 }
 
 export interface GrpcServer {
-  /** Resolves with the port, which for 0 is a free one. */
-  listen(host: string, port: number): Promise<number>;
+  /** Resolves with the port. */
+  listen(options: Omit<ListenOptions, "connections" | "log">): Promise<number>;
   /** Ends every call with a status, for clients that still read. */
   stop(): Promise<void>;
   readonly connections: number;
@@ -48,8 +48,7 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
   const sessions = new Set<ServerHttp2Session>();
   const replies = new Set<Reply>();
   let streams = 0;
-  server.maxConnections = bounds.connections;
-  server.on("error", (error) => log.debug("gRPC server failed", { reason: reasonOf(error) }));
+  let listener: Listener | undefined;
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
@@ -151,14 +150,16 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
   }
 
   return {
-    listen: (host, port) => listen(server, host, port),
+    async listen(options) {
+      listener = await listen(server, { ...options, connections: bounds.connections, log });
+      return listener.port;
+    },
     async stop() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const reply of replies) reply.end({ code: grpcCodes.Unavailable, message: "the server stops" });
-      for (const session of sessions) session.close();
-      await withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
-      for (const session of sessions) session.destroy();
-      await closed;
+      await listener?.close((closed) => {
+        for (const reply of replies) reply.end({ code: grpcCodes.Unavailable, message: "the server stops" });
+        for (const session of sessions) session.close();
+        return withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
+      });
     },
     get connections() {
       return sessions.size;

@@ -32,7 +32,7 @@ async function serve(owner: Owner) {
   });
   const server = createGrpcServer({ methods: methodsOf(new Map(methods)), bounds, clock: realClock, log: silentLog });
   owner.after(() => server.stop());
-  const port = await server.listen("127.0.0.1", 0);
+  const port = await server.listen({ host: "127.0.0.1", port: 0, what: "a test", setting: "none" });
   return {
     ...openGrpcClient(owner, `http://127.0.0.1:${port}`),
     become(state: boolean) {

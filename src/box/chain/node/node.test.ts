@@ -96,7 +96,7 @@ test("a port that is taken is reported with its address, and nothing is left beh
   const clock = createVirtualClock();
   const node = createNode({ app: createFakeApp(), clock, log: silentLog, grpcPort: port, blockMs: 1_000 });
   await assert.rejects(node.start(), (thrown) => {
-    assert.ok(ProviderError.is(thrown, "AKP_CHAIN_LISTEN_FAILED"));
+    assert.ok(ProviderError.is(thrown, "AKP_LISTEN_FAILED"));
     assert.match(thrown.message, new RegExp(`127\\.0\\.0\\.1:${port}: .*EADDRINUSE`));
     return true;
   });

@@ -1,6 +1,5 @@
 /** An Akash node in one process: the application behind CometBFT's RPC and the SDK's gRPC. */
 import type { Clock } from "../../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { App } from "../abci.ts";
@@ -105,8 +104,9 @@ export function createNode(options: NodeOptions): Node {
   return {
     async start() {
       await chain.open();
-      rpcPort = await listen(rpcServer, host, options.rpcPort);
-      grpcPort = await listen(grpcServer, host, options.grpcPort);
+      rpcPort = await rpcServer.listen({ host, port: options.rpcPort ?? 0 });
+      const names = { what: "the embedded node", setting: "--grpc-port" };
+      grpcPort = await grpcServer.listen({ host, port: options.grpcPort ?? 0, ...names });
       blocks.start(store.height === 0n);
       log.info("the embedded node listens", { chainId: app.chainId, height: `${store.height}`, rpcPort, grpcPort });
     },
@@ -140,17 +140,4 @@ export function createNode(options: NodeOptions): Node {
       };
     },
   };
-}
-
-async function listen(
-  server: { listen(host: string, port: number): Promise<number> },
-  host: string,
-  port = 0,
-): Promise<number> {
-  try {
-    return await server.listen(host, port);
-  } catch (thrown) {
-    const details = { address: `${host}:${port}`, reason: reasonOf(thrown) };
-    throw new ProviderError("AKP_CHAIN_LISTEN_FAILED", details, { cause: thrown });
-  }
 }

@@ -2,13 +2,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { listen } from "../../../runtime/listen.ts";
+import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { failure, type HttpAnswer, type JsonRpc } from "./json-rpc.ts";
 import type { Sockets } from "./websocket.ts";
 
 export interface RpcServer {
-  listen(host: string, port: number): Promise<number>;
+  /** Resolves with the port. */
+  listen(address: ListenAddress): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -16,8 +17,7 @@ class BodyTooLarge extends Error {}
 
 export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcServer {
   const server = createServer({ keepAliveTimeout: limits.chainIdleMs, requestTimeout: limits.chainWriteMs });
-  server.maxConnections = limits.chainConnections;
-  server.on("error", (error) => log.debug("the RPC server failed", { reason: reasonOf(error) }));
+  let listener: Listener | undefined;
   server.on("request", (request, response) => {
     answer(rpc, request)
       .catch((thrown): HttpAnswer => {
@@ -35,11 +35,13 @@ export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcSe
   });
 
   return {
-    listen: (host, port) => listen(server, host, port),
+    async listen(address) {
+      const names = { what: "the embedded node", setting: "--rpc-port" };
+      listener = await listen(server, { ...address, ...names, connections: limits.chainConnections, log });
+      return listener.port;
+    },
     async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
+      await listener?.close();
     },
   };
 }

@@ -1,9 +1,9 @@
 /** Answers on a node what that node has. It runs in the discovery pod, and only reads. */
-import type { Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
+import { type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { type DiscoverOptions, type Survey, survey } from "./discover.ts";
 import { networkViews } from "./network-views.ts";
@@ -21,18 +21,13 @@ export interface DiscoveryServerOptions extends DiscoverOptions {
   readonly look?: (options: DiscoverOptions) => Promise<Survey>;
 }
 
-export interface DiscoveryServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 const views: typeof networkViews = {
   "/": ({ hardware }) => hardware,
   "/hardware": ({ hardware }) => hardware,
   ...networkViews,
 };
 
-export async function serveDiscovery(options: DiscoveryServerOptions): Promise<DiscoveryServer> {
+export async function serveDiscovery(options: DiscoveryServerOptions): Promise<Listener> {
   const { host, port, log } = options;
   const latest = createLatest(options);
 
@@ -55,9 +50,8 @@ export async function serveDiscovery(options: DiscoveryServerOptions): Promise<D
   });
   server.headersTimeout = limits.discoveryRequestMs;
   server.requestTimeout = limits.discoveryRequestMs;
-  server.maxConnections = limits.discoveryConnections;
-  const url = await listen(server, host, port);
-  return { url, close: () => close(server) };
+  const names = { what: "discovery", setting: "--api-port" };
+  return listen(server, { host, port, ...names, connections: limits.discoveryConnections, log });
 }
 
 /** The node is read when somebody asks, not more often than it can change, and once for all who ask meanwhile. */
@@ -87,24 +81,4 @@ function createLatest(options: DiscoveryServerOptions): () => Promise<Survey> {
 
 function send(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { "content-type": "text/plain", ...headers }).end(body);
-}
-
-async function listen(server: Server, host: string, port: number): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    // For as long as it lives: later, a connection that could not be taken must not end the process.
-    server.on("error", (thrown) => {
-      const details = { what: "discovery", address: `${host}:${port}`, reason: thrown.message, setting: "--api-port" };
-      reject(new ProviderError("AKP_LISTEN_FAILED", details, { cause: thrown }));
-    });
-    server.listen(port, host, resolve);
-  });
-  const { address, port: taken } = server.address() as AddressInfo;
-  return `http://${address.includes(":") ? `[${address}]` : address}:${taken}`;
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

@@ -1,6 +1,5 @@
 /** The operator's gRPC listener, from which the provider reads. */
 import type { Clock } from "../../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
 import { methodsOf } from "../../../runtime/grpc/methods.ts";
@@ -54,11 +53,8 @@ export async function startGrpc(publisher: Publisher, options: GrpcOptions): Pro
     clock,
     log,
   });
-  const port = await server.listen(host, options.port).catch((thrown) => {
-    const address = `${host}:${options.port}`;
-    const details = { what: "the inventory over gRPC", address, reason: reasonOf(thrown), setting: "--grpc-port" };
-    throw new ProviderError("AKP_LISTEN_FAILED", details, { cause: thrown });
-  });
+  const names = { what: "the inventory over gRPC", setting: "--grpc-port" };
+  const port = await server.listen({ host, port: options.port, ...names });
   return {
     port,
     get connections() {

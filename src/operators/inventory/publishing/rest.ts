@@ -4,9 +4,9 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { listen } from "../../../runtime/listen.ts";
+import { type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Publisher } from "./publisher.ts";
 
@@ -22,11 +22,6 @@ export interface RestOptions {
   readonly log: Log;
 }
 
-export interface RestListener {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 interface Answer {
   readonly contentType: string;
   readonly body: readonly (string | Buffer)[];
@@ -34,8 +29,8 @@ interface Answer {
 
 type Route = (query: URLSearchParams) => Answer | Promise<Answer>;
 
-export async function startRest(publisher: Publisher, options: RestOptions): Promise<RestListener> {
-  const { host, apiTimeoutMs, clock, log } = options;
+export async function startRest(publisher: Publisher, options: RestOptions): Promise<Listener> {
+  const { apiTimeoutMs, clock, log } = options;
   const routes = routesOf(publisher, options);
 
   async function answer({ method = "", url = "/" }: IncomingMessage): Promise<Answer> {
@@ -55,8 +50,6 @@ export async function startRest(publisher: Publisher, options: RestOptions): Pro
     keepAliveTimeout: limits.inventoryIdleMs,
   });
   server.timeout = limits.inventoryIdleMs;
-  server.maxConnections = limits.inventoryConnections;
-  server.on("error", (error) => log.debug("REST server failed", { reason: reasonOf(error) }));
   server.on("request", (request, response) => {
     answer(request).then(
       (given) => send(response, 200, given),
@@ -67,19 +60,9 @@ export async function startRest(publisher: Publisher, options: RestOptions): Pro
       },
     );
   });
-  const port = await listen(server, host, options.port).catch((thrown) => {
-    const address = `${host}:${options.port}`;
-    const details = { what: "the inventory over REST", address, reason: reasonOf(thrown), setting: "--rest-port" };
-    throw new ProviderError("AKP_LISTEN_FAILED", details, { cause: thrown });
-  });
-  return {
-    port,
-    close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      return closed;
-    },
-  };
+  const { host, port } = options;
+  const names = { what: "the inventory over REST", setting: "--rest-port" };
+  return listen(server, { host, port, ...names, connections: limits.inventoryConnections, log });
 }
 
 function routesOf(publisher: Publisher, { version, metrics }: RestOptions): ReadonlyMap<string, Route> {

@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { ProviderError } from "../runtime/errors.ts";
-import { listen } from "../runtime/listen.ts";
-import { onAnyAddress } from "./any-address.ts";
+import { listen } from "../runtime/listener.ts";
+import { silentLog } from "../runtime/log.ts";
+import { onAnyAddress } from "./discovery.ts";
 
 function refused(code: string): ProviderError {
   const cause = Object.assign(new Error(`listen ${code}`), { code });
@@ -23,11 +24,11 @@ function serveWithout(code: string, asked: string[]) {
 
 test("a server is reached by every family of addresses that the machine has", async (t) => {
   const server = createServer((_, response) => response.end("here"));
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const port = await onAnyAddress((host) => listen(server, host, 0));
+  const names = { what: "discovery", setting: "--api-port" };
+  const { port, close } = await onAnyAddress((host) =>
+    listen(server, { host, port: 0, ...names, connections: 8, log: silentLog }),
+  );
+  t.after(() => close());
   const loopbacks = Object.values(networkInterfaces()).flatMap(
     (each) => each?.filter(({ internal }) => internal) ?? [],
   );
