@@ -1,4 +1,5 @@
 /** Catches up with 10,000 blocks of 5 events each, from a node in another process. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -6,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createFollower } from "../src/chain/comet/follower.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
@@ -40,7 +42,7 @@ async function follow(url: string): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
   const parts = { clock: realClock, log: silentLog };
   const { journal } = await openJournal({ dir, ...parts });
-  const pool = createPool({ endpoints: [{ url }], random: realRandom, ...parts });
+  const pool = createPool({ nodes: createHttpTransports([{ url }], realClock), random: realRandom, ...parts });
   await pool.open();
   const stopping = new AbortController();
   let events = 0;

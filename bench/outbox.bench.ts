@@ -2,11 +2,13 @@
  * How soon bids land: a node in another process makes a block a second; orders are created in one block, and a bid on each
  * is filed as soon as that block is seen. Real signatures, at most 50 messages per transaction.
  */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createWakeup } from "../src/chain/comet/wakeup.ts";
 import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
@@ -70,7 +72,7 @@ async function openMarket(): Promise<Market> {
   const owner = createOwner();
   const url = await startNode(owner);
   const deps = { clock: realClock, random: realRandom, log: silentLog };
-  const pool = createPool({ endpoints: [{ url }], ...deps });
+  const pool = createPool({ nodes: createHttpTransports([{ url }], realClock), ...deps });
   owner.after(() => pool.close());
   await pool.open();
   const chain = createCometBroadcaster(pool);
@@ -92,7 +94,7 @@ async function openMarket(): Promise<Market> {
   const outbox = createOutbox({ chainId, signer: providerSigner, chain: gated, journal, ...deps, settings });
   const abort = new AbortController();
   const running = outbox.run(abort.signal);
-  const wakeup = createWakeup({ endpoint: () => pool.preferred, wake: outbox.wake, ...deps });
+  const wakeup = createWakeup({ node: () => pool.preferred, wake: outbox.wake, ...deps });
   const waking = wakeup.run(abort.signal);
   owner.after(async () => {
     abort.abort();

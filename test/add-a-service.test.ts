@@ -1,8 +1,10 @@
 /** The recipe "Add a service" of docs/map.md, followed: one front file's worth of code and a line in the list. */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Chain } from "../src/chain/chain.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
@@ -61,7 +63,11 @@ test("a service that is added to the list has its line, its status, its queue an
   const provider = createProvider({
     dataDir: join(temporaryFolder(t), "data"),
     metricsListener: { host: "127.0.0.1", port: 0 },
-    chain: { endpoints: () => [{ url: market.node.rpcUrl }], signer, settings: sendSettings },
+    chain: {
+      nodes: () => createHttpTransports([{ url: market.node.rpcUrl }], realClock),
+      signer,
+      settings: sendSettings,
+    },
     after: (foundation) => [createBlockCounter("blocks", foundation)],
     clock: realClock,
     random: realRandom,

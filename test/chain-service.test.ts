@@ -1,7 +1,9 @@
 /** The chain's service over the wire, put together as the provider does it. */
+
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type ChainGround, createChainService } from "../src/chain/chain-service.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
@@ -23,7 +25,8 @@ async function start(t: TestContext) {
   const deps = { clock: realClock, random: realRandom, log: silentLog };
   const { journal } = await openJournal({ dir: temporaryFolder(t), ...deps });
   const signer = createSigner(providerKey.secret);
-  const options = { endpoints: () => [{ url: proxy.url }], signer, settings: sendSettings };
+  const nodes = () => createHttpTransports([{ url: proxy.url }], realClock);
+  const options = { nodes, signer, settings: sendSettings };
   const ground: ChainGround = { journal, ...deps };
   const service = createChainService(options, ground);
   const lifecycle = createLifecycle({ services: [service], ...deps });

@@ -1,7 +1,9 @@
 /** The chain's service at its start and against the local clock: what it waits for, what it refuses, and what it shows. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCometChain } from "../src/chain/comet/comet-chain.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
@@ -23,8 +25,9 @@ function startChain(t: Owner, urls: readonly string[], journal: Pick<Journal, "r
   const told: string[] = [];
   const log: Log = { ...silentLog, error: (message) => void told.push(message) };
   const parts = { clock: realClock, random: createSeededRandom(1), log };
-  const endpoints = urls.map((url) => ({ url }));
-  const chain = createCometChain({ endpoints, provider: providerAddress, journal, ...parts });
+  const addresses = urls.map((url) => ({ url }));
+  const nodes = createHttpTransports(addresses, realClock);
+  const chain = createCometChain({ nodes, provider: providerAddress, journal, ...parts });
   const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog, startMs: 20 });
   const stopping = new AbortController();
   const ended = lifecycle.run(stopping.signal);
@@ -84,9 +87,9 @@ test("a start for which every node fails at the lists waits until one gives them
 
 test("a start whose nodes are all of another chain does not wait: a person must correct that", async (t) => {
   const market = await startMarketChain(t);
-  const endpoints = [{ url: market.node.rpcUrl }];
+  const nodes = createHttpTransports([{ url: market.node.rpcUrl }], realClock);
   const parts = { journal: cursorAt(undefined), clock: realClock, random: createSeededRandom(1), log: silentLog };
-  const chain = createCometChain({ endpoints, chainId: "other-1", provider: providerAddress, ...parts });
+  const chain = createCometChain({ nodes, chainId: "other-1", provider: providerAddress, ...parts });
   const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
   await assert.rejects(lifecycle.run(new AbortController().signal), { code: "AKP_CHAIN_WRONG_ID" });
 });

@@ -1,9 +1,11 @@
 /** A chain of the event application, and a follower that keeps what it is handed. */
+
 import { join } from "node:path";
 import { createNode, type Node, type NodeOptions } from "../src/box/chain/node/node.ts";
 import type { BlockConsumer, Follower } from "../src/chain/comet/follower.ts";
 import { createFollower } from "../src/chain/comet/follower.ts";
 import type { Gap } from "../src/chain/comet/gap.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool, type Pool } from "../src/chain/comet/pool.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -51,7 +53,10 @@ export async function startEventChain(
 
 export function openPool(owner: Owner, urls: readonly string[], chainId?: string, clock: Clock = realClock): Pool {
   const pool = createPool({
-    endpoints: urls.map((url) => ({ url })),
+    nodes: createHttpTransports(
+      urls.map((url) => ({ url })),
+      clock,
+    ),
     ...(chainId !== undefined && { chainId }),
     clock,
     random: createSeededRandom(1),

@@ -1,9 +1,11 @@
 /** docs/metrics.md and what is really served, by a provider on a chain and by the inventory operator on a cluster. */
+
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createDemoCluster, demoInventory } from "../src/box/demo-cluster.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
@@ -39,7 +41,8 @@ async function served(t: TestContext, process: Process): Promise<() => Promise<s
 async function serveProvider(t: TestContext) {
   const market = await startMarketChain(t);
   const signer = createSigner(providerKey.secret);
-  const chain = { endpoints: () => [{ url: market.node.rpcUrl }], signer, settings: sendSettings };
+  const nodes = () => createHttpTransports([{ url: market.node.rpcUrl }], realClock);
+  const chain = { nodes, signer, settings: sendSettings };
   return served(t, createProvider({ ...deps, dataDir: join(temporaryFolder(t), "data"), metricsListener, chain }));
 }
 

@@ -1,7 +1,9 @@
 /** A chain over RPC with its mirror, running, and every step that it tells. */
+
 import { join } from "node:path";
 import type { Step, StepListener } from "../src/chain/chain.ts";
 import { type CometChain, createCometChain } from "../src/chain/comet/comet-chain.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
@@ -35,7 +37,10 @@ export async function watch(t: Owner, market: MarketChain, options: WatchOptions
   const { dir = temporaryFolder(t), urls = [market.node.rpcUrl], journalOf = (same) => same } = options;
   const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
   const chain = createCometChain({
-    endpoints: urls.map((url) => ({ url })),
+    nodes: createHttpTransports(
+      urls.map((url) => ({ url })),
+      realClock,
+    ),
     provider: providerAddress,
     journal: journalOf(journal),
     clock: options.clock ?? realClock,

@@ -1,8 +1,10 @@
 /** The outbox's view of the chain over the real wire, from an embedded node's RPC. */
+
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createApp } from "../src/box/chain/app.ts";
 import { createNode } from "../src/box/chain/node/node.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createCometBroadcaster } from "../src/chain/outbox/comet-broadcaster.ts";
 import { transactionHash, unsignedTransaction } from "../src/chain/tx/transaction.ts";
@@ -25,8 +27,8 @@ async function start(t: TestContext, wires = 0) {
   await node.start();
   node.step();
   const proxies = await Promise.all(Array.from({ length: wires }, () => startFaultProxy(t, () => node.rpcUrl)));
-  const endpoints = wires === 0 ? [{ url: node.rpcUrl }] : proxies.map(({ url }) => ({ url }));
-  const pool = createPool({ endpoints, random: realRandom, ...deps });
+  const addresses = wires === 0 ? [{ url: node.rpcUrl }] : proxies.map(({ url }) => ({ url }));
+  const pool = createPool({ nodes: createHttpTransports(addresses, realClock), random: realRandom, ...deps });
   t.after(() => pool.close());
   await pool.open();
   return { node, pool, chain: createCometBroadcaster(pool), proxies };

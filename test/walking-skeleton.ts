@@ -3,11 +3,13 @@
  * goes when the lease closes. Fixed price, no checks, the manifest handed over in process. It uses only the interfaces
  * that the services will use, so that they can take its place one by one.
  */
+
 import { join } from "node:path";
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { Order } from "../src/chain/records.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -58,7 +60,7 @@ export async function startSkeleton(t: Owner, kube: Kube, workloadOf: (lease: Bi
   const ready = Promise.withResolvers<Foundation>();
   const provider = createProvider({
     dataDir: join(temporaryFolder(t), "data"),
-    chain: { endpoints: () => [{ url: node.rpcUrl }], signer: providerSigner, settings: fees },
+    chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer: providerSigner, settings: fees },
     after: (foundation) => [skeletonPart(foundation, kube, workloadOf, () => ready.resolve(foundation))],
     clock,
     random,

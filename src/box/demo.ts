@@ -3,6 +3,7 @@
  * that watches both.
  */
 
+import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner, type Signer } from "../chain/keys/signer.ts";
 import { packMessage } from "../chain/tx/messages.ts";
 import { createKubeService } from "../kube/kube-service.ts";
@@ -102,7 +103,7 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     dataDir,
     metricsListener: { host: "127.0.0.1", port: 0 },
     before: [nodePart, clusterPart],
-    chain: { endpoints: () => [{ url: node.rpcUrl }], signer: provider, settings: fees },
+    chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer: provider, settings: fees },
     after: (foundation) => [
       createKubeService(() => cluster.connect("akash-operator-inventory"), foundation),
       createInventoryService(() => ({ ...demoInventory, version }), foundation),

@@ -9,8 +9,8 @@ import type { Random } from "../runtime/random.ts";
 import type { Chain } from "./chain.ts";
 import { measureChain, measureOutbox } from "./chain-metrics.ts";
 import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
-import type { EndpointOptions } from "./comet/endpoint.ts";
 import { showEvent } from "./comet/event-text.ts";
+import type { RpcTransport } from "./comet/transport.ts";
 import type { Signer } from "./keys/signer.ts";
 import type { Broadcaster } from "./outbox/broadcaster.ts";
 import { createCometBroadcaster } from "./outbox/comet-broadcaster.ts";
@@ -19,7 +19,7 @@ import type { SendSettings } from "./outbox/preparation.ts";
 
 export interface ChainServiceOptions {
   /** Asked at start, since the node of the demo knows its port only then. */
-  readonly endpoints: () => readonly EndpointOptions[];
+  readonly nodes: () => readonly RpcTransport[];
   readonly chainId?: string;
   readonly signer: Signer;
   readonly settings: SendSettings;
@@ -63,7 +63,7 @@ export function createChainService(
   ground: ChainGround,
   beforeBlocks: (chain: Chain) => void = () => undefined,
 ): Service<ChainDocument> {
-  const { endpoints, signer, chainId, settings } = options;
+  const { nodes, signer, chainId, settings } = options;
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: Outbox | undefined;
@@ -72,7 +72,7 @@ export function createChainService(
   function connect(log: Log): CometChain {
     const { journal, clock, random } = ground;
     const comet = createCometChain({
-      endpoints: endpoints(),
+      nodes: nodes(),
       ...(chainId !== undefined && { chainId }),
       provider: signer.address,
       journal,

@@ -10,8 +10,8 @@ import { type Sent, sendMessages } from "../chain/tx/send.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { endpointsOf } from "./endpoints.ts";
 import { keySettings } from "./key-settings.ts";
+import { nodesOf } from "./nodes.ts";
 import { type TakenSettings, takeSettings } from "./take-settings.ts";
 
 export interface Connection {
@@ -30,7 +30,7 @@ export async function withNodes<T>(command: Command, work: (connection: Connecti
   const log = createLog({ level, format, color, timestamp, redactor: config.redactor });
   for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
   const pool = createPool({
-    endpoints: endpointsOf(config.values),
+    nodes: nodesOf(config.values),
     ...(chainId !== undefined && { chainId }),
     clock: realClock,
     random: realRandom,

@@ -45,7 +45,7 @@ export function eventsCommand(): Command {
         },
       });
       const wakeup = createWakeup({
-        endpoint: () => pool.preferred,
+        node: () => pool.preferred,
         wake: follower.wake,
         clock: realClock,
         random: realRandom,

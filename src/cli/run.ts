@@ -9,8 +9,8 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
-import { endpointsOf } from "./endpoints.ts";
 import { keySettings } from "./key-settings.ts";
+import { nodesOf } from "./nodes.ts";
 import { prepare } from "./prepare.ts";
 import { redisOf } from "./redis-settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -44,7 +44,7 @@ async function chainOf(values: UsedConfig, redactor: Redactor, log: Log): Promis
   for (const warning of warnings) log.info(warning, { module: "keys" });
   const { chainId, gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;
   return {
-    endpoints: () => endpointsOf(values),
+    nodes: () => nodesOf(values),
     ...(chainId !== undefined && { chainId }),
     signer,
     settings: { gas, gasAdjustment, gasPrices, fees, feeGranter, note },

@@ -10,17 +10,17 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { Chain } from "../chain.ts";
-import type { EndpointOptions } from "./endpoint.ts";
 import { createFollower, type FollowerCounts, isOfChain, mustNotBeAhead } from "./follower.ts";
 import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
 import type { MirrorKey } from "./mirror/mirror-state.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
 import { createTelling } from "./telling.ts";
-import { createWakeup, type WakeupCounts } from "./wakeup.ts";
+import type { RpcTransport } from "./transport.ts";
+import { createWakeup } from "./wakeup.ts";
 
 export interface CometChainOptions {
-  readonly endpoints: readonly EndpointOptions[];
+  readonly nodes: readonly RpcTransport[];
   readonly chainId?: string;
   readonly provider: Address;
   readonly journal: Pick<Journal, "relaxed" | "read">;
@@ -38,7 +38,6 @@ export interface CometChain extends Chain {
   readonly counts: {
     readonly follower: Readonly<FollowerCounts>;
     readonly mirror: Readonly<MirrorCounts>;
-    readonly wakeup: Readonly<WakeupCounts>;
   };
 }
 
@@ -63,7 +62,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
       gap: async (gap) => telling.tell({ gap, changed: await mirror.build(gap.to) }),
     },
   });
-  const wakeup = createWakeup({ endpoint: () => pool.preferred, wake: follower.wake, clock, random, log });
+  const wakeup = createWakeup({ node: () => pool.preferred, wake: follower.wake, clock, random, log });
   pool.onSwitch(wakeup.moveOn);
 
   async function compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
@@ -143,7 +142,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
     },
     compareMirror,
     onStep: telling.add,
-    counts: { follower: follower.counts, mirror: mirror.counts, wakeup: wakeup.counts },
+    counts: { follower: follower.counts, mirror: mirror.counts },
   };
 }
 

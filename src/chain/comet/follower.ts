@@ -13,11 +13,11 @@ import { type ChainBlock, readBlock, readBlockContent, readBlockResults } from "
 import { createBlockTime } from "./block-time.ts";
 import { createClockCheck } from "./clock-check.ts";
 import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
-import type { CallLimits } from "./endpoint.ts";
 import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
 import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
 import { type Fetching, readAhead } from "./read-ahead.ts";
+import type { CallLimits } from "./rpc-call.ts";
 
 export interface BlockConsumer {
   /** May return what is to be written together with the cursor. A failure of the chain's makes it come again. */

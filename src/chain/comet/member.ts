@@ -4,8 +4,9 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createBreaker } from "./breaker.ts";
-import type { CallLimits, Endpoint } from "./endpoint.ts";
 import { type NodeStatus, readStatus } from "./node-status.ts";
+import { type CallLimits, createRpcCall } from "./rpc-call.ts";
+import type { RpcTransport } from "./transport.ts";
 
 /**
  * "unknown": not asked yet. "behind": too many blocks behind the best. "failing": it is there, but some method of it does
@@ -48,7 +49,7 @@ export interface Reading extends NodeStatus {
 }
 
 export interface Member {
-  readonly endpoint: Endpoint;
+  readonly transport: RpcTransport;
   readonly reading: Reading | undefined;
   readonly condition: Condition;
   /** In a row, of calls that no node answered. */
@@ -95,10 +96,11 @@ const newestShare = 0.1;
 
 /** `chainId` tells which chain is ours, once that is known. */
 export function createMember(
-  endpoint: Endpoint,
+  transport: RpcTransport,
   chainId: () => string | undefined,
   { clock, random }: { clock: Clock; random: Random },
 ): Member {
+  const ask = createRpcCall(transport, clock);
   const breaker = createBreaker(clock, random);
   const counts: MemberCounts = { calls: 0, failures: 0, refusals: 0 };
   /** What is wrong with it, by method. */
@@ -112,7 +114,7 @@ export function createMember(
     counts.calls += 1;
     let answer: unknown;
     try {
-      answer = await endpoint.call(method, params, bounds);
+      answer = await ask(method, params, bounds);
     } catch (thrown) {
       if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw refused(thrown, method, params, startMs);
       if (thrown instanceof ProviderError) failed(method, thrown, startMs);
@@ -142,7 +144,8 @@ export function createMember(
     const height = heightAsked(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
     if (reading && height !== undefined && height < reading.earliestHeight) return error;
-    if (reading && height !== undefined && height >= reading.height) return notYet(endpoint.name, error.message, error);
+    if (reading && height !== undefined && height >= reading.height)
+      return notYet(transport.name, error.message, error);
     if (!isAnsweredByErrors(method)) blame(method, error);
     return error;
   }
@@ -178,7 +181,7 @@ export function createMember(
   }
 
   const member: Member = {
-    endpoint,
+    transport,
     lag: 0n,
     get reading() {
       return reading;
@@ -198,12 +201,12 @@ export function createMember(
       const { lag } = member;
       const trouble = troubleNow(condition);
       const { height, earliestHeight } = reading ?? {};
-      return { name: endpoint.name, condition, height, earliestHeight, lag, latencyMs, trouble, counts };
+      return { name: transport.name, condition, height, earliestHeight, lag, latencyMs, trouble, counts };
     },
     admit: breaker.admit,
     call,
     async read(bounds) {
-      const status = await call("status", {}, (result) => readStatus(endpoint.name, result), bounds);
+      const status = await call("status", {}, (result) => readStatus(transport.name, result), bounds);
       reading = { ...status, atMs: clock.monotonicMs() };
       return reading;
     },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
+import { createHttpTransports } from "../../chain/comet/http-transport.ts";
 import { type Clock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -215,8 +216,8 @@ test("a pool of nothing but nodes of another chain does not open, and says which
     error: (message, fields) => void lines.push([message, fields]),
     with: () => log,
   };
-  const endpoints = [{ url: theirs.node.rpcUrl }];
-  const pool = createPool({ endpoints, chainId: "ours-1", clock: realClock, random: createSeededRandom(1), log });
+  const nodes = createHttpTransports([{ url: theirs.node.rpcUrl }], realClock);
+  const pool = createPool({ nodes, chainId: "ours-1", clock: realClock, random: createSeededRandom(1), log });
   t.after(() => pool.close());
   const { code, message } = await failureOf(pool.open());
   assert.equal(code, "AKP_CHAIN_WRONG_ID");

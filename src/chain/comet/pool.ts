@@ -8,7 +8,6 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import { type CallLimits, createEndpoint, type Endpoint, type EndpointOptions } from "./endpoint.ts";
 import {
   type Condition,
   createMember,
@@ -21,9 +20,12 @@ import {
   type Reading,
   unlessOfNode,
 } from "./member.ts";
+import type { CallLimits } from "./rpc-call.ts";
+import type { RpcTransport } from "./transport.ts";
 
 export interface PoolOptions {
-  readonly endpoints: readonly EndpointOptions[];
+  /** One for each node, under names that differ; the pool closes them. */
+  readonly nodes: readonly RpcTransport[];
   /** Without one, the chain is that of the first node in the list that answers. */
   readonly chainId?: string;
   readonly clock: Clock;
@@ -70,7 +72,7 @@ export interface Pool {
   /** Keeps asking until the signal. */
   run(signal: AbortSignal): Promise<void>;
   /** The node in use. */
-  readonly preferred: Endpoint;
+  readonly preferred: RpcTransport;
   /** Called when another node has taken over. */
   onSwitch(listener: () => void): void;
   readonly members: readonly MemberState[];
@@ -81,11 +83,9 @@ export interface Pool {
   close(): void;
 }
 
-export function createPool({ endpoints, chainId: wantedId, clock, random, log }: PoolOptions): Pool {
+export function createPool({ nodes, chainId: wantedId, clock, random, log }: PoolOptions): Pool {
   let chainId = wantedId;
-  const members = distinctEndpoints(endpoints, clock).map((endpoint) =>
-    createMember(endpoint, () => chainId, { clock, random }),
-  );
+  const members = nodes.map((transport) => createMember(transport, () => chainId, { clock, random }));
   const told = new Map<Member, Condition>();
   const listeners: (() => void)[] = [];
   let [preferred] = members as [Member, ...Member[]];
@@ -93,7 +93,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
 
   function prefer(member: Member): void {
     if (member === preferred) return;
-    log.info("switched RPC node", { from: preferred.endpoint.name, to: member.endpoint.name });
+    log.info("switched RPC node", { from: preferred.transport.name, to: member.transport.name });
     preferred = member;
     switches += 1;
     for (const listener of listeners) listener();
@@ -105,7 +105,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       (member.isFailing(method) ? 10 : 0) + 2 * rank(member) + Number(member !== preferred);
     const inOrder = [...members].sort((a, b) => place(a) - place(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
     for (const member of inOrder) {
-      if (only !== undefined && member.endpoint.name !== only) continue;
+      if (only !== undefined && member.transport.name !== only) continue;
       if (["behind", "catching up", "other chain"].includes(member.condition)) continue;
       if (member.admit()) yield member;
     }
@@ -130,7 +130,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
         // Where each of two fails at something else, neither is better: to and fro would help nobody.
         const isNoBetter = rank(member) === 1 && rank(preferred) === 1;
         if (options.endpoint === undefined && !isNoBetter) prefer(member);
-        return { result, endpoint: member.endpoint.name, nodeHeight };
+        return { result, endpoint: member.transport.name, nodeHeight };
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
         if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && isAnsweredByErrors(method)) throw thrown;
@@ -142,14 +142,14 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
 
   /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
   async function verify(member: Member, { atOrAbove, ...bounds }: CallOptions): Promise<bigint> {
-    const { endpoint, reading } = member;
+    const { transport, reading } = member;
     const isFresh = reading !== undefined && clock.monotonicMs() - reading.atMs <= limits.rpcReadingMs;
     const knows = atOrAbove === undefined ? reading !== undefined : isFresh && reading.height >= atOrAbove;
     const { chainId: found, height } = knows && reading ? reading : await readUsable(member, bounds);
     chainId ??= found;
     if (found !== chainId) throw ofOtherChain(member);
     if (atOrAbove !== undefined && height < atOrAbove) {
-      throw notYet(endpoint.name, `it is at height ${height}, and ${atOrAbove} is asked for`);
+      throw notYet(transport.name, `it is at height ${height}, and ${atOrAbove} is asked for`);
     }
     return height;
   }
@@ -168,8 +168,8 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: reasons.join("; "), failures });
   }
 
-  function ofOtherChain({ endpoint, reading }: Member): ProviderError {
-    const details = { endpoint: endpoint.name, found: reading?.chainId ?? "", wanted: chainId ?? "" };
+  function ofOtherChain({ transport, reading }: Member): ProviderError {
+    const details = { endpoint: transport.name, found: reading?.chainId ?? "", wanted: chainId ?? "" };
     return new ProviderError("AKP_CHAIN_WRONG_ID", details);
   }
 
@@ -218,7 +218,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
     },
     call(method, params, read, options = {}) {
       const work = (member: Member) =>
-        member.call(method, params, (result) => read(result, member.endpoint.name), options);
+        member.call(method, params, (result) => read(result, member.transport.name), options);
       return ask(method, work, options);
     },
     async head(bounds = {}) {
@@ -241,7 +241,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       }
     },
     get preferred() {
-      return preferred.endpoint;
+      return preferred.transport;
     },
     onSwitch: (listener) => void listeners.push(listener),
     get members() {
@@ -257,7 +257,7 @@ export function createPool({ endpoints, chainId: wantedId, clock, random, log }:
       return switches;
     },
     close() {
-      for (const { endpoint } of members) endpoint.close();
+      for (const { transport } of members) transport.close();
     },
   };
 }
@@ -267,17 +267,7 @@ async function readUsable(member: Member, bounds: CallLimits): Promise<Reading> 
   const reading = await member.read(bounds);
   if (!reading.catchingUp) return reading;
   const reason = "it is still loading older blocks";
-  throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: member.endpoint.name, reason });
-}
-
-function distinctEndpoints(endpoints: readonly EndpointOptions[], clock: Clock): Endpoint[] {
-  const names = new Set<string>();
-  return endpoints.map((options, index) => {
-    const plain = createEndpoint(options, clock);
-    const endpoint = names.has(plain.name) ? createEndpoint(options, clock, ` (${index + 1})`) : plain;
-    names.add(endpoint.name);
-    return endpoint;
-  });
+  throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: member.transport.name, reason });
 }
 
 /** The end that was asked for is no failure. */

@@ -4,6 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 import { slicedJson } from "./sliced-json.ts";
+import type { RawAnswer } from "./transport.ts";
 
 export interface Question {
   readonly endpoint: string;
@@ -11,16 +12,11 @@ export interface Question {
   readonly id: number;
 }
 
-export interface HttpAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
 /** So much of a strange answer is shown: enough to recognise a proxy's error page. */
 const shownChars = 80;
 
 /** The result of a JSON-RPC call; throws what else it may be. The event loop goes on while a large one is read. */
-export async function readAnswer(question: Question, { status, body }: HttpAnswer, clock: Clock): Promise<unknown> {
+export async function readAnswer(question: Question, { status, body }: RawAnswer, clock: Clock): Promise<unknown> {
   const { endpoint, method, id } = question;
   const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason });
   const answer = await parse(body, clock);

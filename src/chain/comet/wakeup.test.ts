@@ -7,7 +7,8 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createEndpoint, type Endpoint } from "./endpoint.ts";
+import { createHttpTransport } from "./http-transport.ts";
+import type { RpcTransport } from "./transport.ts";
 import { createWakeup } from "./wakeup.ts";
 
 /** Real sockets, and time that the test moves. */
@@ -16,33 +17,33 @@ async function stage(t: TestContext) {
   await chain.block();
   const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
   const clock = createVirtualClock();
-  const endpoint = createEndpoint({ url: proxy.url }, clock);
+  const node = createHttpTransport({ url: proxy.url }, clock);
   let woken = 0;
   const wake = () => {
     woken += 1;
   };
-  let current = endpoint;
-  const use = (next: Endpoint) => {
+  let current: RpcTransport = node;
+  const use = (next: RpcTransport) => {
     current = next;
   };
-  const parts = { endpoint: () => current, wake, clock, random: createSeededRandom(1), log: silentLog };
+  const parts = { node: () => current, wake, clock, random: createSeededRandom(1), log: silentLog };
   const wakeup = createWakeup(parts);
   const stopping = new AbortController();
   const ended = wakeup.run(stopping.signal);
   t.after(async () => {
     stopping.abort();
     await ended;
-    endpoint.close();
+    node.close();
   });
   await eventually("the subscription", () => wakeup.subscribed);
-  return { chain, proxy, clock, wakeup, use, wakes: () => woken };
+  return { chain, proxy, clock, wakeup, use, counts: node.sockets, wakes: () => woken };
 }
 
 test("a fault of our own ends the wake-up instead of being tried again for ever", async () => {
-  const endpoint = (): Endpoint => {
+  const node = (): RpcTransport => {
     throw new TypeError("no such thing");
   };
-  const parts = { endpoint, wake: () => undefined, clock: createVirtualClock(), log: silentLog };
+  const parts = { node, wake: () => undefined, clock: createVirtualClock(), log: silentLog };
   const wakeup = createWakeup({ ...parts, random: createSeededRandom(1) });
   await assert.rejects(wakeup.run(new AbortController().signal), /no such thing/);
 });
@@ -55,38 +56,38 @@ test("every new block wakes, and so does the beginning of a subscription", async
 });
 
 test("a connection over which nothing comes any more is noticed and made anew", async (t) => {
-  const { chain, proxy, clock, wakeup, wakes } = await stage(t);
+  const { chain, proxy, clock, wakeup, counts, wakes } = await stage(t);
   proxy.muteSockets();
   await chain.block();
   await clock.advance(limits.rpcWakePingMs);
-  assert.equal(wakeup.counts.halfOpen, 0, "it is asked first");
+  assert.equal(counts.halfOpen, 0, "it is asked first");
   await clock.advance(limits.rpcWakePingMs);
-  await eventually("the end of it", () => wakeup.counts.halfOpen === 1 && !wakeup.subscribed);
+  await eventually("the end of it", () => counts.halfOpen === 1 && !wakeup.subscribed);
   const before = wakes();
   await eventually("a new connection", async () => {
     await clock.advance(limits.rpcWakeReconnectFirstMs);
-    return wakeup.counts.connections === 2 && wakes() > before;
+    return counts.connections === 2 && wakes() > before;
   });
 });
 
 test("a healthy connection without blocks is kept", async (t) => {
-  const { clock, wakeup } = await stage(t);
+  const { clock, wakeup, counts } = await stage(t);
   for (let beat = 1; beat < 5; beat += 1) {
-    await eventually("the answer to a ping", () => wakeup.counts.pongs === beat);
+    await eventually("the answer to a ping", () => counts.pongs === beat);
     await clock.advance(limits.rpcWakePingMs);
   }
-  assert.deepEqual([wakeup.counts.connections, wakeup.counts.halfOpen, wakeup.subscribed], [1, 0, true]);
+  assert.deepEqual([counts.connections, counts.halfOpen, wakeup.subscribed], [1, 0, true]);
 });
 
 test("when another node is in use, that one is listened to", async (t) => {
   const { clock, wakeup, use, wakes } = await stage(t);
   const other = await startEventChain(t);
   await other.block();
-  const endpoint = createEndpoint({ url: other.node.rpcUrl }, clock);
-  t.after(() => endpoint.close());
+  const second = createHttpTransport({ url: other.node.rpcUrl }, clock);
+  t.after(() => second.close());
   wakeup.moveOn();
   assert.equal(wakeup.subscribed, true, "it is the same node still");
-  use(endpoint);
+  use(second);
   wakeup.moveOn();
   await eventually("the end of the first", () => !wakeup.subscribed);
   await eventually("the second", async () => {

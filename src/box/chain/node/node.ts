@@ -1,4 +1,5 @@
 /** An Akash node in one process: the application behind CometBFT's RPC and the SDK's gRPC. */
+import type { RpcTransport } from "../../../chain/comet/transport.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
@@ -10,6 +11,7 @@ import { createCommitWaits } from "./commit-waits.ts";
 import { createEventFeed } from "./event-feed.ts";
 import { createGrpcServer } from "./grpc.ts";
 import { createIdentity } from "./identity.ts";
+import { createInProcess } from "./in-process.ts";
 import { createJsonRpc } from "./json-rpc.ts";
 import type { MempoolBounds } from "./mempool.ts";
 import type { Origin } from "./origin.ts";
@@ -28,6 +30,8 @@ export interface NodeOptions {
   /** Tells the time of blocks, and when the next one is due. */
   readonly clock: Clock;
   readonly log: Log;
+  /** False: it is reached within the process only. */
+  readonly listens?: boolean;
   readonly host?: string;
   /** 0, which is also the default, takes a free one. */
   readonly rpcPort?: number;
@@ -57,6 +61,8 @@ export interface Node {
   onBlock(listener: (block: Block) => void): () => void;
   /** Rejects when a block could not be made by the clock: the chain stands still from then on. */
   readonly failed: Promise<never>;
+  /** To its RPC within the process; answers between start and stop. */
+  transport(name?: string): RpcTransport;
   readonly rpcUrl: string;
   readonly grpcUrl: string;
   readonly chainId: string;
@@ -73,7 +79,7 @@ export interface NodeCounts {
 }
 
 export function createNode(options: NodeOptions): Node {
-  const { app, clock, log, host = "127.0.0.1", blockMs = 0, socketClock = clock } = options;
+  const { app, clock, log, host = "127.0.0.1", listens = true, blockMs = 0, socketClock = clock } = options;
   const chain = createChain({ ...options, indexMs: options.indexMs ?? limits.chainIndexMs });
   const { store, mempool } = chain;
   const identity = createIdentity(app.chainId);
@@ -97,6 +103,7 @@ export function createNode(options: NodeOptions): Node {
     ...subscriptionMethods(),
   };
   const rpc = createJsonRpc(methods, log);
+  const inProcess = createInProcess({ rpc, feed, clock });
   const sockets = createSockets({ rpc, feed, log, clock: socketClock });
   const rpcServer = createRpcServer(rpc, sockets, log);
   const grpcServer = createGrpcServer(queries, socketClock, log);
@@ -104,15 +111,18 @@ export function createNode(options: NodeOptions): Node {
   return {
     async start() {
       await chain.open();
-      rpcPort = await rpcServer.listen({ host, port: options.rpcPort ?? 0 });
-      const names = { what: "the embedded node", setting: "--grpc-port" };
-      grpcPort = await grpcServer.listen({ host, port: options.grpcPort ?? 0, ...names });
+      if (listens) {
+        rpcPort = await rpcServer.listen({ host, port: options.rpcPort ?? 0 });
+        const names = { what: "the embedded node", setting: "--grpc-port" };
+        grpcPort = await grpcServer.listen({ host, port: options.grpcPort ?? 0, ...names });
+      }
       blocks.start(store.height === 0n);
-      log.info("the embedded node listens", { chainId: app.chainId, height: `${store.height}`, rpcPort, grpcPort });
+      log.info("embedded node started", { chainId: app.chainId, height: `${store.height}`, rpcPort, grpcPort });
     },
     async stop() {
       blocks.stop();
       waits.stop();
+      inProcess.stop();
       sockets.stop();
       await Promise.all([rpcServer.stop(), grpcServer.stop()]);
       chain.close();
@@ -120,6 +130,7 @@ export function createNode(options: NodeOptions): Node {
     step: chain.step,
     onBlock: chain.onBlock,
     failed: blocks.failed,
+    transport: (name = `the embedded node of ${app.chainId}`) => inProcess.transport(name),
     get rpcUrl() {
       return `http://${host}:${rpcPort}`;
     },

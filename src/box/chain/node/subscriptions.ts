@@ -14,7 +14,11 @@ export interface Subscriptions extends Subscriber {
 }
 
 /** `subscribers` counts the clients with a subscription, this one included. */
-export function createSubscriptions(feed: EventFeed, outbox: Outbox, subscribers: () => number): Subscriptions {
+export function createSubscriptions(
+  feed: EventFeed,
+  outbox: Pick<Outbox, "send" | "full">,
+  subscribers: () => number,
+): Subscriptions {
   const active = new Map<string, () => void>();
 
   function deliver(query: Query, source: string, id: RequestId, { data, events }: FeedEvent): void {

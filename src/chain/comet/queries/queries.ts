@@ -26,8 +26,8 @@ import type {
   OrderState,
 } from "../../records.ts";
 import { readHeaderTime } from "../block.ts";
-import type { CallLimits } from "../endpoint.ts";
 import type { Pool } from "../pool.ts";
+import type { CallLimits } from "../rpc-call.ts";
 import { type At, ask, type Query, type QueryOptions } from "./abci-query.ts";
 import {
   accountQuery,

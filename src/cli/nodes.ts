@@ -1,17 +1,20 @@
 /** The nodes of the settings, each with its certificate, key and authorities. */
-import type { EndpointOptions } from "../chain/comet/endpoint.ts";
+import { createHttpTransports } from "../chain/comet/http-transport.ts";
+import type { RpcTransport } from "../chain/comet/transport.ts";
 import type { UsedConfig } from "../config/used-settings.ts";
+import { realClock } from "../runtime/clock.ts";
 
 type NodeSettings = Pick<UsedConfig, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
 
-export function endpointsOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): EndpointOptions[] {
-  return nodes.map((url, index) => {
+export function nodesOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): RpcTransport[] {
+  const addresses = nodes.map((url, index) => {
     const certFile = fileFor(nodeCertFiles, index);
     const keyFile = fileFor(nodeKeyFiles, index);
     const caFile = fileFor(nodeCaFiles, index);
     const tls = { ...(certFile && { certFile }), ...(keyFile && { keyFile }), ...(caFile && { caFile }) };
     return { url, tls };
   });
+  return createHttpTransports(addresses, realClock);
 }
 
 /** One file alone is for all nodes, and a dash stands for none. */

@@ -9,10 +9,11 @@ import { type TestContext, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
-import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import { createEndpoint, type Endpoint } from "./endpoint.ts";
+import { createHttpTransport, type NodeAddress } from "./http-transport.ts";
+import { createRpcCall, type RpcCall } from "./rpc-call.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, call: { id: number; method: string }) => void;
 
@@ -38,11 +39,20 @@ const sound: Handler = (_, response, { id, method }) => {
   response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { method } }));
 };
 
-async function endpointTo(t: TestContext, handler: Handler): Promise<Endpoint> {
+interface CallableNode {
+  readonly name: string;
+  readonly call: RpcCall;
+}
+
+function open(t: TestContext, address: NodeAddress, clock: Clock = realClock): CallableNode {
+  const transport = createHttpTransport(address, clock);
+  t.after(() => transport.close());
+  return { name: transport.name, call: createRpcCall(transport, clock) };
+}
+
+async function nodeWith(t: TestContext, handler: Handler): Promise<CallableNode> {
   const port = await listen(t, createPlainServer(answering(handler)));
-  const endpoint = createEndpoint({ url: `http://127.0.0.1:${port}` }, realClock);
-  t.after(() => endpoint.close());
-  return endpoint;
+  return open(t, { url: `http://127.0.0.1:${port}` });
 }
 
 /** The code and the message of what the call throws. */
@@ -58,12 +68,12 @@ async function failureOf(work: Promise<unknown>): Promise<{ code: string; messag
 
 test("a call is answered with its result, over one connection that stays open", async (t) => {
   const ports = new Set<number>();
-  const endpoint = await endpointTo(t, (request, response, call) => {
+  const node = await nodeWith(t, (request, response, call) => {
     ports.add(request.socket.remotePort ?? 0);
     sound(request, response, call);
   });
-  assert.deepEqual(await endpoint.call("health", {}), { method: "health" });
-  assert.deepEqual(await endpoint.call("status", {}), { method: "status" });
+  assert.deepEqual(await node.call("health", {}), { method: "health" });
+  assert.deepEqual(await node.call("status", {}), { method: "status" });
   assert.equal(ports.size, 1);
 });
 
@@ -94,20 +104,20 @@ const strangeAnswers: [string, Handler, RegExp][] = [
 
 for (const [what, handler, pattern] of strangeAnswers) {
   test(`${what} is told as what it is, with the node's name`, async (t) => {
-    const endpoint = await endpointTo(t, handler);
-    const { code, message } = await failureOf(endpoint.call("status", {}));
+    const node = await nodeWith(t, handler);
+    const { code, message } = await failureOf(node.call("status", {}));
     assert.equal(code, "AKP_CHAIN_ANSWER_MALFORMED");
     assert.match(message, pattern);
-    assert.ok(message.includes(endpoint.name));
+    assert.ok(message.includes(node.name));
   });
 }
 
 test("a refusal of the node is told with its reason, whatever the HTTP status", async (t) => {
   const error = { code: -32603, message: "Internal error", data: "height 9 is not available" };
-  const endpoint = await endpointTo(t, (_, response, { id }) => {
+  const node = await nodeWith(t, (_, response, { id }) => {
     response.writeHead(500).end(JSON.stringify({ jsonrpc: "2.0", id, error }));
   });
-  const { code, message } = await failureOf(endpoint.call("block_results", { height: "9" }));
+  const { code, message } = await failureOf(node.call("block_results", { height: "9" }));
   assert.equal(code, "AKP_CHAIN_CALL_REFUSED");
   assert.match(message, /refused block_results: height 9 is not available/);
 });
@@ -118,20 +128,19 @@ test("a node that does not answer in time is given up, and so is a call that is 
     t,
     createPlainServer(() => undefined),
   );
-  const endpoint = createEndpoint({ url: `http://127.0.0.1:${port}` }, clock);
-  t.after(() => endpoint.close());
-  const late = failureOf(endpoint.call("status", {}, { timeoutMs: 700 }));
+  const node = open(t, { url: `http://127.0.0.1:${port}` }, clock);
+  const late = failureOf(node.call("status", {}, { timeoutMs: 700 }));
   await clock.advance(700);
   assert.match((await late).message, /no answer within 700 ms/);
 
   const wanted = new AbortController();
-  const call = endpoint.call("status", {}, { signal: wanted.signal });
+  const call = node.call("status", {}, { signal: wanted.signal });
   wanted.abort(new Error("enough"));
   await assert.rejects(call, /enough/);
 });
 
 test("an answer without end is cut at the bound", async (t) => {
-  const endpoint = await endpointTo(t, (_, response) => {
+  const node = await nodeWith(t, (_, response) => {
     const chunk = Buffer.alloc(1024 * 1024, "x");
     const more = () => {
       while (!response.destroyed && response.write(chunk));
@@ -139,13 +148,13 @@ test("an answer without end is cut at the bound", async (t) => {
     };
     more();
   });
-  const { message } = await failureOf(endpoint.call("status", {}));
+  const { message } = await failureOf(node.call("status", {}));
   assert.match(message, new RegExp(`more than ${limits.rpcAnswerBytes} bytes`));
 });
 
-test("a node that is not there is told as unreachable, without the key in its address", async () => {
-  const endpoint = createEndpoint({ url: "http://user:geheim@127.0.0.1:1/geheim" }, realClock);
-  const { code, message } = await failureOf(endpoint.call("status", {}));
+test("a node that is not there is told as unreachable, without the key in its address", async (t) => {
+  const node = open(t, { url: "http://user:geheim@127.0.0.1:1/geheim" });
+  const { code, message } = await failureOf(node.call("status", {}));
   assert.equal(code, "AKP_CHAIN_UNREACHABLE");
   assert.match(message, /http:\/\/127\.0\.0\.1:1\/… cannot be reached: .*ECONNREFUSED/);
   assert.doesNotMatch(message, /geheim/);
@@ -153,13 +162,13 @@ test("a node that is not there is told as unreachable, without the key in its ad
 
 test("a node that closed an idle connection is asked again over a new one", async (t) => {
   let calls = 0;
-  const endpoint = await endpointTo(t, (request, response, call) => {
+  const node = await nodeWith(t, (request, response, call) => {
     calls += 1;
     if (calls === 2) request.socket.destroy();
     else sound(request, response, call);
   });
-  await endpoint.call("health", {});
-  assert.deepEqual(await endpoint.call("status", {}), { method: "status" });
+  await node.call("health", {});
+  assert.deepEqual(await node.call("status", {}), { method: "status" });
   assert.equal(calls, 3);
 });
 
@@ -209,22 +218,20 @@ async function tlsStage(t: TestContext): Promise<TlsStage & { signClient(name: s
 test("a node is reached with a client certificate, and with the new one once that has been renewed", async (t) => {
   const { url, caFile, certFile, keyFile, clients, signClient } = await tlsStage(t);
   const clock = createVirtualClock();
-  const endpoint = createEndpoint({ url, tls: { caFile, certFile, keyFile } }, clock);
-  t.after(() => endpoint.close());
-  await endpoint.call("status", {});
+  const node = open(t, { url, tls: { caFile, certFile, keyFile } }, clock);
+  await node.call("status", {});
   signClient("second");
-  await endpoint.call("status", {});
+  await node.call("status", {});
   await clock.advance(limits.rpcTlsRecheckMs);
-  await endpoint.call("status", {});
+  await node.call("status", {});
   assert.deepEqual(clients, ["first", "first", "second"]);
 });
 
 test("a node whose certificate another authority signed is refused", async (t) => {
   const { url, otherCa, clients } = await tlsStage(t);
   for (const tls of [{}, { caFile: otherCa }]) {
-    const endpoint = createEndpoint({ url, tls }, realClock);
-    t.after(() => endpoint.close());
-    const { code, message } = await failureOf(endpoint.call("status", {}));
+    const node = open(t, { url, tls });
+    const { code, message } = await failureOf(node.call("status", {}));
     assert.equal(code, "AKP_CHAIN_UNTRUSTED", message);
   }
   assert.deepEqual(clients, []);
@@ -232,9 +239,8 @@ test("a node whose certificate another authority signed is refused", async (t) =
 
 test("a certificate file that cannot be read is named", async (t) => {
   const { url, caFile } = await tlsStage(t);
-  const endpoint = createEndpoint({ url, tls: { caFile, certFile: `${caFile}.missing` } }, realClock);
-  t.after(() => endpoint.close());
-  const { code, message } = await failureOf(endpoint.call("status", {}));
+  const node = open(t, { url, tls: { caFile, certFile: `${caFile}.missing` } });
+  const { code, message } = await failureOf(node.call("status", {}));
   assert.equal(code, "AKP_CHAIN_TLS_FILE_UNREADABLE");
   assert.match(message, /ca\.pem\.missing/);
 });
@@ -244,9 +250,8 @@ test("a certificate and a key that do not belong together are told as that", asy
   const keyFile = join(temporaryFolder(t), "other.key");
   for (const key of [makeCertificate({ name: "other" }).keyPem, "no key at all"]) {
     writeFileSync(keyFile, key);
-    const endpoint = createEndpoint({ url, tls: { caFile, certFile, keyFile } }, realClock);
-    t.after(() => endpoint.close());
-    const { code } = await failureOf(endpoint.call("status", {}));
+    const node = open(t, { url, tls: { caFile, certFile, keyFile } });
+    const { code } = await failureOf(node.call("status", {}));
     assert.equal(code, "AKP_CHAIN_TLS_FILE_UNREADABLE");
   }
 });

@@ -1,0 +1,158 @@
+/** The transport to a real node: JSON-RPC in POSTs over connections that stay open, and a WebSocket to listen. */
+import * as http from "node:http";
+import * as https from "node:https";
+import { createSecureContext } from "node:tls";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { listenOverSocket, type SocketCounts } from "./node-socket.ts";
+import { createTlsFiles, type TlsMaterial, type TlsPaths } from "./tls-files.ts";
+import { type RawAnswer, type RpcRequest, type RpcTransport, type SendBounds, unreachable } from "./transport.ts";
+
+export interface NodeAddress {
+  readonly url: string;
+  readonly tls?: TlsPaths;
+}
+
+export interface HttpTransport extends RpcTransport {
+  readonly sockets: Readonly<SocketCounts>;
+}
+
+/** One for each address, under names that differ. */
+export function createHttpTransports(addresses: readonly NodeAddress[], clock: Clock): HttpTransport[] {
+  const names = new Set<string>();
+  return addresses.map((address, index) => {
+    const plain = nameOf(new URL(address.url));
+    const name = names.has(plain) ? `${plain} (${index + 1})` : plain;
+    names.add(name);
+    return createHttpTransport(address, clock, name);
+  });
+}
+
+export function createHttpTransport(
+  { url: address, tls: paths = {} }: NodeAddress,
+  clock: Clock,
+  name = nameOf(new URL(address)),
+): HttpTransport {
+  const url = new URL(address);
+  const files = createTlsFiles(name, paths, clock);
+  const sockets: SocketCounts = { connections: 0, pongs: 0, halfOpen: 0 };
+  let material: TlsMaterial | undefined;
+  let agent: http.Agent | undefined;
+
+  /** Connections made with a certificate that was replaced since are not used for new calls. */
+  function agentNow(): http.Agent {
+    const current = files.current();
+    if (agent && material === current) return agent;
+    agent?.destroy();
+    material = current;
+    agent = makeAgent(url, name, current);
+    return agent;
+  }
+
+  return {
+    name,
+    async send(request, bounds) {
+      const exchange = { url, name, agent: agentNow(), request, bounds };
+      try {
+        return await post(exchange);
+      } catch (thrown) {
+        if (!(thrown instanceof StaleConnection)) throw thrown;
+        const own = makeAgent(url, name, files.current());
+        return post({ ...exchange, agent: own }).finally(() => own.destroy());
+      }
+    },
+    async listen(text, heard, signal) {
+      const deps = { url, tls: files.current(), clock, counts: sockets };
+      await listenOverSocket(deps, text, heard, signal).catch((thrown) => {
+        throw connectionError(name, thrown);
+      });
+    },
+    close: () => agent?.destroy(),
+    sockets,
+  };
+}
+
+function makeAgent(url: URL, node: string, material: TlsMaterial): http.Agent {
+  const options = { keepAlive: true, maxSockets: limits.rpcSockets, timeout: limits.rpcIdleMs };
+  if (url.protocol !== "https:") return new http.Agent(options);
+  try {
+    // Else it would come to light only while connecting, looking like a failure of the node.
+    createSecureContext(material);
+    return new https.Agent({ ...options, ...material });
+  } catch (thrown) {
+    const details = { endpoint: node, path: "the certificate or key", reason: reasonOf(thrown) };
+    throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", details, { cause: thrown });
+  }
+}
+
+/** The node closed a connection that was kept open, just when we wanted to use it; one of its own will do. */
+class StaleConnection extends Error {}
+
+interface Exchange {
+  readonly url: URL;
+  readonly name: string;
+  readonly agent: http.Agent;
+  readonly request: RpcRequest;
+  readonly bounds: SendBounds;
+}
+
+function post({ url, name, agent, request: { method, text }, bounds }: Exchange): Promise<RawAnswer> {
+  const { signal, onBytes } = bounds;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let answered = false;
+    const start = url.protocol === "https:" ? https.request : http.request;
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const request = start(url, { method: "POST", agent, headers });
+
+    const end = (settle: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      settle();
+    };
+    const fail = (error: unknown) => {
+      end(() => reject(error));
+      request.destroy();
+    };
+    const onAbort = () => fail(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+
+    request.on("response", (response) => {
+      answered = true;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        onBytes(chunk.length);
+      });
+      response.on("error", () => {
+        const reason = `an answer that breaks off after ${bytes} bytes`;
+        fail(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: name, method, reason }));
+      });
+      response.on("end", () => {
+        end(() => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
+      });
+    });
+    request.on("error", (thrown) => {
+      if (answered) return;
+      if (request.reusedSocket && systemCodeOf(thrown) === "ECONNRESET") fail(new StaleConnection());
+      else fail(connectionError(name, thrown));
+    });
+    return request.end(text);
+  });
+}
+
+/** What OpenSSL says about a certificate that it does not like begins with one of these. */
+const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
+
+function connectionError(node: string, thrown: unknown): ProviderError {
+  const reason = reasonOf(thrown);
+  if (!distrust.test(systemCodeOf(thrown) ?? "")) return unreachable(node, reason, thrown);
+  return new ProviderError("AKP_CHAIN_UNTRUSTED", { endpoint: node, reason }, { cause: thrown });
+}
+
+/** Without credentials and without a path, where some services put a key. */
+function nameOf({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname.length > 1 || search ? "/…" : ""}`;
+}

@@ -1,0 +1,40 @@
+/** How questions get to one node of the chain and its answers come back: over sockets, or within the process. */
+import { ProviderError } from "../../runtime/errors.ts";
+
+export interface RpcTransport {
+  /** For people and logs. */
+  readonly name: string;
+  /** Resolves with the answer as it came, whatever it says. */
+  send(request: RpcRequest, bounds: SendBounds): Promise<RawAnswer>;
+  /**
+   * Sends the text over a connection that stays and hands over every message that comes. Resolves once the signal or the
+   * node ended it, rejects when the node cannot be reached any more.
+   */
+  listen(text: string, heard: (message: string) => void, signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+export interface RpcRequest {
+  /** For messages; the text says it too. */
+  readonly method: string;
+  /** JSON-RPC 2.0. */
+  readonly text: string;
+}
+
+export interface SendBounds {
+  /** Rejects with its reason, also while the answer comes. */
+  readonly signal: AbortSignal;
+  /** So much more of the answer has come; whoever has enough aborts the signal. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+export interface RawAnswer {
+  /** As HTTP has it. */
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The node with this name could not be asked. */
+export function unreachable(node: string, reason: string, cause?: unknown): ProviderError {
+  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: node, reason }, { cause });
+}
