@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { createEmbeddedNode } from "../box/chain/embedded-node.ts";
 import type { Node } from "../box/chain/node/node.ts";
 import { openKey } from "../chain/keys/open-key.ts";
-import { parseDuration } from "../config/duration.ts";
+import { parseDuration } from "../config/formats/duration.ts";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { realClock } from "../runtime/clock.ts";

@@ -20,9 +20,9 @@ export function takeSettings(command: Command): TakenSettings {
   const loaded = loadConfig({ flags: givenFlags(command), env: process.env, readFile });
   for (const name of secretVariables) delete process.env[name];
   const redactor = createRedactor();
-  for (const [name, { kind }] of liveSettings) {
+  for (const [name, { format }] of liveSettings) {
     const value = loaded.values[name];
-    if (kind.isSecret && value !== undefined) redactor.register(String(value));
+    if (format.isSecret && value !== undefined) redactor.register(String(value));
   }
   return { ...loaded, redactor };
 }

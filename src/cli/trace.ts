@@ -1,5 +1,5 @@
 /** Whether --trace is on. It is asked when the settings themselves may be what is wrong, so it is read on its own. */
-import { onOff } from "../config/plain.ts";
+import { onOff } from "../config/formats/plain.ts";
 
 export function wantsTrace(args: readonly string[], env: NodeJS.ProcessEnv): boolean {
   const at = args.findIndex((arg) => /^--trace(=|$)/.test(arg));

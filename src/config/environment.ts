@@ -1,7 +1,8 @@
 /** Settings from environment variables: AP_<NAME>, then AKASH_<NAME>, as existing providers have them. */
+
+import { isFamiliar, isOfTheNode, isServiceLink, whyIneffective } from "./foreign-variables.ts";
 import { isTypoOf, nearest } from "./nearest.ts";
 import { type Findings, type Given, givenAt, type ReadFile, readFileAt, unknownSetting } from "./problem.ts";
-import { isFamiliar, isOfTheNode, isServiceLink, whyIneffective } from "./strangers.ts";
 import { settingsByFlag, variableOf } from "./table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,7 +20,7 @@ const unprefixed = "DEPLOYMENT_NETWORK_POLICIES_ENABLED";
 const variables: ReadonlyMap<string, { readonly flag: string; readonly isFile: boolean }> = new Map(
   [...settingsByFlag.values()].flatMap((setting) => {
     const names = prefixes.map((prefix) => `${prefix}${variableOf(setting.flag)}`);
-    const isSecret = setting.type === "live" && setting.kind.isSecret;
+    const isSecret = setting.type === "live" && setting.format.isSecret;
     const candidates = isSecret ? names.flatMap((name) => [name, `${name}_FILE`]) : names;
     if (setting.type === "live" && setting.alsoVariable) candidates.push(setting.alsoVariable);
     return candidates.map((name) => [name, { flag: setting.flag, isFile: !names.includes(name) && isSecret === true }]);
@@ -28,7 +29,7 @@ const variables: ReadonlyMap<string, { readonly flag: string; readonly isFile: b
 
 /** Those that hold a secret themselves, rather than the path of a file that does. */
 export const secretVariables: readonly string[] = [...settingsByFlag.values()]
-  .filter((setting) => setting.type === "live" && setting.kind.isSecret)
+  .filter((setting) => setting.type === "live" && setting.format.isSecret)
   .flatMap(({ flag }) => prefixes.map((prefix) => `${prefix}${variableOf(flag)}`));
 
 /** What the environment gives, by flag. A secret may be in a file, as Kubernetes and Docker hand them out. */

@@ -248,7 +248,7 @@ test("an empty secret is refused without being shown", () => {
 });
 
 test("no secret is ever printed or told, wherever it was given", () => {
-  const secrets = liveSettings.flatMap(([, { flag, kind }]) => (kind.isSecret && flag ? [flag] : []));
+  const secrets = liveSettings.flatMap(([, { flag, format }]) => (format.isSecret && flag ? [flag] : []));
   assert.ok(secrets.length >= 2);
   // Letters that no name or text of ours holds, so that finding them means finding the secret.
   const value = fc.string({ unit: fc.constantFrom("Ω", "Ж", "…", "字"), minLength: 4 });

@@ -1,11 +1,13 @@
 /** Puts the settings together: flag before environment before provider.yaml before default. */
 import { type Environment, readEnvironment } from "./environment.ts";
-import { judgeInert } from "./inert.ts";
+import { BadValue } from "./formats/format.ts";
+import { onOff } from "./formats/plain.ts";
 import {
   type Findings,
   type Given,
   givenAt,
   invalidSetting,
+  quote,
   type ReadFile,
   readFileAt,
   refuse,
@@ -51,7 +53,7 @@ function readFlags(flags: Flags, { problems }: Findings): Map<string, Given> {
     if (!setting) {
       const right = [...settingsByFlag.keys()].map((name) => `--${name}`);
       problems.push(unknownSetting("command line", `--${flag}`, right));
-    } else if (setting.type === "live" && setting.kind.isSecret) {
+    } else if (setting.type === "live" && setting.format.isSecret) {
       const reason = "every user of this machine can read a command line";
       const variable = `AP_${variableOf(flag)}`;
       const hint = `Set ${variable}, or ${variable}_FILE to the path of a file that holds it.`;
@@ -74,4 +76,30 @@ function readFileOf(
   const path = expandHome(String(given.raw), userHome);
   const text = readFileAt(given.source, path, readFile, findings);
   return text === undefined ? new Map() : readProviderFile(path, text, findings);
+}
+
+/** Settings of the Go provider that do nothing here: the dead are told, and what would mislead is refused. */
+function judgeInert(byFlag: ReadonlyMap<string, Given>, { problems, warnings }: Findings): void {
+  for (const [flag, { raw, source, name }] of byFlag) {
+    const setting = settingsByFlag.get(flag);
+    if (setting?.type === "dead" && !isSame(raw, setting.harmless)) {
+      warnings.push(`${source} has no effect: ${setting.why}.`);
+    }
+    if (setting?.type === "fixed" && !isSame(raw, setting.only)) {
+      const hint = `Leave --${flag} out, or write ${setting.only}.`;
+      problems.push(invalidSetting(source, { name, value: quote(raw), reason: setting.why, hint }));
+    }
+  }
+}
+
+/** All the ways to write true, or false, are the same. */
+function isSame(raw: unknown, expected: string | undefined): boolean {
+  return (
+    raw === expected || (expected !== undefined && switchOf(raw) !== undefined && switchOf(raw) === switchOf(expected))
+  );
+}
+
+function switchOf(raw: unknown): boolean | undefined {
+  const value = onOff.read(String(raw));
+  return value instanceof BadValue ? undefined : value;
 }

@@ -10,14 +10,16 @@ const settingOptions = new WeakSet<Option>();
 
 /** Adds the settings of a program, or of all, to a command. An option that the command already has stays its own. */
 export function addSettingOptions(command: Command, program: Program | "all"): Command {
-  for (const { title, settings } of groups) {
-    for (const [name, setting] of Object.entries(settings)) {
-      const isOurs = program === "all" || setting.usedBy.includes(program);
-      if (!isOurs || setting.flag === undefined || isTaken(command, setting.flag)) continue;
-      const option = optionOf(setting, setting.flag, noEffectYet(name as SettingName), command).helpGroup(`${title}:`);
-      settingOptions.add(option);
-      command.addOption(option);
-    }
+  const add = (title: string, setting: Setting, effect: string) => {
+    const isOurs = program === "all" || setting.usedBy.includes(program);
+    if (!isOurs || setting.flag === undefined || isTaken(command, setting.flag)) return;
+    const option = optionOf(setting, setting.flag, effect, command).helpGroup(`${title}:`);
+    settingOptions.add(option);
+    command.addOption(option);
+  };
+  for (const { title, settings, inert } of groups) {
+    for (const [name, setting] of Object.entries(settings)) add(title, setting, noEffectYet(name as SettingName));
+    for (const setting of inert) add(title, setting, "");
   }
   return command;
 }
@@ -38,9 +40,9 @@ function optionOf(setting: Setting, flag: string, effect: string, command: Comma
   const name = `${short}--${flag}`;
   // Dead settings and secrets are taken so that they can be answered, not so that anybody finds them.
   if (setting.type !== "live") return new Option(`${name} [value]`).hideHelp();
-  if (setting.kind.isSecret) return new Option(`${name} <value>`).hideHelp();
-  const option = new Option(`${name} ${setting.kind.placeholder}`, describe(setting, flag, effect));
-  return setting.kind.isList ? option.argParser(collect) : option;
+  if (setting.format.isSecret) return new Option(`${name} <value>`).hideHelp();
+  const option = new Option(`${name} ${setting.format.placeholder}`, describe(setting, flag, effect));
+  return setting.format.isList ? option.argParser(collect) : option;
 }
 
 function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string, effect: string): string {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "./load.ts";
-import { configurationPage } from "./page.ts";
 import { printConfig, printConfigAsJson } from "./print.ts";
-import { groups, liveSettings } from "./table.ts";
+import { liveSettings } from "./table.ts";
 import { noEffectYet } from "./used-settings.ts";
 
 const loaded = loadConfig({
@@ -30,7 +29,7 @@ test("every setting is printed with its value and where it came from", () => {
   for (const [, { flag, key }] of liveSettings) assert.ok(rows.has(flag ?? key ?? ""), flag ?? key);
 });
 
-test("settings that nothing reads yet are marked wherever they are told of, and the others are not", () => {
+test("settings that nothing reads yet are marked as such, and the others are not", () => {
   const isMarked = new Map(liveSettings.map(([name, { flag, key }]) => [flag ?? key ?? "", noEffectYet(name) !== ""]));
   for (const line of printConfig(loaded).split("\n").slice(1)) {
     const [setting = ""] = line.split(" ");
@@ -38,10 +37,6 @@ test("settings that nothing reads yet are marked wherever they are told of, and 
   }
   const { settings } = JSON.parse(printConfigAsJson(loaded));
   for (const [setting, mark] of isMarked) assert.equal("effect" in settings[setting], mark, setting);
-  for (const line of configurationPage().split("\n")) {
-    const [, flag = ""] = /^\| `--(\S+) .*\|.*\|.*\|.*\|$/.exec(line) ?? [];
-    if (isMarked.has(flag)) assert.equal(line.includes("| no effect yet |"), isMarked.get(flag), line);
-  }
 });
 
 test("the columns are aligned, and the warnings come last", () => {
@@ -57,36 +52,4 @@ test("as JSON it says the same", () => {
   assert.deepEqual(settings["metrics-listener"], { value: null, source: "default" });
   assert.equal(Object.keys(settings).length, liveSettings.length);
   assert.deepEqual(warnings, loaded.warnings);
-});
-
-test("the page names every setting, dead ones too, and every key of provider.yaml", () => {
-  const page = configurationPage();
-  for (const [, { flag, key, kind }] of liveSettings) {
-    if (flag !== undefined && !kind.isSecret) assert.ok(page.includes(`\`--${flag} `), flag);
-    if (key !== undefined) assert.ok(page.includes(`\`${key}`), key);
-  }
-  for (const setting of groups.flatMap(({ settings }) => Object.values(settings))) {
-    if (setting.type !== "live") assert.ok(page.includes(`\`--${setting.flag}\``), setting.flag);
-  }
-  assert.ok(page.includes("AP_REDIS_PASSWORD_FILE"));
-});
-
-test("every row of the page's tables has as many cells as its head", () => {
-  let cells = 0;
-  for (const line of configurationPage().split("\n")) {
-    const count = line.startsWith("|") ? line.replaceAll("\\|", "").split("|").length : 0;
-    assert.ok(cells === 0 || count === 0 || count === cells, line);
-    cells = count;
-  }
-});
-
-test("the example on the page is a provider.yaml that is taken without a word", () => {
-  const example = /```yaml\n(.*?)```/s.exec(configurationPage())?.[1] ?? "";
-  const { sources, warnings } = loadConfig({
-    flags: { "provider-config": "p.yaml" },
-    env: {},
-    readFile: () => example,
-  });
-  assert.deepEqual(warnings, []);
-  for (const [name, { key }] of liveSettings) if (key !== undefined) assert.match(sources[name], /^p\.yaml:/, key);
 });

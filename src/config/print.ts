@@ -31,9 +31,9 @@ export function printConfigAsJson(loaded: LoadedConfig): string {
 }
 
 function rowsOf({ values, sources }: LoadedConfig): Row[] {
-  return liveSettings.map(([name, { flag, key, kind }]) => {
+  return liveSettings.map(([name, { flag, key, format }]) => {
     const value = values[name];
-    const shown = value === undefined ? undefined : kind.show(value);
+    const shown = value === undefined ? undefined : format.show(value);
     return { setting: flag ?? key ?? name, value: shown, source: sources[name], effect: noEffectYet(name) };
   });
 }

@@ -2,9 +2,8 @@
 import type { z } from "zod";
 import type { ProviderError } from "../runtime/errors.ts";
 import { invariant } from "../runtime/invariant.ts";
-import type { Kind } from "./kind.ts";
-import { type Findings, type Given, invalidSetting, unknownSetting } from "./problem.ts";
-import { quote } from "./quote.ts";
+import type { Format } from "./formats/format.ts";
+import { type Findings, type Given, invalidSetting, quote, unknownSetting } from "./problem.ts";
 import { type Rule, remarks, rules, somePriceIsSet } from "./rules.ts";
 import type { LiveSetting, Surroundings } from "./setting.ts";
 import { type Config, liveSettings, type SettingName, settingOf } from "./table.ts";
@@ -50,39 +49,39 @@ interface Reading {
 }
 
 function readDefault(
-  { default: fallback, flag, key, kind }: LiveSetting<unknown>,
+  { default: fallback, flag, key, format }: LiveSetting<unknown>,
   surroundings: Surroundings,
 ): Reading {
   if (fallback === undefined) return { value: undefined, problems: [] };
   const raw = typeof fallback === "string" ? fallback : fallback.of(surroundings);
-  const { success, data } = kind.schema.safeParse(raw);
-  invariant(success, "the default of a setting is a value of its kind", { setting: flag ?? key, raw });
+  const { success, data } = format.schema.safeParse(raw);
+  invariant(success, "the default of a setting is a value of its format", { setting: flag ?? key, raw });
   return { value: data, problems: [] };
 }
 
 function readGiven(setting: LiveSetting<unknown>, given: Given, userHome: string): Reading {
-  const { kind } = setting;
+  const { format } = setting;
   // An empty flag takes back what environment or file say; an empty file for a secret is a mistake.
-  if (given.raw === "" && setting.default === undefined && !kind.isSecret) return { value: undefined, problems: [] };
-  const raw = kind.isPath && typeof given.raw === "string" ? expandPaths(given.raw, kind, userHome) : given.raw;
-  const { success, data, error } = kind.schema.safeParse(raw);
+  if (given.raw === "" && setting.default === undefined && !format.isSecret) return { value: undefined, problems: [] };
+  const raw = format.isPath && typeof given.raw === "string" ? expandPaths(given.raw, format, userHome) : given.raw;
+  const { success, data, error } = format.schema.safeParse(raw);
   if (success) return { value: data, problems: [] };
   return { value: undefined, problems: error.issues.flatMap((issue) => problemsOf(issue, setting, given)) };
 }
 
-function problemsOf(issue: z.core.$ZodIssue, { kind }: LiveSetting<unknown>, given: Given): ProviderError[] {
+function problemsOf(issue: z.core.$ZodIssue, { format }: LiveSetting<unknown>, given: Given): ProviderError[] {
   const { path, message } = issue;
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => unknownSetting(given.locate([...path, key, ""]), key, kind.fields ?? []));
+    return issue.keys.map((key) => unknownSetting(given.locate([...path, key, ""]), key, format.fields ?? []));
   }
   const hint: unknown = issue.code === "custom" ? issue.params?.["hint"] : undefined;
   const inside = path.filter((part) => typeof part === "string");
   return [
     invalidSetting(given.locate(path), {
       name: [...inside.reverse(), given.name].join(" of "),
-      value: kind.isSecret ? "that (hidden)" : quote(partOf(given.raw, path)),
+      value: format.isSecret ? "that (hidden)" : quote(partOf(given.raw, path)),
       reason: message,
-      hint: typeof hint === "string" ? hint : `Write ${kind.expects}.`,
+      hint: typeof hint === "string" ? hint : `Write ${format.expects}.`,
     }),
   ];
 }
@@ -105,8 +104,8 @@ function applyRules(resolved: Resolved, wrong: ReadonlySet<SettingName>, finding
 function problemOfRule({ blames, broken }: Rule, { values, sources }: Resolved): ProviderError | undefined {
   const violation = broken(values, (name) => sources[name] !== "default");
   if (!violation) return undefined;
-  const { flag, key, kind } = settingOf(blames);
-  const value = quote(kind.show(values[blames] ?? ""));
+  const { flag, key, format } = settingOf(blames);
+  const value = quote(format.show(values[blames] ?? ""));
   return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value, ...violation });
 }
 
@@ -116,7 +115,7 @@ export function checkPricing(resolved: Resolved): void {
   if (problem) throw problem;
 }
 
-function expandPaths(text: string, { isList }: Kind<unknown>, userHome: string): string {
+function expandPaths(text: string, { isList }: Format<unknown>, userHome: string): string {
   if (!isList) return expandHome(text, userHome);
   return text
     .split(",")

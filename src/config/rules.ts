@@ -1,6 +1,6 @@
 /** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
 import { zero } from "../market/decimal.ts";
-import { formatDuration } from "./duration.ts";
+import { formatDuration } from "./formats/duration.ts";
 import type { Config, SettingName } from "./table.ts";
 
 export interface Violation {

@@ -1,5 +1,5 @@
 /** What one row of the table of settings says. Everything else is derived from the rows. */
-import type { Kind } from "./kind.ts";
+import type { Format } from "./formats/format.ts";
 
 /** The programs that this binary can be; each takes the settings that name it. */
 export const programs = ["run", "client", "inventory", "hostname", "ip", "discovery"] as const;
@@ -39,12 +39,12 @@ interface Named {
 export interface LiveSetting<T> extends Omit<Named, "flag"> {
   readonly type: "live";
   /** Without one it can stand in provider.yaml only. */
-  readonly flag?: string;
+  readonly flag: string | undefined;
   /** Its key in provider.yaml. */
   readonly key?: string;
   /** A variable that other tools use for it, after the ones with our prefixes. */
   readonly alsoVariable?: string;
-  readonly kind: Kind<T & {}>;
+  readonly format: Format<T & {}>;
   readonly default: Default | undefined;
   readonly doc: string;
 }
@@ -68,26 +68,41 @@ export interface FixedSetting extends Named {
 
 export type Setting = LiveSetting<unknown> | DeadSetting | FixedSetting;
 
-type LiveSpec<T> = Omit<LiveSetting<T>, "type" | "usedBy" | "default"> & { readonly usedBy?: readonly Program[] };
+/** Who uses it is said by its group where its own row does not. */
+export type Row<T> = Omit<LiveSetting<T>, "usedBy"> & Partial<Pick<Named, "usedBy">>;
+type RowSpec<T> = Pick<Row<T>, "usedBy" | "short" | "key" | "alsoVariable" | "doc">;
+
+/** Of a setting that has no flag. */
+export const inFileOnly = undefined;
 
 /** A setting that always has a value. */
-export function setting<T extends {}>(spec: LiveSpec<T> & { readonly default: Default }): LiveSetting<T> {
-  return { type: "live", usedBy: ["run"], ...spec };
+export function setting<T extends {}>(
+  flag: string | undefined,
+  format: Format<T>,
+  spec: RowSpec<T> & { readonly default: Default },
+): Row<T> {
+  return { type: "live", flag, format, ...spec };
 }
 
 /** A setting that may be left out. */
-export function optional<T extends {}>(spec: LiveSpec<T>): LiveSetting<T | undefined> {
-  return { type: "live", usedBy: ["run"], default: undefined, ...spec } as LiveSetting<T | undefined>;
+export function optional<T extends {}>(
+  flag: string | undefined,
+  format: Format<T>,
+  spec: RowSpec<T>,
+): Row<T | undefined> {
+  return { type: "live", flag, format, default: undefined, ...spec } as Row<T | undefined>;
 }
 
-type DeadSpec = Omit<DeadSetting, "type" | "usedBy"> & { readonly usedBy?: readonly Program[] };
-
-export function dead(spec: DeadSpec): DeadSetting {
-  return { type: "dead", usedBy: ["run"], ...spec };
+export function dead(
+  flag: string,
+  why: string,
+  more: Partial<Pick<DeadSetting, "short" | "harmless" | "usedBy">> = {},
+): DeadSetting {
+  return { type: "dead", flag, why, usedBy: ["run"], ...more };
 }
 
-export function fixed(spec: Omit<FixedSetting, "type" | "usedBy">): FixedSetting {
-  return { type: "fixed", usedBy: ["run"], ...spec };
+export function fixed(flag: string, only: string, why: string): FixedSetting {
+  return { type: "fixed", flag, only, why, usedBy: ["run"] };
 }
 
 /** A path below --home. */
@@ -100,9 +115,28 @@ export function belowUserHome(name: string): Default {
   return { says: `$HOME/${name}`, of: ({ userHome }) => `${userHome}/${name}` };
 }
 
-export interface Group {
+export interface SettingGroup<Rows = Readonly<Record<string, LiveSetting<unknown>>>> {
   readonly title: string;
   /** What the settings of this group have in common, in a sentence. */
   readonly about: string;
-  readonly settings: Readonly<Record<string, Setting>>;
+  readonly settings: Rows;
+  readonly inert: readonly (DeadSetting | FixedSetting)[];
+}
+
+type Complete<Rows> = { readonly [Name in keyof Rows]: Rows[Name] extends Row<infer T> ? LiveSetting<T> : never };
+
+export function group<Rows extends Readonly<Record<string, Row<unknown>>>>({
+  usedBy = ["run"],
+  settings,
+  inert = [],
+  ...words
+}: {
+  readonly title: string;
+  readonly about: string;
+  readonly usedBy?: readonly Program[];
+  readonly settings: Rows;
+  readonly inert?: SettingGroup["inert"];
+}): SettingGroup<Complete<Rows>> {
+  const rows = Object.entries(settings).map(([name, row]) => [name, { usedBy, ...row }]);
+  return { ...words, settings: Object.fromEntries(rows) as Complete<Rows>, inert };
 }

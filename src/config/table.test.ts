@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "./load.ts";
-import { programs } from "./setting.ts";
+import { programs, type Setting } from "./setting.ts";
 import { groups, liveSettings, settingsByFlag, settingsByKey, variableOf } from "./table.ts";
 
-const all = groups.flatMap(({ settings }) => Object.entries(settings));
+const all: [string, Setting][] = groups.flatMap(({ settings, inert }) => [
+  ...Object.entries(settings),
+  ...inert.map((setting): [string, Setting] => [setting.flag, setting]),
+]);
 
 test("every setting says in one sentence what it is for, or why it does nothing", () => {
   for (const [name, setting] of all) {
@@ -24,11 +27,11 @@ test("every setting can be given in some way, and no two in the same", () => {
 
 test("every default is a value of its setting, and is shown as something that reads the same", () => {
   const { values, sources } = loadConfig({ flags: {}, env: { HOME: "/home/me" }, readFile: assert.fail });
-  for (const [name, { kind, default: fallback }] of liveSettings) {
+  for (const [name, { format, default: fallback }] of liveSettings) {
     assert.equal(sources[name], "default");
     assert.equal(values[name] === undefined, fallback === undefined, name);
-    if (values[name] !== undefined && "read" in kind) {
-      assert.deepEqual(kind.schema.parse(kind.show(values[name])), values[name], name);
+    if (values[name] !== undefined && "read" in format) {
+      assert.deepEqual(format.schema.parse(format.show(values[name])), values[name], name);
     }
   }
 });

@@ -1,6 +1,6 @@
 /** Every setting there is. The type of the configuration, the flags, the variables and the docs come from here. */
 import { invariant } from "../runtime/invariant.ts";
-import type { DeadSetting, FixedSetting, Group, LiveSetting, Setting } from "./setting.ts";
+import type { LiveSetting, Setting, SettingGroup } from "./setting.ts";
 import { chainGroup } from "./settings/chain.ts";
 import { clusterGroup } from "./settings/cluster.ts";
 import { gatewayGroup } from "./settings/gateway.ts";
@@ -10,7 +10,7 @@ import { pricingGroup } from "./settings/pricing.ts";
 import { busGroup, processGroup } from "./settings/process.ts";
 import { publishedGroup } from "./settings/published.ts";
 
-export const groups: readonly Group[] = [
+export const groups: readonly SettingGroup[] = [
   processGroup,
   busGroup,
   chainGroup,
@@ -33,17 +33,11 @@ type Table = typeof processGroup.settings &
   typeof operatorsGroup.settings;
 
 /** The settings that do something, resolved. Times are in milliseconds, money is exact. */
-export type Config = {
-  readonly [Name in keyof Table as Table[Name] extends DeadSetting | FixedSetting
-    ? never
-    : Name]: Table[Name] extends LiveSetting<infer T> ? T : never;
-};
+export type Config = { readonly [Name in keyof Table]: Table[Name] extends LiveSetting<infer T> ? T : never };
 export type SettingName = keyof Config;
 
-const all: readonly (readonly [string, Setting])[] = groups.flatMap((group) => Object.entries(group.settings));
-
-export const liveSettings: readonly (readonly [SettingName, LiveSetting<unknown>])[] = all.flatMap(([name, setting]) =>
-  setting.type === "live" ? [[name as SettingName, setting] as const] : [],
+export const liveSettings: readonly (readonly [SettingName, LiveSetting<unknown>])[] = groups.flatMap(({ settings }) =>
+  Object.entries(settings).map(([name, setting]) => [name as SettingName, setting] as const),
 );
 
 const byName: ReadonlyMap<string, LiveSetting<unknown>> = new Map(liveSettings);
@@ -54,11 +48,14 @@ export function settingOf(name: SettingName): LiveSetting<unknown> {
   return setting;
 }
 
-/** Every setting that has a flag, dead ones too, by that flag. */
-export const settingsByFlag: ReadonlyMap<string, Setting & { readonly flag: string }> = new Map(
-  all.flatMap(([, setting]) =>
-    setting.flag === undefined ? [] : [[setting.flag, { ...setting, flag: setting.flag }]],
-  ),
+type Flagged = Setting & { readonly flag: string };
+
+/** Every setting that has a flag, inert ones too, by that flag. */
+export const settingsByFlag: ReadonlyMap<string, Flagged> = new Map(
+  groups
+    .flatMap(({ settings, inert }) => [...Object.values(settings), ...inert])
+    .filter((setting): setting is Flagged => setting.flag !== undefined)
+    .map((setting) => [setting.flag, setting]),
 );
 
 /** The settings that can stand in provider.yaml, by their key there. */

@@ -1,193 +1,115 @@
-import { account, rpcUrls } from "../addresses.ts";
-import { coins, gas, gasAdjustment, gasPrices } from "../money.ts";
-import { choice, derivationIndex, duration, path, paths, secret, text } from "../plain.ts";
-import { chainPrograms, dead, fixed, type Group, optional, setting } from "../setting.ts";
+import { account, rpcUrls } from "../formats/addresses.ts";
+import { coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
+import { choice, derivationIndex, duration, path, paths, secret, text } from "../formats/plain.ts";
+import { chainPrograms, dead, fixed, group, optional, setting } from "../setting.ts";
 
-export const chainGroup = {
+export const chainGroup = group({
   title: "Chain and transactions",
   about: "Which chain, which key, and what a transaction may cost.",
+  usedBy: chainPrograms,
   settings: {
-    nodes: setting({
-      flag: "node",
-      kind: rpcUrls,
+    nodes: setting("node", rpcUrls, {
       default: "http://localhost:26657",
-      usedBy: chainPrograms,
       doc: "RPC addresses of nodes of the chain; with several, one takes over when another fails.",
     }),
-    chainId: optional({
-      flag: "chain-id",
-      kind: text("a chain id like akashnet-2", /^[a-zA-Z0-9][\w.-]*$/, "<id>"),
-      usedBy: chainPrograms,
+    chainId: optional("chain-id", text("a chain id like akashnet-2", /^[a-zA-Z0-9][\w.-]*$/, "<id>"), {
       doc: "The chain to work on; a node of another chain is refused.",
     }),
-    from: optional({
-      flag: "from",
-      kind: text("the name of a key, or its address"),
-      usedBy: chainPrograms,
+    from: optional("from", text("the name of a key, or its address"), {
       doc: "The provider's key, by its name in the keyring or by its address.",
     }),
-    keyringBackend: setting({
-      flag: "keyring-backend",
-      kind: choice(["os", "file", "kwallet", "pass", "test", "memory"]),
+    keyringBackend: setting("keyring-backend", choice(["os", "file", "kwallet", "pass", "test", "memory"]), {
       default: "os",
-      usedBy: chainPrograms,
       doc: "Which kind of keyring holds the key.",
     }),
-    keyringDir: optional({
-      flag: "keyring-dir",
-      kind: path,
-      usedBy: chainPrograms,
-      doc: "Folder of the keyring, if it is not in --home.",
-    }),
-    keyFile: optional({
-      flag: "key-file",
-      kind: path,
-      usedBy: chainPrograms,
+    keyringDir: optional("keyring-dir", path, { doc: "Folder of the keyring, if it is not in --home." }),
+    keyFile: optional("key-file", path, {
       doc: "A file with the key instead of a keyring: a mnemonic, a private key in hex, or an armored export.",
     }),
-    keyPassphrase: optional({
-      flag: "key-passphrase",
-      kind: secret,
-      usedBy: chainPrograms,
+    keyPassphrase: optional("key-passphrase", secret, {
       doc: "The pass-phrase of the keyring or of the armored export.",
     }),
-    keyCoinType: setting({
-      flag: "key-coin-type",
-      kind: derivationIndex,
+    keyCoinType: setting("key-coin-type", derivationIndex, {
       default: "118",
-      usedBy: chainPrograms,
       doc: "Coin type in the path from a mnemonic to the key.",
     }),
-    keyAccount: setting({
-      flag: "key-account",
-      kind: derivationIndex,
+    keyAccount: setting("key-account", derivationIndex, {
       default: "0",
-      usedBy: chainPrograms,
       doc: "Account in the path from a mnemonic to the key.",
     }),
-    keyIndex: setting({
-      flag: "key-index",
-      kind: derivationIndex,
+    keyIndex: setting("key-index", derivationIndex, {
       default: "0",
-      usedBy: chainPrograms,
       doc: "Address index in the path from a mnemonic to the key.",
     }),
-    nodeCertFiles: optional({
-      flag: "node-cert",
-      kind: paths,
-      usedBy: chainPrograms,
+    nodeCertFiles: optional("node-cert", paths, {
       doc: "Client certificates for the nodes, as PEM files in the order of --node; one alone is for all of them.",
     }),
-    nodeKeyFiles: optional({
-      flag: "node-key",
-      kind: paths,
-      usedBy: chainPrograms,
-      doc: "The keys of those certificates, in the same order.",
-    }),
-    nodeCaFiles: optional({
-      flag: "node-ca",
-      kind: paths,
-      usedBy: chainPrograms,
+    nodeKeyFiles: optional("node-key", paths, { doc: "The keys of those certificates, in the same order." }),
+    nodeCaFiles: optional("node-ca", paths, {
       doc: "Bundles of the authorities that the nodes' own certificates must come from, in the same order; without one, those of the system.",
     }),
-    gas: setting({
-      flag: "gas",
-      kind: gas,
+    gas: setting("gas", gas, {
       default: "auto",
-      usedBy: chainPrograms,
       doc: "Gas limit of a transaction; `auto` asks the node and multiplies by --gas-adjustment.",
     }),
-    gasAdjustment: setting({
-      flag: "gas-adjustment",
-      kind: gasAdjustment,
+    gasAdjustment: setting("gas-adjustment", gasAdjustment, {
       default: "1.5",
-      usedBy: chainPrograms,
       doc: "Factor on the gas that the node estimated.",
     }),
-    gasPrices: setting({
-      flag: "gas-prices",
-      kind: gasPrices,
+    gasPrices: setting("gas-prices", gasPrices, {
       default: "0.025uakt",
-      usedBy: chainPrograms,
       doc: "Price of a unit of gas; the fee is gas times price.",
     }),
-    fees: optional({
-      flag: "fees",
-      kind: coins,
-      usedBy: chainPrograms,
-      doc: "A fixed fee for every transaction instead of --gas-prices.",
-    }),
-    feeGranter: optional({
-      flag: "fee-granter",
-      kind: account,
-      usedBy: chainPrograms,
-      doc: "The account that grants us its money for fees.",
-    }),
-    note: optional({
-      flag: "note",
-      kind: text("a short text"),
-      usedBy: chainPrograms,
-      doc: "A note that is written into every transaction.",
-    }),
-    broadcastMode: setting({
-      flag: "broadcast-mode",
+    fees: optional("fees", coins, { doc: "A fixed fee for every transaction instead of --gas-prices." }),
+    feeGranter: optional("fee-granter", account, { doc: "The account that grants us its money for fees." }),
+    note: optional("note", text("a short text"), { doc: "A note that is written into every transaction." }),
+    broadcastMode: setting("broadcast-mode", choice(["sync", "async", "block"]), {
       short: "b",
-      kind: choice(["sync", "async", "block"]),
       default: "sync",
+      usedBy: ["run"],
       doc: "How a node is handed a transaction; whichever way, the provider itself looks for it in the blocks.",
     }),
-    rpcQueryTimeoutMs: setting({
-      flag: "rpc-query-timeout",
-      kind: duration({ zero: "refused" }),
+    rpcQueryTimeoutMs: setting("rpc-query-timeout", duration({ zero: "refused" }), {
       default: "1m",
-      usedBy: chainPrograms,
       doc: "How long a query to a node may take.",
     }),
-    cachedResultMaxAgeMs: setting({
-      flag: "cached-result-max-age",
-      kind: duration(),
+    cachedResultMaxAgeMs: setting("cached-result-max-age", duration(), {
       default: "5s",
+      usedBy: ["run"],
       doc: "How old an answer of the chain may be when a manifest is checked against it.",
     }),
-    leaseFundsMonitorIntervalMs: setting({
-      flag: "lease-funds-monitor-interval",
-      kind: duration({ least: "1m", most: "24h" }),
+    leaseFundsMonitorIntervalMs: setting("lease-funds-monitor-interval", duration({ least: "1m", most: "24h" }), {
       default: "10m",
+      usedBy: ["run"],
       doc: "How often the escrow of each lease is looked at.",
     }),
-    withdrawalPeriodMs: setting({
-      flag: "withdrawal-period",
-      kind: duration(),
+    withdrawalPeriodMs: setting("withdrawal-period", duration(), {
       default: "24h",
+      usedBy: ["run"],
       doc: "How often earnings are withdrawn from escrow at the latest; 0 turns this off.",
     }),
-    feePayer: fixed({
-      flag: "fee-payer",
-      only: "",
-      why: "that account would have to sign every transaction too; let it grant its money with --fee-granter instead",
-    }),
-    signMode: fixed({ flag: "sign-mode", only: "direct", why: "transactions are signed in direct mode" }),
-    ledger: fixed({ flag: "ledger", only: "false", why: "a provider signs while nobody is there to press a button" }),
-    dryRun: fixed({ flag: "dry-run", only: "false", why: "a provider that sends nothing wins no lease" }),
-    generateOnly: fixed({
-      flag: "generate-only",
-      only: "false",
-      why: "a provider signs and sends its own transactions",
-    }),
-    offline: fixed({ flag: "offline", only: "false", why: "a provider cannot work without the chain" }),
-    aux: fixed({ flag: "aux", only: "false", why: "a provider signs and sends its own transactions" }),
-    yes: dead({ flag: "yes", short: "y", harmless: "true", why: "nothing is ever asked" }),
-    output: dead({ flag: "output", short: "o", harmless: "json", why: "a running provider prints no transactions" }),
-    accountNumber: dead({ flag: "account-number", short: "a", why: "the chain is asked for it" }),
-    sequence: dead({ flag: "sequence", short: "s", why: "the chain is asked for it" }),
-    unordered: dead({ flag: "unordered", why: "transactions are unordered wherever the chain allows it" }),
-    timeoutDuration: dead({ flag: "timeout-duration", why: "every transaction gets a time-out stamp of its own" }),
-    timeoutHeight: dead({ flag: "timeout-height", why: "every transaction gets a time-out stamp of its own" }),
-    tip: dead({ flag: "tip", why: "the chain takes no tips" }),
-    txBroadcastTimeout: dead({
-      flag: "tx-broadcast-timeout",
-      why: "a transaction is looked for until its own time-out stamp has passed",
-    }),
-    minimumBalance: dead({ flag: "minimum-balance", why: "no part of the provider has ever read it" }),
   },
-} as const satisfies Group;
+  inert: [
+    fixed(
+      "fee-payer",
+      "",
+      "that account would have to sign every transaction too; let it grant its money with --fee-granter instead",
+    ),
+    fixed("sign-mode", "direct", "transactions are signed in direct mode"),
+    fixed("ledger", "false", "a provider signs while nobody is there to press a button"),
+    fixed("dry-run", "false", "a provider that sends nothing wins no lease"),
+    fixed("generate-only", "false", "a provider signs and sends its own transactions"),
+    fixed("offline", "false", "a provider cannot work without the chain"),
+    fixed("aux", "false", "a provider signs and sends its own transactions"),
+    dead("yes", "nothing is ever asked", { short: "y", harmless: "true" }),
+    dead("output", "a running provider prints no transactions", { short: "o", harmless: "json" }),
+    dead("account-number", "the chain is asked for it", { short: "a" }),
+    dead("sequence", "the chain is asked for it", { short: "s" }),
+    dead("unordered", "transactions are unordered wherever the chain allows it"),
+    dead("timeout-duration", "every transaction gets a time-out stamp of its own"),
+    dead("timeout-height", "every transaction gets a time-out stamp of its own"),
+    dead("tip", "the chain takes no tips"),
+    dead("tx-broadcast-timeout", "a transaction is looked for until its own time-out stamp has passed"),
+    dead("minimum-balance", "no part of the provider has ever read it"),
+  ],
+});

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { url } from "../addresses.ts";
-import type { Kind } from "../kind.ts";
-import { type Group, optional, setting } from "../setting.ts";
+import { url } from "../formats/addresses.ts";
+import type { Format } from "../formats/format.ts";
+import { group, inFileOnly, optional, setting } from "../setting.ts";
 
 export interface Attribute {
   readonly key: string;
@@ -21,7 +21,7 @@ const attribute = z.strictObject(
   { error: "it must have a key and a value" },
 );
 
-const attributes: Kind<readonly Attribute[]> = {
+const attributes: Format<readonly Attribute[]> = {
   expects: "each one like {key: region, value: us-west}",
   placeholder: "<attributes>",
   fields: ["key", "value"],
@@ -44,7 +44,7 @@ export interface ContactInfo {
   readonly website?: string | undefined;
 }
 
-const info: Kind<ContactInfo> = {
+const info: Format<ContactInfo> = {
   expects: "it like {email: me@example.com, website: https://example.com}",
   placeholder: "<info>",
   fields: ["email", "website"],
@@ -63,25 +63,20 @@ function missingOr(otherwise: string) {
     input === undefined || input === null ? "it is missing" : otherwise;
 }
 
-export const publishedGroup = {
+export const publishedGroup = group({
   title: "What the provider says about itself",
   about: "Published on the chain for tenants to see. These stand in provider.yaml only.",
   settings: {
-    attributes: setting({
+    attributes: setting(inFileOnly, attributes, {
       key: "attributes",
-      kind: attributes,
       default: { says: "none", of: () => [] },
       doc: "What the provider is and has; orders ask for these.",
     }),
-    hostUri: optional({
-      key: "host",
-      kind: url(["https"], "https://provider.example.com:8443", { credentials: "refused", path: "refused" }),
-      doc: "Where tenants reach the gateway.",
-    }),
-    info: optional({
-      key: "info",
-      kind: info,
-      doc: "How to reach the people behind the provider.",
-    }),
+    hostUri: optional(
+      inFileOnly,
+      url(["https"], "https://provider.example.com:8443", { credentials: "refused", path: "refused" }),
+      { key: "host", doc: "Where tenants reach the gateway." },
+    ),
+    info: optional(inFileOnly, info, { key: "info", doc: "How to reach the people behind the provider." }),
   },
-} as const satisfies Group;
+});

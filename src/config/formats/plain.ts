@@ -1,21 +1,21 @@
 /** Kinds of plain values: texts, choices, switches, numbers, times, paths. */
 import { z } from "zod";
-import { invariant } from "../runtime/invariant.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import { nearest } from "../nearest.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { Fault, type Kind, listOf, type TextKind, textKind } from "./kind.ts";
-import { nearest } from "./nearest.ts";
+import { BadValue, commaList, type Format, type TextFormat, textFormat } from "./format.ts";
 
 /** Free text; with a pattern, text of that shape. */
-export function text(expects: string, pattern?: RegExp, placeholder = "<text>"): TextKind<string> {
-  return textKind({
+export function text(expects: string, pattern?: RegExp, placeholder = "<text>"): TextFormat<string> {
+  return textFormat({
     expects,
     placeholder,
-    read: (given) => (pattern && !pattern.test(given) ? new Fault("it has another shape") : given),
+    read: (given) => (pattern && !pattern.test(given) ? new BadValue("it has another shape") : given),
   });
 }
 
 /** Kept to the last space, and never shown. */
-export const secret: Kind<string> = {
+export const secret: Format<string> = {
   schema: z.string({ error: "one value is expected here" }).min(1, "it is empty"),
   expects: "a text",
   placeholder: "<secret>",
@@ -23,7 +23,7 @@ export const secret: Kind<string> = {
   show: () => "(set, hidden)",
 };
 
-export const path: TextKind<string> = textKind({
+export const path: TextFormat<string> = textFormat({
   expects: "a path",
   placeholder: "<path>",
   isPath: true,
@@ -31,23 +31,26 @@ export const path: TextKind<string> = textKind({
 });
 
 /** Several files, each for the thing at the same place of another list. */
-export const paths: TextKind<readonly string[]> = listOf(path, "paths separated by commas, with - where there is none");
+export const paths: TextFormat<readonly string[]> = commaList(
+  path,
+  "paths separated by commas, with - where there is none",
+);
 
 /** One of a few words. A synonym is another word that existing environments use for one of them. */
 export function choice<const Word extends string>(
   words: readonly Word[],
   synonyms: Readonly<Record<string, Word>> = {},
-): TextKind<Word> {
+): TextFormat<Word> {
   const known = new Map<string, Word>([...words.map((word) => [word, word] as const), ...Object.entries(synonyms)]);
   const expects = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-  return textKind({
+  return textFormat({
     expects,
     placeholder: `<${words.join("|")}>`,
     read(given) {
       const word = known.get(given);
       if (word !== undefined) return word;
       const meant = nearest(given, words);
-      return new Fault(`it must be ${expects}`, meant && `Did you mean ${meant}?`);
+      return new BadValue(`it must be ${expects}`, meant && `Did you mean ${meant}?`);
     },
   });
 }
@@ -56,12 +59,12 @@ export function choice<const Word extends string>(
 const onWords = ["1", "t", "T", "TRUE", "true", "True"];
 const offWords = ["0", "f", "F", "FALSE", "false", "False"];
 
-export const onOff: TextKind<boolean> = textKind({
+export const onOff: TextFormat<boolean> = textFormat({
   expects: "true or false",
   placeholder: "[true|false]",
   read(given) {
     if (onWords.includes(given)) return true;
-    return offWords.includes(given) ? false : new Fault("it is neither true nor false");
+    return offWords.includes(given) ? false : new BadValue("it is neither true nor false");
   },
 });
 
@@ -70,16 +73,16 @@ export function whole(
   most: number,
   expects = "a whole number",
   placeholder = "<number>",
-): TextKind<number> {
+): TextFormat<number> {
   const range = `${expects} from ${least} to ${most}`;
-  return textKind({
+  return textFormat({
     expects: range,
     placeholder,
     read(given) {
-      if (!/^[+-]?\d+$/.test(given)) return new Fault("it is not a whole number", `Write ${range}.`);
+      if (!/^[+-]?\d+$/.test(given)) return new BadValue("it is not a whole number", `Write ${range}.`);
       // "-0" is zero like any other.
       const value = Number(given) + 0;
-      return value < least || value > most ? new Fault(`it must be from ${least} to ${most}`) : value;
+      return value < least || value > most ? new BadValue(`it must be from ${least} to ${most}`) : value;
     },
   });
 }
@@ -101,21 +104,21 @@ export interface DurationBounds {
 }
 
 /** A time in milliseconds. */
-export function duration({ least, most, zero }: DurationBounds = {}): TextKind<number> {
+export function duration({ least, most, zero }: DurationBounds = {}): TextFormat<number> {
   const leastMs = boundMs(least) ?? 0;
   const mostMs = boundMs(most) ?? Number.POSITIVE_INFINITY;
   const bounds = [least && `at least ${least}`, most && `at most ${most}`].filter(Boolean).join(" and ");
   const off = zero === "turns it off" ? ", or 0 to turn it off" : "";
-  return textKind({
+  return textFormat({
     expects: `a time like 5m or 1h30m${bounds && `, ${bounds}`}${off}`,
     placeholder: "<time>",
     show: formatDuration,
     read(given) {
       const ms = parseDuration(given);
-      if (ms instanceof Fault) return ms;
+      if (ms instanceof BadValue) return ms;
       if (ms === 0 && zero === "turns it off") return ms;
-      if (ms === 0 && zero === "refused") return new Fault("it must be more than zero");
-      return ms < leastMs || ms > mostMs ? new Fault(`it must be ${bounds}`) : ms;
+      if (ms === 0 && zero === "refused") return new BadValue("it must be more than zero");
+      return ms < leastMs || ms > mostMs ? new BadValue(`it must be ${bounds}`) : ms;
     },
   });
 }

@@ -1,9 +1,9 @@
 /** What sort of value a setting takes: how its text is read, what a person should write, how the value is shown. */
 import { z } from "zod";
-import { ProviderError } from "../runtime/errors.ts";
-import { quote } from "./quote.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { quote } from "../problem.ts";
 
-export interface Kind<T> {
+export interface Format<T> {
   /** From what a flag, a variable or the file holds to the value. Its issues are what the person reads. */
   readonly schema: z.ZodType<T>;
   /** Completes "Write …": "a time like 5m or 1h30m". */
@@ -22,7 +22,7 @@ export interface Kind<T> {
 }
 
 /** Why a text is not a value, and what to write instead if there is something better to say than `expects`. */
-export class Fault {
+export class BadValue {
   readonly reason: string;
   readonly hint: string | undefined;
 
@@ -32,60 +32,61 @@ export class Fault {
   }
 }
 
-export interface TextKind<T> extends Kind<T> {
-  readonly read: (text: string) => T | Fault;
+export interface TextFormat<T> extends Format<T> {
+  readonly read: (text: string) => T | BadValue;
 }
 
-type TextSpec<T> = Omit<TextKind<T>, "schema" | "show"> & {
+type TextSpec<T> = Omit<TextFormat<T>, "schema" | "show"> & {
   readonly show?: (value: T) => string;
   /** What an empty text means, where it means something. */
   readonly empty?: T;
 };
 
-/** A kind that is read from one piece of text, as all are that a flag or a variable can hold. */
-export function textKind<T>(spec: TextSpec<T>): TextKind<T> {
+/** A format that is read from one piece of text, as all are that a flag or a variable can hold. */
+export function textFormat<T>(spec: TextSpec<T>): TextFormat<T> {
   const read = (text: string) => {
     const trimmed = text.trim();
-    return trimmed === "" ? (spec.empty ?? new Fault("it is empty")) : spec.read(trimmed);
+    return trimmed === "" ? (spec.empty ?? new BadValue("it is empty")) : spec.read(trimmed);
   };
   const schema = z.string({ error: "one value is expected here" }).transform((text, context) => {
     const value = read(text);
-    if (!(value instanceof Fault)) return value;
+    if (!(value instanceof BadValue)) return value;
     context.addIssue({ code: "custom", message: value.reason, params: { hint: value.hint } });
     return z.NEVER;
   });
   return { show: String, ...spec, read, schema };
 }
 
-/** Several of a kind, separated by commas. */
-export function listOf<T>(kind: TextKind<T>, expects: string, least = 0): TextKind<readonly T[]> {
-  return textKind<readonly T[]>({
+/** Several of a format, separated by commas. */
+export function commaList<T>(format: TextFormat<T>, expects: string, least = 0): TextFormat<readonly T[]> {
+  return textFormat<readonly T[]>({
     expects,
     placeholder: "<list>",
     isList: true,
-    ...(kind.isPath && { isPath: true }),
+    ...(format.isPath && { isPath: true }),
     ...(least === 0 ? { empty: [] } : {}),
-    show: (values) => values.map(kind.show).join(","),
+    show: (values) => values.map(format.show).join(","),
     read(text) {
       const values: T[] = [];
       for (const entry of text.split(",").map((entry) => entry.trim())) {
         if (entry === "") continue;
-        const value = kind.read(entry);
-        if (value instanceof Fault) return new Fault(`${quote(entry)} in it is wrong: ${value.reason}`, value.hint);
+        const value = format.read(entry);
+        if (value instanceof BadValue)
+          return new BadValue(`${quote(entry)} in it is wrong: ${value.reason}`, value.hint);
         values.push(value);
       }
-      return values.length < least ? new Fault("it is empty") : values;
+      return values.length < least ? new BadValue("it is empty") : values;
     },
   });
 }
 
 /** The market throws what it refuses; here a refusal is one of several that are told together. */
-export function readAsMarket<T>(read: () => T): T | Fault {
+export function readAsMarket<T>(read: () => T): T | BadValue {
   try {
     return read();
   } catch (thrown) {
     if (!(thrown instanceof ProviderError)) throw thrown;
     const { reason } = thrown.details;
-    return new Fault(typeof reason === "string" ? reason : thrown.message, thrown.advice);
+    return new BadValue(typeof reason === "string" ? reason : thrown.message, thrown.advice);
   }
 }

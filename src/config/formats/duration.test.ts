@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../../test/runs.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { Fault } from "./kind.ts";
+import { BadValue } from "./format.ts";
 
 test("times are read as Go reads them", () => {
   const cases: [string, number][] = [
@@ -27,14 +27,14 @@ test("times are read as Go reads them", () => {
 
 test("a bare number is refused with the units it could have", () => {
   const fault = parseDuration("300");
-  assert.ok(fault instanceof Fault);
+  assert.ok(fault instanceof BadValue);
   assert.equal(fault.reason, "it has no unit");
   assert.match(fault.hint ?? "", /300s .* 300m .* 300h/);
 });
 
 test("days are refused with the same time in hours", () => {
   const fault = parseDuration("30d");
-  assert.ok(fault instanceof Fault);
+  assert.ok(fault instanceof BadValue);
   assert.equal(fault.hint, "Write 720h.");
 });
 
@@ -57,7 +57,7 @@ test("what is not a time is refused", () => {
     "5M",
     "∞",
   ]) {
-    assert.ok(parseDuration(text) instanceof Fault, text);
+    assert.ok(parseDuration(text) instanceof BadValue, text);
   }
 });
 

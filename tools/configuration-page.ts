@@ -3,18 +3,17 @@ import {
   type DeadSetting,
   type Default,
   type FixedSetting,
-  type Group,
   type LiveSetting,
   operators,
   type Program,
   programs,
-  type Setting,
-} from "./setting.ts";
-import { groups, liveSettings, type SettingName, variableOf } from "./table.ts";
-import { noEffectYet } from "./used-settings.ts";
+  type SettingGroup,
+} from "../src/config/setting.ts";
+import { groups, liveSettings, type SettingName, variableOf } from "../src/config/table.ts";
+import { noEffectYet } from "../src/config/used-settings.ts";
 
 export function configurationPage(): string {
-  const sections = [introduction, providerYaml(), ...groups.map(groupSection), secrets(), inert(), strangers];
+  const sections = [introduction, providerYaml(), ...groups.map(groupSection), secrets(), inert(), otherVariables];
   return `${sections.join("\n\n")}\n`;
 }
 
@@ -74,16 +73,16 @@ Attributes have a key that begins with a letter and goes on with letters, digits
 each key once. Numbers are taken as they are written, digit by digit.`;
 }
 
-function groupSection({ title, about, settings }: Group): string {
+function groupSection({ title, about, settings }: SettingGroup): string {
   const rows = Object.entries(settings).flatMap(([name, setting]) => {
-    return setting.type === "live" && !setting.kind.isSecret ? [row(name as SettingName, setting)] : [];
+    return setting.format.isSecret ? [] : [row(name as SettingName, setting)];
   });
   return `## ${title}\n\n${about}\n\n${table(["Setting", "Default", "Used by", "What it does"], rows)}`;
 }
 
 function row(setting: SettingName, live: LiveSetting<unknown>): string[] {
-  const { flag, key, kind, default: fallback, usedBy, doc, alsoVariable } = live;
-  const name = flag === undefined ? `${code(`${key}:`)} in provider.yaml` : code(`--${flag} ${kind.placeholder}`);
+  const { flag, key, format, default: fallback, usedBy, doc, alsoVariable } = live;
+  const name = flag === undefined ? `${code(`${key}:`)} in provider.yaml` : code(`--${flag} ${format.placeholder}`);
   const also = alsoVariable ? ` Also read from ${code(alsoVariable)}.` : "";
   return [name, defaultText(fallback), noEffectYet(setting) || usersText(usedBy), `${doc}${also}`];
 }
@@ -101,8 +100,8 @@ function defaultText(fallback: Default | undefined): string {
 }
 
 function secrets(): string {
-  const rows = liveSettings.flatMap(([, { flag, doc, kind }]) => {
-    if (!kind.isSecret || flag === undefined) return [];
+  const rows = liveSettings.flatMap(([, { flag, doc, format }]) => {
+    if (!format.isSecret || flag === undefined) return [];
     const variable = `AP_${variableOf(flag)}`;
     return [[code(variable), code(`${variable}_FILE`), doc]];
   });
@@ -114,7 +113,7 @@ ${table(["Variable", "or the path of a file", "What it is"], rows)}`;
 }
 
 function inert(): string {
-  const all: Setting[] = groups.flatMap(({ settings }) => Object.values(settings));
+  const all = groups.flatMap(({ inert }) => inert);
   const dead = all.filter((setting): setting is DeadSetting => setting.type === "dead");
   const fixed = all.filter((setting): setting is FixedSetting => setting.type === "fixed");
   return `## Settings of the Go provider that do nothing
@@ -134,7 +133,7 @@ ${table(
 )}`;
 }
 
-const strangers = `## Other variables
+const otherVariables = `## Other variables
 
 - An unknown \`AP_…\` variable is refused when it is near the name of a setting, and otherwise named in a warning.
 - \`AKASH_…\` is shared with the chain's node, the tenants' tools and Kubernetes. A variable that is nearly the name of a setting

@@ -1,5 +1,5 @@
 /** Times as Go writes them ("1h30m", "500ms"), since that is how every existing provider has them written. */
-import { Fault } from "./kind.ts";
+import { BadValue } from "./format.ts";
 
 const nanosecondsOf: Record<string, bigint> = {
   ns: 1n,
@@ -18,19 +18,19 @@ const mostNanoseconds = 2n ** 63n - 1n;
 const part = /(\d+)(?:\.(\d+))?(ns|us|µs|μs|ms|s|m|h)/y;
 
 /** In milliseconds. */
-export function parseDuration(text: string): number | Fault {
+export function parseDuration(text: string): number | BadValue {
   if (/^[+-]?0$/.test(text)) return 0;
-  if (text.startsWith("-")) return new Fault("a time cannot be negative");
+  if (text.startsWith("-")) return new BadValue("a time cannot be negative");
   if (/^\+?\d+$/.test(text)) {
     const count = text.replace("+", "");
-    return new Fault("it has no unit", `Write ${count}s for seconds, ${count}m for minutes or ${count}h for hours.`);
+    return new BadValue("it has no unit", `Write ${count}s for seconds, ${count}m for minutes or ${count}h for hours.`);
   }
   const days = /^(\d+)d(ays?)?$/.exec(text)?.[1];
-  if (days !== undefined) return new Fault("days are not a unit here", `Write ${BigInt(days) * 24n}h.`);
+  if (days !== undefined) return new BadValue("days are not a unit here", `Write ${BigInt(days) * 24n}h.`);
   const nanoseconds = sumOf(text.replace(/^\+/, ""));
-  if (nanoseconds === undefined) return new Fault("it is not a time");
-  if (nanoseconds > mostNanoseconds) return new Fault("it is longer than 292 years");
-  if (nanoseconds % 1_000_000n !== 0n) return new Fault("it is finer than a millisecond");
+  if (nanoseconds === undefined) return new BadValue("it is not a time");
+  if (nanoseconds > mostNanoseconds) return new BadValue("it is longer than 292 years");
+  if (nanoseconds % 1_000_000n !== 0n) return new BadValue("it is finer than a millisecond");
   return Number(nanoseconds / 1_000_000n);
 }
 

@@ -1,8 +1,9 @@
-/** What each kind of value takes and refuses. */
+/** What each format of value takes and refuses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../../test/runs.ts";
+import { liveSettings } from "../table.ts";
 import {
   account,
   domain,
@@ -14,17 +15,16 @@ import {
   rpcUrls,
   url,
 } from "./addresses.ts";
-import { Fault, type TextKind } from "./kind.ts";
+import { BadValue, type TextFormat } from "./format.ts";
 import { coin, gas, gasAdjustment, gasPrices, price, storagePrices } from "./money.ts";
 import { choice, duration, onOff, path, percent, secret, text, whole } from "./plain.ts";
-import { liveSettings } from "./table.ts";
 
-function takes<T>(kind: TextKind<T>, cases: readonly (readonly [string, T])[]): void {
-  for (const [given, value] of cases) assert.deepEqual(kind.read(given), value, given);
+function takes<T>(format: TextFormat<T>, cases: readonly (readonly [string, T])[]): void {
+  for (const [given, value] of cases) assert.deepEqual(format.read(given), value, given);
 }
 
-function refuses(kind: TextKind<unknown>, cases: readonly string[]): void {
-  for (const given of cases) assert.ok(kind.read(given) instanceof Fault, given);
+function refuses(format: TextFormat<unknown>, cases: readonly string[]): void {
+  for (const given of cases) assert.ok(format.read(given) instanceof BadValue, given);
 }
 
 test("switches are the words of Go's ParseBool and no others", () => {
@@ -34,14 +34,14 @@ test("switches are the words of Go's ParseBool and no others", () => {
 });
 
 test("a choice takes its words and their synonyms, and says which word is nearest", () => {
-  const kind = choice(["scale", "randomRange", "shellScript"], { script: "shellScript" });
-  takes(kind, [
+  const format = choice(["scale", "randomRange", "shellScript"], { script: "shellScript" });
+  takes(format, [
     ["scale", "scale"],
     ["script", "shellScript"],
   ]);
-  refuses(kind, ["Scale", "constructor", ""]);
-  const fault = kind.read("shelScript");
-  assert.equal(fault instanceof Fault && fault.hint, "Did you mean shellScript?");
+  refuses(format, ["Scale", "constructor", ""]);
+  const fault = format.read("shelScript");
+  assert.equal(fault instanceof BadValue && fault.hint, "Did you mean shellScript?");
 });
 
 test("numbers are whole and within their bounds", () => {
@@ -110,7 +110,7 @@ test("a password in a URL is never shown", () => {
     "me:pass@host:1",
   ]) {
     const read = rpcUrls.read(given);
-    const told = read instanceof Fault ? `${read.reason} ${read.hint}` : rpcUrls.show(read);
+    const told = read instanceof BadValue ? `${read.reason} ${read.hint}` : rpcUrls.show(read);
     assert.doesNotMatch(told, /pass|word/, told);
   }
 });
@@ -120,7 +120,7 @@ test("a domain is a domain, and a URL in its place gets a hint", () => {
   refuses(domain, ["ingress.", "-a.com", "a..b", "a_b.com", "*.example.com", `${"a".repeat(64)}.com`]);
   takes(hostname, [["10.0.0.1", "10.0.0.1"]]);
   const fault = hostname.read("https://provider.example.com:8443");
-  assert.equal(fault instanceof Fault && fault.hint, "Write only the name: provider.example.com");
+  assert.equal(fault instanceof BadValue && fault.hint, "Write only the name: provider.example.com");
   takes(hostnamePatterns, [["www.example.com,.Example.org", ["www.example.com", ".example.org"]]]);
 });
 
@@ -150,7 +150,7 @@ test("coins have a denom", () => {
 
 test("storage has a price by class, and a number alone is for ephemeral storage", () => {
   const read = storagePrices.read("0.1,beta2=0.3,ram=0.2");
-  assert.ok(!(read instanceof Fault));
+  assert.ok(!(read instanceof BadValue));
   assert.deepEqual([...read.keys()], ["ephemeral", "beta2", "ram"]);
   assert.equal(storagePrices.show(read), "0.1,beta2=0.3,ram=0.2");
   refuses(storagePrices, ["beta2=", "=1", "0.1,0.2", "a=1,a=2", "a=b=c", "0.1,,0.2", "-1"]);
@@ -163,9 +163,11 @@ test("text is trimmed, and a secret is not", () => {
   refuses(path, ["", "  "]);
 });
 
-test("no text makes a kind throw, and what is shown of a value is read as the same value", () => {
+test("no text makes a format throw, and what is shown of a value is read as the same value", () => {
   const kinds = new Map(
-    liveSettings.flatMap(([name, { kind }]) => ("read" in kind ? [[name, kind as TextKind<unknown>] as const] : [])),
+    liveSettings.flatMap(([name, { format }]) =>
+      "read" in format ? [[name, format as TextFormat<unknown>] as const] : [],
+    ),
   );
   const snippets = fc.constantFrom(
     "0",
@@ -193,11 +195,11 @@ test("no text makes a kind throw, and what is shown of a value is read as the sa
   );
   fc.assert(
     fc.property(fc.constantFrom(...kinds.keys()), given, (name, text) => {
-      const kind = kinds.get(name) ?? assert.fail(name);
-      const value = kind.read(text);
+      const format = kinds.get(name) ?? assert.fail(name);
+      const value = format.read(text);
       // What is hidden cannot be read back.
-      if (value instanceof Fault || text.includes("@")) return;
-      assert.deepEqual(kind.read(kind.show(value)), value, name);
+      if (value instanceof BadValue || text.includes("@")) return;
+      assert.deepEqual(format.read(format.show(value)), value, name);
     }),
     { numRuns: runs(1_000, 100_000) },
   );

@@ -8,51 +8,51 @@ import {
   parseCoins,
   parseDecCoins,
   showDecCoin,
-} from "../market/coin.ts";
-import { type Decimal, parseDecimal, showDecimal } from "../market/decimal.ts";
-import { Fault, readAsMarket, type TextKind, textKind } from "./kind.ts";
-import { quote } from "./quote.ts";
+} from "../../market/coin.ts";
+import { type Decimal, parseDecimal, showDecimal } from "../../market/decimal.ts";
+import { quote } from "../problem.ts";
+import { BadValue, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 
-export const price: TextKind<Decimal> = textKind({
+export const price: TextFormat<Decimal> = textFormat({
   expects: "a number like 0.004",
   placeholder: "<price>",
   show: showDecimal,
   read: readPrice,
 });
 
-function readPrice(given: string): Decimal | Fault {
+function readPrice(given: string): Decimal | BadValue {
   const value = readAsMarket(() => parseDecimal(given));
-  return !(value instanceof Fault) && value.atto < 0n ? new Fault("it cannot be negative") : value;
+  return !(value instanceof BadValue) && value.atto < 0n ? new BadValue("it cannot be negative") : value;
 }
 
 /** A factor of at least one: gas that is estimated too low fails, so nobody lowers the estimate. */
-export const gasAdjustment: TextKind<Decimal> = textKind({
+export const gasAdjustment: TextFormat<Decimal> = textFormat({
   expects: "a number of at least 1, like 1.5",
   placeholder: "<factor>",
   show: showDecimal,
   read(given) {
     const value = readPrice(given);
-    return !(value instanceof Fault) && value.atto < 10n ** 18n ? new Fault("it must be at least 1") : value;
+    return !(value instanceof BadValue) && value.atto < 10n ** 18n ? new BadValue("it must be at least 1") : value;
   },
 });
 
-export const gas: TextKind<"auto" | bigint> = textKind({
+export const gas: TextFormat<"auto" | bigint> = textFormat({
   expects: "auto or a whole number like 200000",
   placeholder: "<auto|units>",
   read(given) {
     if (given === "auto") return given;
-    return /^[1-9]\d{0,17}$/.test(given) ? BigInt(given) : new Fault("it is neither auto nor a number of gas units");
+    return /^[1-9]\d{0,17}$/.test(given) ? BigInt(given) : new BadValue("it is neither auto nor a number of gas units");
   },
 });
 
-export const coin: TextKind<Coin> = textKind({
+export const coin: TextFormat<Coin> = textFormat({
   expects: "an amount with its denom, like 500000uakt",
   placeholder: "<coin>",
   show: formatCoin,
   read: (given) => readAsMarket(() => parseCoin(given)),
 });
 
-export const coins = textKind<readonly Coin[]>({
+export const coins = textFormat<readonly Coin[]>({
   expects: "amounts with their denoms, like 5000uakt",
   placeholder: "<coins>",
   empty: [],
@@ -60,7 +60,7 @@ export const coins = textKind<readonly Coin[]>({
   read: (given) => readAsMarket(() => parseCoins(given)),
 });
 
-export const gasPrices = textKind<readonly DecCoin[]>({
+export const gasPrices = textFormat<readonly DecCoin[]>({
   expects: "prices with their denoms, like 0.025uakt",
   placeholder: "<prices>",
   empty: [],
@@ -72,7 +72,7 @@ export const gasPrices = textKind<readonly DecCoin[]>({
 const ephemeral = "ephemeral";
 
 /** "0.1,beta2=0.3,ram=0.2": a price per storage class. */
-export const storagePrices: TextKind<ReadonlyMap<string, Decimal>> = textKind({
+export const storagePrices: TextFormat<ReadonlyMap<string, Decimal>> = textFormat({
   expects: "a price, or prices by class like 0.1,beta2=0.3,ram=0.2",
   placeholder: "<prices>",
   isList: true,
@@ -84,10 +84,11 @@ export const storagePrices: TextKind<ReadonlyMap<string, Decimal>> = textKind({
     const prices = new Map<string, Decimal>();
     for (const entry of given.split(",").map((each) => each.trim())) {
       const [, name = ephemeral, number] = /^(?:([a-z0-9][a-z0-9.-]*)\s*=)?\s*([^=]*)$/i.exec(entry) ?? [];
-      if (number === undefined) return new Fault(`${quote(entry)} is not a class and its price`);
+      if (number === undefined) return new BadValue(`${quote(entry)} is not a class and its price`);
       const each = readPrice(number);
-      if (each instanceof Fault) return new Fault(`the price of ${name} storage is wrong: ${each.reason}`, each.hint);
-      if (prices.has(name)) return new Fault(`it has two prices for ${name} storage`);
+      if (each instanceof BadValue)
+        return new BadValue(`the price of ${name} storage is wrong: ${each.reason}`, each.hint);
+      if (prices.has(name)) return new BadValue(`it has two prices for ${name} storage`);
       prices.set(name, each);
     }
     return prices;
