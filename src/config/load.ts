@@ -13,7 +13,7 @@ import {
   refuse,
   unknownSetting,
 } from "./problem.ts";
-import { readProviderFile } from "./providerfile.ts";
+import { readProviderFile } from "./provider-file.ts";
 import { expandHome, type Resolved, resolve } from "./resolve.ts";
 import type { LiveSetting } from "./setting.ts";
 import { settingsByFlag, variableOf } from "./table.ts";

@@ -101,12 +101,12 @@ function applyRules(resolved: Resolved, wrong: ReadonlySet<SettingName>, finding
   findings.warnings.push(...remarks.map((remark) => remark(resolved.values)).filter((text) => text !== false));
 }
 
-function problemOfRule({ blames, broken }: Rule, { values, sources }: Resolved): ProviderError | undefined {
-  const violation = broken(values, (name) => sources[name] !== "default");
-  if (!violation) return undefined;
+function problemOfRule(rule: Rule, { values, sources }: Resolved): ProviderError | undefined {
+  const { blames, hint } = rule;
+  if (!rule.isBroken(values, (name) => sources[name] !== "default")) return undefined;
   const { flag, key, format } = settingOf(blames);
   const value = quote(format.show(values[blames] ?? ""));
-  return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value, ...violation });
+  return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value, reason: rule.reason(values), hint });
 }
 
 /** Throws if the provider would bid nothing for everything. Whoever is about to bid asks this. */

@@ -1,19 +1,15 @@
 /** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
-import { zero } from "../market/decimal.ts";
 import { formatDuration } from "./formats/duration.ts";
 import type { Config, SettingName } from "./table.ts";
-
-export interface Violation {
-  /** Completes "withdrawal-period cannot be 5m: …". */
-  readonly reason: string;
-  readonly hint: string;
-}
 
 export interface Rule {
   readonly blames: SettingName;
   /** What else the rule looks at: it says nothing while one of these is itself wrong. */
   readonly reads: readonly SettingName[];
-  broken(config: Config, isGiven: (name: SettingName) => boolean): Violation | false;
+  isBroken(config: Config, isGiven: (name: SettingName) => boolean): boolean;
+  /** Completes "withdrawal-period cannot be 5m: …". */
+  reason(config: Config): string;
+  readonly hint: string;
 }
 
 export const rules: readonly Rule[] = [
@@ -21,92 +17,72 @@ export const rules: readonly Rule[] = [
   {
     blames: "nodeCertFiles",
     reads: ["nodeKeyFiles"],
-    broken: ({ nodeCertFiles, nodeKeyFiles }) =>
-      (nodeCertFiles?.length ?? 0) !== (nodeKeyFiles?.length ?? 0) && {
-        reason: `there are ${nodeCertFiles?.length ?? 0} of them and ${nodeKeyFiles?.length ?? 0} keys`,
-        hint: "Give --node-cert and --node-key together, one key for each certificate.",
-      },
+    isBroken: ({ nodeCertFiles = [], nodeKeyFiles = [] }) => nodeCertFiles.length !== nodeKeyFiles.length,
+    reason: ({ nodeCertFiles = [], nodeKeyFiles = [] }) =>
+      `there are ${nodeCertFiles.length} of them and ${nodeKeyFiles.length} keys`,
+    hint: "Give --node-cert and --node-key together, one key for each certificate.",
   },
   {
     blames: "withdrawalPeriodMs",
     reads: ["leaseFundsMonitorIntervalMs"],
-    broken: ({ withdrawalPeriodMs, leaseFundsMonitorIntervalMs }) =>
-      withdrawalPeriodMs !== 0 &&
-      withdrawalPeriodMs < leaseFundsMonitorIntervalMs && {
-        reason: `it is shorter than lease-funds-monitor-interval, which is ${formatDuration(leaseFundsMonitorIntervalMs)}`,
-        hint: "Make it at least as long, or 0 to turn it off.",
-      },
+    isBroken: ({ withdrawalPeriodMs, leaseFundsMonitorIntervalMs }) =>
+      withdrawalPeriodMs !== 0 && withdrawalPeriodMs < leaseFundsMonitorIntervalMs,
+    reason: ({ leaseFundsMonitorIntervalMs }) =>
+      `it is shorter than lease-funds-monitor-interval, which is ${formatDuration(leaseFundsMonitorIntervalMs)}`,
+    hint: "Make it at least as long, or 0 to turn it off.",
   },
   {
     blames: "deploymentIngressStaticHosts",
     reads: ["deploymentIngressDomain"],
-    broken: ({ deploymentIngressStaticHosts, deploymentIngressDomain }) =>
-      deploymentIngressStaticHosts &&
-      deploymentIngressDomain === undefined && {
-        reason: "there is no domain for those host names",
-        hint: "Give one with --deployment-ingress-domain, like ingress.example.com.",
-      },
+    isBroken: ({ deploymentIngressStaticHosts, deploymentIngressDomain }) =>
+      deploymentIngressStaticHosts && deploymentIngressDomain === undefined,
+    reason: () => "there is no domain for those host names",
+    hint: "Give one with --deployment-ingress-domain, like ingress.example.com.",
   },
   {
     blames: "bidPriceStrategy",
     reads: ["bidPriceScriptPath"],
-    broken: ({ bidPriceStrategy, bidPriceScriptPath }) =>
-      bidPriceStrategy === "shellScript" &&
-      bidPriceScriptPath === undefined && {
-        reason: "there is no script to ask",
-        hint: "Give its path with --bid-price-script-path.",
-      },
+    isBroken: ({ bidPriceStrategy, bidPriceScriptPath }) =>
+      bidPriceStrategy === "shellScript" && bidPriceScriptPath === undefined,
+    reason: () => "there is no script to ask",
+    hint: "Give its path with --bid-price-script-path.",
   },
   {
     blames: "fees",
     reads: ["gasPrices"],
-    broken: ({ fees }, isGiven) =>
-      fees !== undefined &&
-      isGiven("gasPrices") && {
-        reason: "a fixed fee and a price of gas exclude each other",
-        hint: "Give either --fees or --gas-prices.",
-      },
+    isBroken: ({ fees }, isGiven) => fees !== undefined && isGiven("gasPrices"),
+    reason: () => "a fixed fee and a price of gas exclude each other",
+    hint: "Give either --fees or --gas-prices.",
   },
   {
     blames: "gatewayTlsCert",
     reads: ["gatewayTlsKey"],
-    broken: ({ gatewayTlsCert, gatewayTlsKey }) =>
-      gatewayTlsCert !== undefined &&
-      gatewayTlsKey === undefined && {
-        reason: "a certificate needs its key",
-        hint: "Give the key's file with --gateway-tls-key.",
-      },
+    isBroken: ({ gatewayTlsCert, gatewayTlsKey }) => gatewayTlsCert !== undefined && gatewayTlsKey === undefined,
+    reason: () => "a certificate needs its key",
+    hint: "Give the key's file with --gateway-tls-key.",
   },
   {
     blames: "gatewayTlsKey",
     reads: ["gatewayTlsCert"],
-    broken: ({ gatewayTlsCert, gatewayTlsKey }) =>
-      gatewayTlsKey !== undefined &&
-      gatewayTlsCert === undefined && {
-        reason: "a key needs its certificate",
-        hint: "Give the certificate's file with --gateway-tls-cert.",
-      },
+    isBroken: ({ gatewayTlsCert, gatewayTlsKey }) => gatewayTlsKey !== undefined && gatewayTlsCert === undefined,
+    reason: () => "a key needs its certificate",
+    hint: "Give the certificate's file with --gateway-tls-cert.",
   },
   {
     blames: "certIssuerEnabled",
     reads: ["certIssuerEmail", "clusterPublicHostname"],
-    broken: ({ certIssuerEnabled, certIssuerEmail, clusterPublicHostname }) =>
-      certIssuerEnabled &&
-      (certIssuerEmail === undefined || clusterPublicHostname === undefined) && {
-        reason: "a certificate is issued to somebody and for a name",
-        hint: "Give both --cert-issuer-email and --cluster-public-hostname.",
-      },
+    isBroken: ({ certIssuerEnabled, certIssuerEmail, clusterPublicHostname }) =>
+      certIssuerEnabled && (certIssuerEmail === undefined || clusterPublicHostname === undefined),
+    reason: () => "a certificate is issued to somebody and for a name",
+    hint: "Give both --cert-issuer-email and --cluster-public-hostname.",
   },
   {
     blames: "bus",
     reads: ["redisUrl", "redisSentinels"],
-    broken: ({ bus, redisUrl, redisSentinels }) =>
-      bus === "redis" &&
-      redisUrl === undefined &&
-      !redisSentinels?.length && {
-        reason: "it is not said where Redis is",
-        hint: "Give --redis-url or --redis-sentinels.",
-      },
+    isBroken: ({ bus, redisUrl, redisSentinels }) =>
+      bus === "redis" && redisUrl === undefined && !redisSentinels?.length,
+    reason: () => "it is not said where Redis is",
+    hint: "Give --redis-url or --redis-sentinels.",
   },
 ];
 
@@ -132,36 +108,24 @@ export const remarks: readonly ((config: Config) => string | false)[] = [
 export const somePriceIsSet: Rule = {
   blames: "bidPriceStrategy",
   reads: [
-    "bidPriceCpuScale",
-    "bidPriceMemoryScale",
-    "bidPriceStorageScale",
-    "bidPriceEndpointScale",
-    "bidPriceIpScale",
+    ...(["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale"] as const),
+    ...(["bidPriceEndpointScale", "bidPriceIpScale"] as const),
   ],
-  broken: ({ bidPriceStrategy, ...config }) =>
+  isBroken: ({ bidPriceStrategy, bidPriceStorageScale, ...config }) =>
     bidPriceStrategy === "scale" &&
-    [
-      config.bidPriceCpuScale,
-      config.bidPriceMemoryScale,
-      ...config.bidPriceStorageScale.values(),
-      config.bidPriceEndpointScale,
-      config.bidPriceIpScale,
-    ].every(({ atto }) => atto === zero.atto) && {
-      reason: "all its prices are zero",
-      hint: "Set at least one price, like --bid-price-cpu-scale 0.004.",
-    },
+    [config.bidPriceCpuScale, config.bidPriceMemoryScale, config.bidPriceEndpointScale, config.bidPriceIpScale]
+      .concat(...bidPriceStorageScale.values())
+      .every(({ atto }) => atto === 0n),
+  reason: () => "all its prices are zero",
+  hint: "Set at least one price, like --bid-price-cpu-scale 0.004.",
 };
 
 function onePathPerNode(name: "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles"): Rule {
   return {
     blames: name,
     reads: ["nodes"],
-    broken({ nodes, [name]: paths }) {
-      if (paths === undefined || paths.length <= 1 || paths.length === nodes.length) return false;
-      return {
-        reason: `it names ${paths.length} files for ${nodes.length} nodes`,
-        hint: "Name one for all nodes, or one for each in the order of --node, with - where there is none.",
-      };
-    },
+    isBroken: ({ nodes, [name]: paths = [] }) => paths.length > 1 && paths.length !== nodes.length,
+    reason: ({ nodes, [name]: paths = [] }) => `it names ${paths.length} files for ${nodes.length} nodes`,
+    hint: "Name one for all nodes, or one for each in the order of --node, with - where there is none.",
   };
 }
