@@ -1,6 +1,6 @@
 /** Amounts of the chain's tokens: whole ones (Coin) for balances, decimal ones (DecCoin) for prices and rates. */
 import { ProviderError } from "../runtime/errors.ts";
-import { addDecimals, type Decimal, formatDecimal, parseDecimal, showDecimal, subDecimals } from "./decimal.ts";
+import { type Decimal, formatDecimal, parseDecimal, showDecimal } from "./decimal.ts";
 import { malformed, outOfRange } from "./refusal.ts";
 
 export interface Coin {
@@ -72,25 +72,10 @@ export function showDecCoin({ amount, denom }: DecCoin): string {
 }
 
 export function addCoins(left: Coin, right: Coin): Coin {
-  mustShareDenom(left, right);
+  if (left.denom !== right.denom) {
+    throw new ProviderError("AKP_COIN_DENOMS_DIFFER", { left: left.denom, right: right.denom });
+  }
   return coinOf(left.amount + right.amount, left.denom);
-}
-
-export function subCoins(from: Coin, taken: Coin): Coin {
-  mustShareDenom(from, taken);
-  if (taken.amount > from.amount) throw insufficient(from.denom, formatCoin(taken), formatCoin(from));
-  return coinOf(from.amount - taken.amount, from.denom);
-}
-
-export function addDecCoins(left: DecCoin, right: DecCoin): DecCoin {
-  mustShareDenom(left, right);
-  return decCoinOf(addDecimals(left.amount, right.amount), left.denom);
-}
-
-export function subDecCoins(from: DecCoin, taken: DecCoin): DecCoin {
-  mustShareDenom(from, taken);
-  if (taken.amount.atto > from.amount.atto) throw insufficient(from.denom, showDecCoin(taken), showDecCoin(from));
-  return decCoinOf(subDecimals(from.amount, taken.amount), from.denom);
 }
 
 /** "100uact,500000uakt" in any order; given back as the chain demands it: sorted by denom, each once, none of zero. */
@@ -104,10 +89,6 @@ export function parseDecCoins(text: string): DecCoin[] {
 
 export function formatCoins(coins: readonly Coin[]): string {
   return coins.map(formatCoin).join(",");
-}
-
-export function formatDecCoins(coins: readonly DecCoin[]): string {
-  return coins.map(formatDecCoin).join(",");
 }
 
 /** All of them added up per denom, as a list that the chain takes: sorted by denom, each once, none of zero. */
@@ -163,14 +144,4 @@ function checkDenom(denom: string): string {
 function byDenom(left: { denom: string }, right: { denom: string }): number {
   if (left.denom === right.denom) return 0;
   return left.denom < right.denom ? -1 : 1;
-}
-
-function mustShareDenom(left: { denom: string }, right: { denom: string }): void {
-  if (left.denom !== right.denom) {
-    throw new ProviderError("AKP_COIN_DENOMS_DIFFER", { left: left.denom, right: right.denom });
-  }
-}
-
-function insufficient(what: string, wanted: string, available: string): ProviderError {
-  return new ProviderError("AKP_AMOUNT_INSUFFICIENT", { what, wanted, available });
 }

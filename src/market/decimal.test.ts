@@ -8,7 +8,6 @@ import {
   type Decimal,
   decimalFromAtto,
   decimalOf,
-  decimalOfRatio,
   formatDecimal,
   mulDecimals,
   parseDecimal,
@@ -160,11 +159,6 @@ test("whole numbers are rounded to even halves, cut, or taken up", () => {
 test("dividing by zero throws instead of giving a price", () => {
   for (const rounding of roundings)
     assert.throws(() => quoDecimals(decimalOf(1n), decimalOf(0n), rounding), RangeError);
-});
-
-test("a ratio of whole numbers needs no float", () => {
-  assert.equal(showDecimal(decimalOfRatio(1n, 8n)), "0.125");
-  assert.equal(showDecimal(decimalOfRatio(1n, 3n, "up")), "0.333333333333333334");
 });
 
 test("reading what was written gives the same decimal back", () => {

@@ -44,10 +44,6 @@ export function decimalOf(whole: bigint): Decimal {
   return decimalFromAtto(whole * one);
 }
 
-export function decimalOfRatio(numerator: bigint, denominator: bigint, rounding: Rounding = "nearest"): Decimal {
-  return quoDecimals(decimalOf(numerator), decimalOf(denominator), rounding);
-}
-
 /** With all 18 digits, as the chain writes it: "0.025000000000000000". */
 export function formatDecimal(value: Decimal): string {
   return writeAtto(value.atto);

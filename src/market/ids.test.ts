@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { addressOf } from "./address.ts";
 import {
-  compareIds,
   deploymentOf,
   formatBidId,
   formatDeploymentId,
@@ -17,7 +16,6 @@ import {
   parseBidId,
   parseDeploymentId,
   parseDseq,
-  parseGroupId,
   parseLeaseId,
   parseOrderId,
   parseSeq,
@@ -107,7 +105,6 @@ test("reading what was written gives the same id back", () => {
     fc.property(leaseId, (id) => {
       assert.deepEqual(parseLeaseId(formatLeaseId(id)), id);
       assert.deepEqual(parseOrderId(formatOrderId(id)), orderOf(id));
-      assert.deepEqual(parseGroupId(formatGroupId(id)), groupOf(id));
       assert.deepEqual(parseDeploymentId(formatDeploymentId(id)), deploymentOf(id));
     }),
     { numRuns: runs(300, 20_000) },
@@ -127,26 +124,6 @@ test("two ids have one text exactly when they are equal", () => {
       const keys = Object.keys(a) as (keyof LeaseId)[];
       const equal = keys.every((key) => a[key] === b[key]);
       assert.equal(formatLeaseId(a) === formatLeaseId(b), equal);
-      assert.equal(compareIds(a, b) === 0, equal);
-    }),
-    { numRuns: runs(500, 20_000) },
-  );
-});
-
-test("ids are listed by owner, then by number and not by digit", () => {
-  const nine = { ...lease, dseq: 9n };
-  const ten = { ...lease, dseq: 10n };
-  assert.ok(compareIds(nine, ten) < 0);
-  assert.ok(compareIds(ten, nine) > 0);
-  assert.ok(compareIds({ ...ten, owner: provider }, nine) > 0);
-  assert.equal(compareIds(orderOf(lease), orderOf(lease)), 0);
-});
-
-test("the order of ids can be trusted by sort", () => {
-  fc.assert(
-    fc.property(leaseId, leaseId, leaseId, (a, b, c) => {
-      assert.equal(compareIds(a, b), -compareIds(b, a) + 0);
-      if (compareIds(a, b) <= 0 && compareIds(b, c) <= 0) assert.ok(compareIds(a, c) <= 0);
     }),
     { numRuns: runs(500, 20_000) },
   );

@@ -58,11 +58,6 @@ export function parseDeploymentId(text: string): DeploymentId {
   return { owner: parseAddress(owner), dseq: parseDseq(dseq) };
 }
 
-export function parseGroupId(text: string): GroupId {
-  const [owner = "", dseq = "", gseq = ""] = partsOf(text, "a group id", 3);
-  return { owner: parseAddress(owner), dseq: parseDseq(dseq), gseq: parseSeq(gseq) };
-}
-
 export function parseOrderId(text: string): OrderId {
   const [owner = "", dseq = "", gseq = "", oseq = ""] = partsOf(text, "an order id", 4);
   return { owner: parseAddress(owner), dseq: parseDseq(dseq), gseq: parseSeq(gseq), oseq: parseSeq(oseq) };
@@ -102,17 +97,6 @@ export function groupOf({ owner, dseq, gseq }: GroupId): GroupId {
 
 export function orderOf({ owner, dseq, gseq, oseq }: OrderId): OrderId {
   return { owner, dseq, gseq, oseq };
-}
-
-/** Orders two ids of the same kind as a person would list them: by owner, then by number (9 before 10). */
-export function compareIds<Id extends DeploymentId>(left: Id, right: Id): number {
-  const a: Partial<BidId> = left;
-  const b: Partial<BidId> = right;
-  for (const field of shape) {
-    const [x, y] = [a[field], b[field]];
-    if (x !== undefined && y !== undefined && x !== y) return x < y ? -1 : 1;
-  }
-  return 0;
 }
 
 /** One spelling per number ("1", never "01" or "+1"), or two texts would name one thing. The chain counts from 1. */

@@ -16,7 +16,7 @@ import { createDoubts, type Doubt } from "./doubt.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { connectionError, malformed, type Peer, statusEventError, tooLarge } from "./refusal.ts";
+import { connectionError, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
 import { openWatch, parseEvent, type WatchEvent } from "./watch-stream.ts";
 
@@ -110,7 +110,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     const { listing, otherPast } = reading;
     const { version: listed, found } = await listing.read();
     reading = undefined;
-    if (listed === undefined) throw malformed("a list without a version", asked, await requests.peer());
+    if (listed === undefined) throw malformedAnswer("a list without a version", asked, await requests.peer());
     counts.lists += 1;
     if (counts.lists > 1) counts.relists += 1;
     doubt = undefined;
@@ -154,7 +154,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   async function take(line: string, peer: Peer): Promise<void> {
     const event = parseEvent(line);
     // A connection cut in the middle of a line looks like this too; what it held comes again.
-    if (!event) throw malformed("half an event", asked, peer);
+    if (!event) throw malformedAnswer("half an event", asked, peer);
     const { type, object } = event;
     if (type === "ERROR") throw statusEventError(object, asked, peer);
     if (type === "BOOKMARK") {

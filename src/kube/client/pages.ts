@@ -4,7 +4,7 @@ import { limits } from "../../runtime/limits.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
-import { malformed } from "./refusal.ts";
+import { malformedAnswer } from "./refusal.ts";
 import type { Call, Requests } from "./requests.ts";
 
 export interface ListOptions extends Selection, Call {
@@ -65,7 +65,7 @@ export function createListing<T>(
         if (next === undefined) return { version: metadata.resourceVersion, found };
         pages += 1;
         if (pages < limits.kubePages) continue;
-        throw malformed(`more than ${limits.kubePages} pages`, askedOf(kind), await requests.peer());
+        throw malformedAnswer(`more than ${limits.kubePages} pages`, askedOf(kind), await requests.peer());
       }
     },
   };
@@ -104,7 +104,7 @@ async function readPage<T>(requests: Requests, kind: Kind, options: PageOptions,
   // Elements of a list do not say what they are.
   const whole = (item: unknown) => make({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...(item as KubeObject) });
   const { made, rest } = await requests.items({ ...asked, path, signal, untilMs, once }, whole);
-  if (!isPage(rest)) throw malformed("not a list", asked, await requests.peer());
+  if (!isPage(rest)) throw malformedAnswer("not a list", asked, await requests.peer());
   return { made, metadata: rest.metadata };
 }
 

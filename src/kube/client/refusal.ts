@@ -104,7 +104,7 @@ export function tooLarge(bytes: number, asked: Asked, peer: Peer): ProviderError
   return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(asked), ...about(peer), bytes });
 }
 
-export function malformed(reason: string, asked: Asked, peer: Peer): ProviderError {
+export function malformedAnswer(reason: string, asked: Asked, peer: Peer): ProviderError {
   return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(asked), ...about(peer), reason });
 }
 

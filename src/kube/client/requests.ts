@@ -8,7 +8,7 @@ import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
-import { type Asked, connectionError, malformed, type Peer, refusalError, tooLarge } from "./refusal.ts";
+import { type Asked, connectionError, malformedAnswer, type Peer, refusalError, tooLarge } from "./refusal.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call that has begun; it may take several requests. */
@@ -228,6 +228,6 @@ function parsed<T>(parse: () => T, asked: Asked, peer: Peer): T {
   try {
     return parse();
   } catch (thrown) {
-    throw thrown instanceof SyntaxError ? malformed(reasonOf(thrown), asked, peer) : thrown;
+    throw thrown instanceof SyntaxError ? malformedAnswer(reasonOf(thrown), asked, peer) : thrown;
   }
 }

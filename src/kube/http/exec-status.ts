@@ -1,6 +1,6 @@
 /** How a command ended, as the API tells it. */
 import { parseJson } from "../../runtime/parse-json.ts";
-import { type Asked, malformed, type Peer, refusalError } from "../client/refusal.ts";
+import { type Asked, malformedAnswer, type Peer, refusalError } from "../client/refusal.ts";
 
 interface ExecStatus {
   readonly status?: string;
@@ -11,7 +11,7 @@ interface ExecStatus {
 
 export async function exitCodeOf(bytes: Buffer, asked: Asked, peer: Peer): Promise<number> {
   const status = parseJson(bytes.toString()) as ExecStatus | undefined;
-  if (status === undefined) throw malformed("no exit status", asked, peer);
+  if (status === undefined) throw malformedAnswer("no exit status", asked, peer);
   if (status.status === "Success") return 0;
   const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
   if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);
