@@ -147,11 +147,11 @@ test("a change that got lost is found by the next recount, put right, counted an
   const { cluster, operator, node, until } = await stage(t, { through: deaf, log });
   await until("the first picture", () => node("one"));
   cluster.server.create(kinds.pod, pod("lost", { gpus: "1", spec: { nodeName: "one" } }), "test");
-  await until("a recount", () => operator.counts.tally.recounts > 0);
-  assert.equal(operator.counts.tally.drifts, 1);
+  await until("a recount", () => operator.counts.allocations.recounts > 0);
+  assert.equal(operator.counts.allocations.drifts, 1);
   assert.deepEqual(errors, [["corrected the use of nodes that had drifted", { nodes: ["one"] }]]);
   await until("the pod to count", () => node("one")?.gpus.allocated === 1n);
-  const { recounts } = operator.counts.tally;
-  await until("one recount more", () => operator.counts.tally.recounts > recounts);
-  assert.equal(operator.counts.tally.drifts, 1);
+  const { recounts } = operator.counts.allocations;
+  await until("one recount more", () => operator.counts.allocations.recounts > recounts);
+  assert.equal(operator.counts.allocations.drifts, 1);
 });

@@ -1,7 +1,7 @@
 /** Storage on a simulated cluster, with a stand-in for the toolbox of Ceph. */
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { sharedDisk } from "../src/operators/inventory/accounting/shared-disk.ts";
+import { sharedDisk } from "../src/operators/inventory/accounting/node-inventory.ts";
 import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
 import { createStorage } from "../src/operators/inventory/storage/storage.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
@@ -29,12 +29,12 @@ export function openStorage(t: Owner, clusterStorage: readonly string[], clock: 
     return kube.watch(options);
   };
   const standIn = createExecStandIn({ stdout: cephDf({ replicapool: [0n, 100n * gib] }) });
-  const storage = createStorage({ kube: { watch, exec: standIn.exec }, clock, log: silentLog });
-  t.after(() => storage.close());
   let changes = 0;
-  storage.onChange(() => {
+  const onChange = () => {
     changes += 1;
-  });
+  };
+  const storage = createStorage({ kube: { watch, exec: standIn.exec }, clock, log: silentLog, onChange });
+  t.after(() => storage.close());
   const disk = { capacity: 100n * gib, allocatable: 100n * gib, allocated: 0n };
   const worker = () => ({
     name: "worker",

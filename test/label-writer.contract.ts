@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
-import { projectNode } from "../src/operators/inventory/accounting/node-facts.ts";
+import { projectNode } from "../src/operators/inventory/accounting/watched-node.ts";
 import { labelKeys } from "../src/operators/inventory/labels/label-keys.ts";
 import { createLabelWriter } from "../src/operators/inventory/labels/label-writer.ts";
-import type { Labels } from "../src/operators/inventory/labels/wanted-labels.ts";
+import type { NodeLabels } from "../src/operators/inventory/labels/wanted-labels.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
@@ -63,7 +63,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
 
     test("go when they no longer hold, down to the last", async (t) => {
       const stage = await open(t);
-      let wish: Labels = wanted;
+      let wish: NodeLabels = wanted;
       const { writer, carries } = start(t, stage, () => wish);
       await stage.edit("hand", { "example.com/rack": "7" });
       for (wish of [wanted, { [ofUs]: "true" }, {}]) {
@@ -94,7 +94,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
     test("of the network's own operator go also when we came to share them", async (t) => {
       const stage = await open(t);
       await stage.edit(networkOperator, { [ofUs]: "true", [model]: "true" });
-      let wish: Labels = wanted;
+      let wish: NodeLabels = wanted;
       const { writer, carries } = start(t, stage, () => wish);
       await carries(wanted);
       wish = {};
@@ -105,7 +105,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
     test("of NVIDIA's own tools stay, also when we no longer want them", async (t) => {
       const stage = await open(t);
       await stage.edit("nfd-master", { [present]: "true" });
-      let wish: Labels = wanted;
+      let wish: NodeLabels = wanted;
       const { writer, carries, live, settled } = start(t, stage, () => wish);
       await carries(wanted);
       wish = {};
@@ -148,7 +148,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
   });
 }
 
-export function start(owner: Owner, stage: LabelStage, wish: () => Labels | undefined) {
+export function start(owner: Owner, stage: LabelStage, wish: () => NodeLabels | undefined) {
   const { kube, node } = stage;
   const stop = new AbortController();
   const cache = kube.watch({
@@ -176,7 +176,7 @@ export function start(owner: Owner, stage: LabelStage, wish: () => Labels | unde
     writer,
     live,
     /** Waits until the node carries these labels of ours, and no others of ours. */
-    carries: (labels: Labels) =>
+    carries: (labels: NodeLabels) =>
       eventually(`the node to carry ${Object.keys(labels).length} labels`, async () => {
         const { labels: found } = projectNode({ metadata: { name: node, labels: await live() } });
         assert.deepEqual(found, labels);

@@ -7,7 +7,7 @@ import { providerImage } from "../../lab/images.ts";
 import { kubectl } from "../../lab/kubectl.ts";
 import { nodeName } from "../../lab/places.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../src/market/quantity.ts";
-import type { Resources } from "../../src/operators/inventory/accounting/resources.ts";
+import type { SoldResources } from "../../src/operators/inventory/accounting/resources.ts";
 import { eventually } from "../eventually.ts";
 import type { Owner } from "../owner.ts";
 import { podStartsWithinMs, read } from "./cluster.ts";
@@ -100,7 +100,7 @@ export async function configure(config: object): Promise<void> {
 }
 
 /** What the node's pods take, as a message of the stream says. */
-export function streamedUse(message: Buffer | undefined): Resources {
+export function streamedUse(message: Buffer | undefined): SoldResources {
   const node = Cluster.decode(message ?? Buffer.alloc(0)).nodes.find(({ name }) => name === nodeName);
   const { cpu, memory, ephemeralStorage, gpu } = node?.resources ?? {};
   return {

@@ -1,9 +1,9 @@
 /** What `kubectl describe node` says that the pods of a node take. */
 import { parseBytes, parseCount, parseCpuMilli } from "../../src/market/quantity.ts";
-import type { Resources } from "../../src/operators/inventory/accounting/resources.ts";
+import type { SoldResources } from "../../src/operators/inventory/accounting/resources.ts";
 
 /** From the table "Allocated resources". A node without cards has no row for them. */
-export function allocatedIn(description: string): Resources {
+export function allocatedIn(description: string): SoldResources {
   const table = description.slice(description.indexOf("Allocated resources"));
   const requested = (name: string) => new RegExp(`^\\s*${name}\\s+(\\S+)`, "m").exec(table)?.[1];
   return {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { projectPod } from "../../src/operators/inventory/accounting/pod-use.ts";
-import { createTally } from "../../src/operators/inventory/accounting/tally.ts";
+import { createAllocations } from "../../src/operators/inventory/accounting/allocations.ts";
+import { projectPod } from "../../src/operators/inventory/accounting/watched-pod.ts";
 import { eventually } from "../eventually.ts";
 import { kubectl } from "./cluster.ts";
 import { allocatedIn } from "./described-node.ts";
@@ -84,9 +84,9 @@ test("the pods of a node count to the byte as kubectl describes them, and RAM vo
   }
   for (const [name, status] of Object.entries(statuses)) await kube.patchStatus(kinds.pod, { namespace, name }, status);
 
-  const tally = createTally();
-  for (const pod of await kube.list(kinds.pod)) tally.seen(projectPod(pod));
-  const { sum } = tally.perNode(node);
+  const allocations = createAllocations();
+  for (const pod of await kube.list(kinds.pod)) allocations.seen(projectPod(pod));
+  const { sum } = allocations.ofNode(node);
   const described = allocatedIn(await kubectl(`--kubeconfig=${kubeconfig}`, "describe", "node", node));
   assert.deepEqual(sum, { ...described, memoryBytes: described.memoryBytes + ramBytes });
   // So that the two do not agree on nothing: 350 + 3050 + 458 + 2000.

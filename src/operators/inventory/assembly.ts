@@ -1,23 +1,43 @@
 /**
- * Puts the picture together. What changed is noted at once and folded a moment later, so that a burst of events costs
- * one picture; a node that nothing happened to is taken over as it was.
+ * Puts the picture together: watches nodes, pods and the limits of volumes, and folds one node at a time. What changed is
+ * noted at once and folded a moment later, so that a burst of events costs one picture; a node that nothing happened to
+ * is taken over as it was.
  */
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, WatchCache } from "../../kube/kube.ts";
+import { type Clock, sleep, type Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Inventory, NodeInventory } from "./inventory.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type AllocationCounts, createAllocations } from "./accounting/allocations.ts";
+import { nodeInventory } from "./accounting/node-inventory.ts";
+import { projectNode, volumeLimits, type WatchedNode } from "./accounting/watched-node.ts";
+import { projectPod } from "./accounting/watched-pod.ts";
+import type { ConfigSource } from "./configuration/config-source.ts";
+import { classesOnNode } from "./configuration/inventory-config.ts";
+import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
+import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
+import type { UsageReadings } from "./nodes/usage-readings.ts";
+import { nameCard } from "./registry/name-card.ts";
+import type { RegistrySource } from "./registry/registry-source.ts";
+import { staleness } from "./staleness.ts";
+import type { Storage } from "./storage/storage.ts";
 
 export interface AssemblyDeps {
+  readonly kube: Kube;
   readonly clock: Clock;
-  /** The node as it is now; undefined when there is none. */
-  readonly nodeOf: (name: string) => NodeInventory | undefined;
-  readonly nodeNames: () => Iterable<string>;
-  readonly rest: (nodes: readonly NodeInventory[]) => Pick<Inventory, "storage" | "conditions">;
-  /** Why no whole picture can be made yet. */
-  readonly waitingFor: () => string | undefined;
-  readonly onInventory: (inventory: Inventory, changed: readonly string[]) => void;
+  readonly log: Log;
+  readonly config: ConfigSource;
+  readonly registry: RegistrySource;
+  readonly storage: Storage;
+  readonly usage: UsageReadings;
+  readonly discovery: DiscoveryPods | undefined;
+  /** Told of every new picture, and then of the nodes that may look different in it. */
+  readonly onInventory: (inventory: Inventory) => void;
+  readonly onNodes: (names: readonly string[]) => void;
 }
 
 export interface Assembly {
+  readonly nodes: WatchCache<WatchedNode>;
   /** This node may look different now. */
   touch(node: string): void;
   /** Something that concerns no single node may. */
@@ -27,59 +47,175 @@ export interface Assembly {
   node(name: string): NodeInventory | undefined;
   /** The last whole picture. */
   readonly inventory: Inventory | undefined;
-  close(): void;
+  /** Why no whole picture can be made yet. */
+  readonly waitingFor: string | undefined;
+  /** How long ago the cluster was last heard of. */
+  readonly ageMs: number;
+  /** Storage class labels that some pod selects with `Gt`. */
+  gtSelected(): ReadonlySet<string>;
+  synced(signal: AbortSignal): Promise<void>;
+  /** Counts all pods anew from time to time. */
+  recount(signal: AbortSignal): Promise<void>;
+  /** Looks whether the caches are out of date: a watch that is interrupted brings no event that would tell of it. */
+  lookForStaleness(signal: AbortSignal): Promise<void>;
+  readonly counts: { readonly pictures: number; readonly allocations: AllocationCounts };
+  close(): Promise<void>;
 }
 
 export function createAssembly(deps: AssemblyDeps): Assembly {
-  const { clock, nodeOf } = deps;
-  const nodes = new Map<string, NodeInventory>();
+  const { kube, clock, log, config, registry, storage, usage, discovery } = deps;
+  const allocations = createAllocations();
+  const known = new Map<string, NodeInventory>();
   const touched = new Set<string>();
   let sorted: readonly string[] = [];
   let all = true;
   let inventory: Inventory | undefined;
+  let pictures = 0;
   let timer: Timer | undefined;
+
+  const nodes = kube.watch({
+    kind: kinds.node,
+    project: projectNode,
+    handle({ name }) {
+      touch(name);
+      discovery?.add(name);
+    },
+  });
+  const pods = kube.watch({
+    kind: kinds.pod,
+    project: projectPod,
+    handle({ type, value }) {
+      for (const node of type === "deleted" ? allocations.gone(value.uid) : allocations.seen(value)) touch(node);
+      // Whoever selects a label with Gt changes labels, and perhaps no sum at all.
+      if (value.gtSelected.length > 0) soon();
+    },
+  });
+  const csiNodes = kube.watch({ kind: kinds.csiNode, project: volumeLimits, handle: ({ name }) => touch(name) });
+
+  function touch(node: string): void {
+    touched.add(node);
+    soon();
+  }
 
   function soon(): void {
     timer ??= clock.timer(limits.inventoryGatherMs, () => {
       timer = undefined;
-      assemble();
+      if (waitingFor() === undefined) assemble();
     });
   }
 
+  function waitingFor(): string | undefined {
+    if (!config.settled) return config.conditions[0]?.message ?? "the configuration";
+    for (const [what, { ready, trouble }] of Object.entries({ nodes, pods })) {
+      if (!ready) return trouble ? `${what}: ${trouble.message}` : what;
+    }
+    if (!storage.ready) return "storage classes and volumes";
+    // Else whoever listens would see nodes lose their gpus' models whenever the operator is upgraded.
+    return (discovery?.settled ?? true) ? undefined : "the discovery pods that are there";
+  }
+
   function assemble(): void {
-    if (deps.waitingFor() !== undefined) return;
-    if (all) for (const name of [...deps.nodeNames(), ...nodes.keys()]) touched.add(name);
+    if (all) for (const name of [...Array.from(nodes.list(), (node) => node.name), ...known.keys()]) touched.add(name);
     const changed = [...touched];
-    const known = nodes.size;
     let membersChanged = false;
     for (const name of changed) {
-      const node = nodeOf(name);
-      membersChanged ||= (node === undefined) === nodes.has(name);
-      if (node) nodes.set(name, node);
-      else nodes.delete(name);
+      const node = fold(name);
+      membersChanged ||= (node === undefined) === known.has(name);
+      if (node) known.set(name, node);
+      else known.delete(name);
     }
-    if (membersChanged || known !== nodes.size) sorted = [...nodes.keys()].sort();
+    if (membersChanged) sorted = [...known.keys()].sort();
     touched.clear();
     all = false;
-    const list = sorted.flatMap((name) => nodes.get(name) ?? []);
-    inventory = { nodes: list, ...deps.rest(list), atMs: clock.now() };
-    deps.onInventory(inventory, changed);
+    const list = sorted.flatMap((name) => known.get(name) ?? []);
+    const { storage: classes, conditions } = storage.read(list, config.current);
+    inventory = {
+      nodes: list,
+      storage: classes,
+      conditions: [...conditions, ...config.conditions, ...registry.conditions, ...stale()],
+      atMs: clock.now(),
+    };
+    pictures += 1;
+    if (pictures === 1) log.info("read the whole cluster", summary(inventory));
+    deps.onInventory(inventory);
+    deps.onNodes(changed);
+  }
+
+  function fold(name: string): NodeInventory | undefined {
+    const node = nodes.get({ name });
+    if (!node) return undefined;
+    const { hardware, atMs: hardwareAtMs, condition } = discovery?.about(name) ?? {};
+    const storageClasses = classesOnNode(config.current, storage.classNames, name);
+    return nodeInventory({
+      node,
+      allocation: allocations.ofNode(name),
+      config: config.current,
+      storageClasses,
+      disk: storage.onDisk(name, storageClasses),
+      namedGpus: hardware?.gpus.map((card) => nameCard(registry.registry, card)) ?? [],
+      volumeLimits: csiNodes.get({ name }),
+      hardware,
+      hardwareAtMs,
+      usage: usage.of(name),
+      conditions: condition ? [condition] : [],
+    });
+  }
+
+  function stale(): Condition[] {
+    return staleness({ nodes, pods, "limits of volumes": csiNodes });
+  }
+
+  function touchAll(): void {
+    all = true;
+    soon();
   }
 
   return {
-    touch(node) {
-      touched.add(node);
-      soon();
-    },
+    nodes,
+    touch,
     touchRest: soon,
-    touchAll() {
-      all = true;
-      soon();
-    },
-    node: (name) => nodes.get(name),
+    touchAll,
+    node: (name) => known.get(name),
     get inventory() {
       return inventory;
     },
-    close: () => timer?.cancel(),
+    get waitingFor() {
+      return waitingFor();
+    },
+    get ageMs() {
+      return Math.max(nodes.ageMs, pods.ageMs);
+    },
+    gtSelected: allocations.gtSelected,
+    async synced(signal) {
+      await Promise.all([nodes.synced(signal), pods.synced(signal)]);
+    },
+    async recount(signal) {
+      for (;;) {
+        await sleep(clock, limits.inventoryRecountMs, signal);
+        const wrong = allocations.recompute(pods.list());
+        if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
+        // Also what depends on time alone, like a memory that fades, is looked at again.
+        touchAll();
+      }
+    },
+    async lookForStaleness(signal) {
+      for (let told = ""; ; ) {
+        await sleep(clock, limits.inventoryStaleLookMs, signal);
+        const now = [...stale(), ...storage.stale].map(({ message }) => message).join();
+        if (now !== told) soon();
+        told = now;
+      }
+    },
+    get counts() {
+      return { pictures, allocations: allocations.counts };
+    },
+    async close() {
+      timer?.cancel();
+      await Promise.all([nodes.close(), pods.close(), csiNodes.close()]);
+    },
   };
+}
+
+function summary({ nodes, storage }: Inventory) {
+  return { nodes: nodes.length, offered: nodes.filter(({ offered }) => offered).length, classes: storage.length };
 }

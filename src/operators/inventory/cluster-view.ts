@@ -38,7 +38,7 @@ function nodeView(node: NodeInventory): NodeView {
   const { name, offered, notOffered, cpuMilli, memoryBytes, gpus, conditions } = node;
   return {
     name,
-    state: offered ? "offered" : notOffered.join(", "),
+    state: offered ? "offered" : notOffered.map(({ message }) => message).join(", "),
     cpu: share(cpuMilli, formatCpuMilli),
     memory: share(memoryBytes, formatBytes),
     gpu: share(gpus, formatCount),

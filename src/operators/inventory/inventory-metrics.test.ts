@@ -14,7 +14,7 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
   t.after(() => metrics.stop());
   const counts = {
     pictures: 1,
-    tally: { pods: 3, recounts: 0, drifts: 0 },
+    allocations: { pods: 3, recounts: 0, drifts: 0 },
     labels: { queue: {} as never, written: 0, seized: 0 },
     storage: { classes: 0, volumes: 0, cephAsked: 0, cephFailed: 0 },
     registry: { reads: 0, failures: 0, changes: 0 },

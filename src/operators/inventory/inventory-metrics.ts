@@ -18,13 +18,13 @@ export function measureInventory(metrics: Metrics, { operator, publisher, grpc }
     ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
     ["ready", "1 once the whole cluster was read", () => (publisher.ready ? 1 : 0)],
     ["streams", "gRPC streams that receive each change", () => grpc.streams],
-    ["pods", "Pods counted", () => operator.counts.tally.pods],
+    ["pods", "Pods counted", () => operator.counts.allocations.pods],
   ] as const;
   for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
   const counters = [
     ["pictures", "Inventories computed", () => operator.counts.pictures],
     ["published", "Inventories published", () => publisher.counts.published],
-    ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.tally.drifts],
+    ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.allocations.drifts],
     ["labelled", "Nodes whose labels were written", () => operator.counts.labels.written],
     ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registry.failures],
     ["ceph_failures", "Failed requests to Ceph", () => operator.counts.storage.cephFailed],

@@ -3,6 +3,8 @@
  * other. How it looks on the wire is the business of `publishing/`.
  */
 
+import { invariant } from "../../runtime/invariant.ts";
+
 /** Whole numbers of one unit: thousandths of a cpu, bytes, or pieces. Never negative. */
 export interface Amounts {
   readonly capacity: bigint;
@@ -91,12 +93,22 @@ export interface Condition {
   readonly message: string;
 }
 
+/** Why a node is not sold: what decides by it, and the words for people. */
+export interface NotOffered {
+  /**
+   * An excluded node is none of our business, while a cordoned one or one that is not ready is ours and will be back. One
+   * that is full of pods can do all that it could; as soon as a pod goes, another may come.
+   */
+  readonly type: "NotReady" | "Trouble" | "Cordoned" | "Tainted" | "BeingDeleted" | "Excluded" | "Full";
+  /** "not ready", "cordoned", "full: it has 110 pods and takes 110", "excluded by the configuration (^gpu-)" */
+  readonly message: string;
+}
+
 export interface NodeInventory {
   readonly name: string;
   /** Whether it is sold at all. */
   readonly offered: boolean;
-  /** Why not: "not ready", "cordoned", "full: it has 110 pods and takes 110", "excluded by the configuration (^gpu-)". */
-  readonly notOffered: readonly string[];
+  readonly notOffered: readonly NotOffered[];
   readonly cpuMilli: Amounts;
   readonly memoryBytes: Amounts;
   readonly ephemeralBytes: Amounts;
@@ -135,4 +147,26 @@ export interface Inventory {
   readonly storage: readonly StorageInventory[];
   readonly atMs: number;
   readonly conditions: readonly Condition[];
+}
+
+/** A card that is sick, or not sold as a card, cannot be given. */
+export function isForSale({ health, notSold }: NamedGpu): boolean {
+  return health?.healthy !== false && notSold === undefined;
+}
+
+/** Of conditions: these have the evidence of what is missing, or say that nobody knows what there is. */
+const explaining = new Set(["Overbooked", "StorageUnreadable"]);
+
+/**
+ * What everything that is sold relies on: no amount is negative, and where more is taken than there is, a condition says
+ * so. It is checked wherever amounts are made, and nothing that does not hold is bent until it does.
+ */
+export function assertSound(owner: string, amounts: readonly Amounts[], conditions: readonly Condition[]): void {
+  for (const { capacity, allocatable, allocated } of amounts) {
+    const details = { owner, capacity, allocatable, allocated };
+    invariant(capacity >= 0n && allocatable >= 0n && allocated >= 0n, "an amount is negative", details);
+    if (allocated <= allocatable) continue;
+    const isExplained = conditions.some(({ type }) => explaining.has(type));
+    invariant(isExplained, "more is taken than there is, and no condition says so", details);
+  }
 }

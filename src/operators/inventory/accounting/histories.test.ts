@@ -1,5 +1,5 @@
 /**
- * Random histories of a small cluster. Beside the tally and the folds, which hear of one event at a time, stands a model
+ * Random histories of a small cluster. Beside the sums and the folds, which hear of one event at a time, stands a model
  * that knows all objects and counts them from scratch in plain numbers; after every event both must show the same.
  */
 import assert from "node:assert/strict";
@@ -9,10 +9,10 @@ import { runs } from "../../../../test/runs.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
 import type { NodeInventory } from "../inventory.ts";
-import { projectNode } from "./node-facts.ts";
+import { createAllocations } from "./allocations.ts";
 import { nodeInventory } from "./node-inventory.ts";
-import { projectPod } from "./pod-use.ts";
-import { createTally } from "./tally.ts";
+import { projectNode } from "./watched-node.ts";
+import { projectPod } from "./watched-pod.ts";
 
 const nodeNames = ["a", "b", "c"] as const;
 const podNames = ["one/web-0", "two/web-0", "one/job"] as const;
@@ -145,7 +145,7 @@ const event = fc.oneof(
 test("after any history the sums, the offers and the evidence are those of a count from scratch", () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 60, size: "max" }), (history) => {
-      const tally = createTally();
+      const allocations = createAllocations();
       const pods = new Map<string, ModelPod>();
       const nodes = new Map<string, ModelNode>();
       const shown = new Map<string, NodeInventory>();
@@ -161,14 +161,14 @@ test("after any history the sums, the offers and the evidence are those of a cou
       const fold = (object: KubeObject) =>
         nodeInventory({
           node: projectNode(object),
-          use: tally.perNode(object.metadata.name),
+          allocation: allocations.ofNode(object.metadata.name),
           config: defaultInventoryConfig,
           storageClasses: [],
           namedGpus: [],
         });
       const see = (pod: ModelPod) => {
         pods.set(pod.uid, pod);
-        refold(tally.seen(projectPod(podObject(pod))));
+        refold(allocations.seen(projectPod(podObject(pod))));
       };
       const pickPod = (pick: number) => [...pods.values()][pick % Math.max(1, pods.size)];
 
@@ -182,7 +182,7 @@ test("after any history the sums, the offers and the evidence are those of a cou
           else nodes.delete(step.name);
           refold([step.name]);
         } else if (step.what === "recount") {
-          assert.deepEqual(tally.recompute([...pods.values()].map((pod) => projectPod(podObject(pod)))), []);
+          assert.deepEqual(allocations.recompute([...pods.values()].map((pod) => projectPod(podObject(pod)))), []);
         } else {
           const pod = pickPod(step.pick);
           if (!pod) continue;
@@ -190,15 +190,15 @@ test("after any history the sums, the offers and the evidence are those of a cou
           else if (step.what === "repeat") see(pod);
           else {
             pods.delete(pod.uid);
-            refold(tally.gone(pod.uid));
-            if (step.what === "deleteTwice") assert.deepEqual(tally.gone(pod.uid), []);
+            refold(allocations.gone(pod.uid));
+            if (step.what === "deleteTwice") assert.deepEqual(allocations.gone(pod.uid), []);
           }
         }
         compare(pods, nodes, shown);
         const selected = [...pods.values()].some((pod) => pod.selects && isLive(pod));
-        assert.deepEqual(tally.gtSelected(), new Set(selected ? [storageKey] : []));
+        assert.deepEqual(allocations.gtSelected(), new Set(selected ? [storageKey] : []));
       }
-      assert.equal(tally.counts.drifts, 0);
+      assert.equal(allocations.counts.drifts, 0);
     }),
     { numRuns: runs(300, 20_000) },
   );

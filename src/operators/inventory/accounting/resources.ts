@@ -5,7 +5,7 @@ import { parseQuantity } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 
 /** Whole units; never negative. */
-export interface Resources {
+export interface SoldResources {
   readonly cpuMilli: bigint;
   readonly memoryBytes: bigint;
   readonly ephemeralBytes: bigint;
@@ -13,7 +13,7 @@ export interface Resources {
   readonly gpus: bigint;
 }
 
-export const nothing: Resources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
+export const nothing: SoldResources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
 /** What each vendor's device plugin calls its cards. */
 const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
@@ -28,7 +28,7 @@ const names = ["cpu", "memory", "ephemeral-storage", "pods", ...Object.values(pl
 const noAmounts: ExactAmounts = new Map();
 
 /** Hears of a quantity that cannot be read. It counts as nothing, and whoever is told makes that visible. */
-export type OnProblem = (problem: string) => void;
+type OnProblem = (problem: string) => void;
 
 export function readAmounts(list: unknown, what: string, onProblem: OnProblem): ExactAmounts {
   if (list === undefined) return noAmounts;
@@ -59,7 +59,7 @@ function whole(amounts: ExactAmounts, name: (typeof names)[number]): bigint {
   return wholeAmount(name, amounts.get(name) ?? 0n);
 }
 
-export function wholeResources(amounts: ExactAmounts): Resources {
+export function wholeResources(amounts: ExactAmounts): SoldResources {
   const { nvidia, amd } = devicesIn(amounts);
   return {
     cpuMilli: whole(amounts, "cpu"),
@@ -91,9 +91,4 @@ export function partsIn(list: unknown): Readonly<Record<GpuVendor, readonly stri
   const parts = (vendor: GpuVendor) =>
     offered.filter(([name]) => partResources[vendor].test(name)).map(([name, amount]) => `${name}: ${amount}`);
   return { nvidia: parts("nvidia"), amd: parts("amd") };
-}
-
-/** The vendors whose device plugin counts at least one card. */
-export function vendorsIn(amounts: ExactAmounts): string[] {
-  return gpuVendors.filter((vendor) => (amounts.get(pluginResources[vendor]) ?? 0n) > 0n);
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NamedGpu } from "../inventory.ts";
-import { projectNode } from "./node-facts.ts";
 import { soldCards } from "./sold-cards.ts";
+import { projectNode } from "./watched-node.ts";
 
 const h100: NamedGpu = { address: "0000:01:00.0", vendorId: "10de", deviceId: "2330", vendor: "nvidia", name: "h100" };
 const mi300: NamedGpu = { address: "0000:09:00.0", vendorId: "1002", deviceId: "74a1", vendor: "amd", name: "mi300x" };

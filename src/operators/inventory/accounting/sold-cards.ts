@@ -4,16 +4,14 @@
  * a card without a name in the market cannot be asked for.
  */
 import type { Condition, NamedGpu } from "../inventory.ts";
-import type { NodeFacts } from "./node-facts.ts";
 import { type GpuVendor, gpuVendors } from "./resources.ts";
+import type { WatchedNode } from "./watched-node.ts";
 
-export interface SoldCards {
-  /** All of them; those that are not sold say why. */
-  readonly cards: readonly NamedGpu[];
-  readonly conditions: readonly Condition[];
-}
-
-export function soldCards(node: NodeFacts, cards: readonly NamedGpu[]): SoldCards {
+/** All of the cards; those that are not sold say why. */
+export function soldCards(
+  node: WatchedNode,
+  cards: readonly NamedGpu[],
+): { readonly cards: readonly NamedGpu[]; readonly conditions: readonly Condition[] } {
   const reasons = new Map<NamedGpu, string>();
   const conditions: Condition[] = [];
   for (const card of cards) {
@@ -58,7 +56,7 @@ function ownReason({ driver = "", migInstances = 0 }: NamedGpu) {
 /** What only the plugin's count of devices tells. Where discovery saw no card, it knows nothing of them. */
 function sharedDevices(
   vendor: GpuVendor,
-  { gpuDevicesCounted, gpuDevices, gpuParts }: NodeFacts,
+  { gpuDevicesCounted, gpuDevices, gpuParts }: WatchedNode,
   cards: readonly NamedGpu[],
 ): string | undefined {
   const own = cards.filter((card) => card.vendor === vendor);
@@ -88,11 +86,6 @@ function sharedDevices(
 function areSlices(counted: bigint, left: bigint, cards: bigint): boolean {
   const slices = counted / cards;
   return slices > 1n && counted % cards === 0n && left % slices === 0n;
-}
-
-/** A card that is sick cannot be given either. */
-export function isForSale({ health, notSold }: NamedGpu): boolean {
-  return health?.healthy !== false && notSold === undefined;
 }
 
 /** "h200 at 0000:00:07.0": one card, for messages. */

@@ -35,11 +35,11 @@ function open(t: TestContext) {
   const mount = mountConfigMap(temporaryFolder(t));
   let changes = 0;
   const start = () => {
-    const config = createConfigSource({ source: mount.path }, { clock, log: silentLog });
-    t.after(() => config.close());
-    config.onChange(() => {
+    const onChange = () => {
       changes += 1;
-    });
+    };
+    const config = createConfigSource(mount.path, { clock, log: silentLog, onChange });
+    t.after(() => config.close());
     return config;
   };
   const look = () => clock.advance(limits.inventoryConfigLookMs);
@@ -73,7 +73,7 @@ test("bad content is refused and the last good one kept, with a condition until 
   assert.equal(config.conditions[0]?.type, "ConfigurationUnusable");
   assert.match(config.conditions[0]?.message ?? "", /line 1: cluster_storage.*2026-01-01T00:00:00.000Z stays in force/);
   await look();
-  assert.deepEqual({ changes: changes(), ...config.counts }, { changes: 1, loaded: 1, refused: 1 });
+  assert.equal(changes(), 1);
   mount.write("cluster_storage: [beta1]");
   await look();
   assert.deepEqual(config.conditions, []);
@@ -135,13 +135,13 @@ test("what is no file, or far too long, is not read", async (t) => {
 });
 
 test("YAML may be given itself, and nothing at all means the default", () => {
-  const deps = { clock: createVirtualClock(), log: silentLog };
-  assert.equal(createConfigSource({ source: undefined }, deps).current, defaultInventoryConfig);
-  assert.equal(createConfigSource({ source: " " }, deps).settled, true);
-  const inline = createConfigSource({ source: "cluster_storage: [beta3]\ngpu_registry: /etc/gpus.yaml" }, deps);
+  const deps = { clock: createVirtualClock(), log: silentLog, onChange: () => undefined };
+  assert.equal(createConfigSource(undefined, deps).current, defaultInventoryConfig);
+  assert.equal(createConfigSource(" ", deps).settled, true);
+  const inline = createConfigSource("cluster_storage: [beta3]\ngpu_registry: /etc/gpus.yaml", deps);
   assert.deepEqual(inline.current.clusterStorage, ["beta3"]);
   assert.throws(
-    () => createConfigSource({ source: "cluster_storage: beta3" }, deps),
+    () => createConfigSource("cluster_storage: beta3", deps),
     (thrown) => ProviderError.is(thrown, "AKP_INVENTORY_CONFIG_REFUSED"),
   );
   assert.equal(deps.clock.pendingTimers, 0);

@@ -12,14 +12,11 @@ import type { Condition } from "../inventory.ts";
 import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";
 
-export interface ConfigSourceOptions {
-  /** A path that ends in .yaml or .yml, or YAML itself; without it the default is in force. */
-  readonly source: string | undefined;
-}
-
-export interface ConfigSourceDeps {
+interface ConfigSourceDeps {
   readonly clock: Clock;
   readonly log: Log;
+  /** Told after the configuration or its conditions have changed. */
+  readonly onChange: () => void;
 }
 
 export interface ConfigSource {
@@ -28,19 +25,14 @@ export interface ConfigSource {
   /** False while a file is named but nothing good was read from it yet: what it excludes is not known. */
   readonly settled: boolean;
   readonly conditions: readonly Condition[];
-  /** Told after the configuration or its conditions have changed. Returns how to stop being told. */
-  onChange(listener: () => void): () => void;
-  readonly counts: Readonly<ConfigSourceCounts>;
   close(): void;
 }
 
-export interface ConfigSourceCounts {
-  loaded: number;
-  refused: number;
-}
-
-/** Throws AKP_INVENTORY_CONFIG_REFUSED for bad YAML that was given itself: nobody will change that while we run. */
-export function createConfigSource({ source }: ConfigSourceOptions, deps: ConfigSourceDeps): ConfigSource {
+/**
+ * The source is a path that ends in .yaml or .yml, or YAML itself; without it the default is in force. Throws
+ * AKP_INVENTORY_CONFIG_REFUSED for bad YAML that was given itself: nobody will change that while we run.
+ */
+export function createConfigSource(source: string | undefined, deps: ConfigSourceDeps): ConfigSource {
   if (source === undefined || source.trim() === "") return fixed(defaultInventoryConfig);
   return isPath(source) ? fromFile(source, deps) : fixed(parseInventoryConfig(source));
 }
@@ -51,13 +43,10 @@ function isPath(source: string): boolean {
 }
 
 function fixed(current: InventoryConfig): ConfigSource {
-  const counts = { loaded: 1, refused: 0 };
-  return { current, settled: true, conditions: [], counts, onChange: () => () => undefined, close: () => undefined };
+  return { current, settled: true, conditions: [], close: () => undefined };
 }
 
-function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource {
-  const listeners = new Set<() => void>();
-  const counts: ConfigSourceCounts = { loaded: 0, refused: 0 };
+function fromFile(path: string, { clock, log, onChange }: ConfigSourceDeps): ConfigSource {
   let good: { readonly config: InventoryConfig; readonly text: string; readonly sinceMs: number } | undefined;
   let trouble: ProviderError | undefined;
   let lastText: string | undefined;
@@ -71,33 +60,32 @@ function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource 
       if (text === lastText) return good?.text === text ? undefined : trouble;
       lastText = text;
       good = { config: parseInventoryConfig(text, path), text, sinceMs: clock.now() };
-      counts.loaded += 1;
       log.info("read the inventory configuration", { path });
       return undefined;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
-      if (error.code === "AKP_INVENTORY_CONFIG_REFUSED") counts.refused += 1;
-      else lastText = undefined;
+      if (error.code !== "AKP_INVENTORY_CONFIG_REFUSED") lastText = undefined;
       return error;
     }
   }
 
-  function lookAndTell(): void {
+  /** Whether the configuration, or what is wrong with it, is another than before. */
+  function hasChanged(): boolean {
     const before = { good, message: trouble?.message };
     trouble = look();
-    if (good === before.good && trouble?.message === before.message) return;
+    if (good === before.good && trouble?.message === before.message) return false;
     if (trouble) log.error("failed to read the inventory configuration", { error: trouble });
-    for (const listener of listeners) listener();
+    return true;
   }
 
   function lookAgain(): void {
     timer = clock.timer(limits.inventoryConfigLookMs, () => {
       lookAgain();
-      lookAndTell();
+      if (hasChanged()) onChange();
     });
   }
 
-  lookAndTell();
+  hasChanged();
   lookAgain();
   return {
     get current() {
@@ -113,11 +101,6 @@ function fromFile(path: string, { clock, log }: ConfigSourceDeps): ConfigSource 
         : "nothing is offered until it can be used";
       return [{ type: "ConfigurationUnusable", message: `${trouble.message}; ${inForce}` }];
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    counts,
     close: () => timer?.cancel(),
   };
 }

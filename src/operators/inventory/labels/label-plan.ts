@@ -6,21 +6,21 @@
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
 import { isCapabilityLabel, labelKeys } from "./label-keys.ts";
-import type { Labels } from "./wanted-labels.ts";
+import type { NodeLabels } from "./wanted-labels.ts";
 
 export interface LabelPlan {
-  /** Labels to seize, with the value to seize them with. */
-  readonly seize: Labels;
+  /** NodeLabels to seize, with the value to seize them with. */
+  readonly seize: NodeLabels;
   /** Whether the wanted labels have to be applied at all. */
   readonly apply: boolean;
 }
 
 /** Whether there may be something to write, as far as the labels alone tell. */
-export function labelsDiffer(wanted: Labels, live: Labels): boolean {
+export function labelsDiffer(wanted: NodeLabels, live: NodeLabels): boolean {
   return isMissing(wanted, live) || staleKeys(wanted, live).length > 0;
 }
 
-export function planLabels(wanted: Labels, node: KubeObject, fieldManager: string): LabelPlan {
+export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: string): LabelPlan {
   const { labels = {}, managedFields = [] } = node.metadata;
   const ours = managedFields.filter((entry) => isOurs(entry, fieldManager));
   const others = managedFields.filter((entry) => !isOurs(entry, fieldManager));
@@ -34,16 +34,16 @@ export function planLabels(wanted: Labels, node: KubeObject, fieldManager: strin
   };
 }
 
-function isMissing(wanted: Labels, live: Labels): boolean {
+function isMissing(wanted: NodeLabels, live: NodeLabels): boolean {
   return Object.entries(wanted).some(([key, value]) => live[key] !== value);
 }
 
-function staleKeys(wanted: Labels, live: Labels): string[] {
+function staleKeys(wanted: NodeLabels, live: NodeLabels): string[] {
   return Object.keys(live).filter((key) => isCapabilityLabel(key) && !Object.hasOwn(wanted, key));
 }
 
 /**
- * Labels below our prefix speak about us, whoever wrote them. NVIDIA's label may be from NVIDIA's own tools, so it is
+ * NodeLabels below our prefix speak about us, whoever wrote them. NVIDIA's label may be from NVIDIA's own tools, so it is
  * seized only from one who also wrote labels of ours: the network's operator.
  */
 function mayBeSeized(key: string, others: readonly ManagedFields[]): boolean {

@@ -9,7 +9,7 @@ import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue, type Queue, type QueueCounts } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
-import type { Labels } from "./wanted-labels.ts";
+import type { NodeLabels } from "./wanted-labels.ts";
 
 export interface LabelWriterOptions {
   readonly kube: Pick<Kube, "fieldManager" | "get" | "apply">;
@@ -17,9 +17,9 @@ export interface LabelWriterOptions {
   readonly random: Random;
   readonly log: Log;
   /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
-  readonly wanted: (node: string) => Labels | undefined;
+  readonly wanted: (node: string) => NodeLabels | undefined;
   /** What it carries as far as we have heard; undefined when there is no such node. */
-  readonly live: (node: string) => Labels | undefined;
+  readonly live: (node: string) => NodeLabels | undefined;
 }
 
 export interface LabelWriter {
@@ -35,7 +35,7 @@ export interface LabelWriterCounts {
   readonly queue: QueueCounts;
   /** Nodes whose labels were written. */
   readonly written: number;
-  /** Labels of another program that no longer held and were removed. */
+  /** NodeLabels of another program that no longer held and were removed. */
   readonly seized: number;
 }
 
@@ -69,7 +69,7 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
    */
   function applyLabels(
     { metadata }: KubeObject,
-    labels: Labels,
+    labels: NodeLabels,
     owned: OwnedFields | undefined,
     signal: AbortSignal,
   ): Promise<Applied> {

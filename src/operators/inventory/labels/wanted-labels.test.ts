@@ -49,6 +49,7 @@ function labels(more: Partial<NodeInventory>, context: Partial<LabelContext> = {
 }
 
 const gpu = "akash.network/capabilities.gpu";
+const cordoned = { type: "Cordoned", message: "cordoned" } as const;
 
 test("a card that is not sold as one has no labels but that it is there", () => {
   const parts = [h100, h100].map((card) => ({ ...card, notSold: "it is shared" }));
@@ -58,9 +59,9 @@ test("a card that is not sold as one has no labels but that it is there", () => 
 
 test("a node that is only full of pods keeps its labels, since a pod that comes back is looked for by them", () => {
   const parts = { namedGpus: [h100], storageClasses: ["beta3"] };
-  const full = "full: it has 110 pods and takes 110";
+  const full = { type: "Full", message: "full: it has 110 pods and takes 110" } as const;
   assert.deepEqual(labels({ ...parts, offered: false, notOffered: [full] }), labels(parts));
-  assert.deepEqual(labels({ ...parts, offered: false, notOffered: ["cordoned", full] }), {
+  assert.deepEqual(labels({ ...parts, offered: false, notOffered: [cordoned, full] }), {
     "nvidia.com/gpu.present": "true",
   });
 });
@@ -135,12 +136,15 @@ test("a storage class says 1 while a workload selects it with Gt, and the others
 });
 
 test("a node that is not offered keeps only the label that its device plugin lives by", () => {
-  const found = labels({ offered: false, notOffered: ["cordoned"], namedGpus: [h100], storageClasses: [] });
+  const found = labels({ offered: false, notOffered: [cordoned], namedGpus: [h100], storageClasses: [] });
   assert.deepEqual(found, { "nvidia.com/gpu.present": "true" });
 });
 
 test("a node that the configuration excludes has no label of ours", () => {
-  const notOffered = ["not ready", "excluded by the configuration (^a$)"];
+  const notOffered = [
+    { type: "NotReady", message: "not ready" },
+    { type: "Excluded", message: "excluded by the configuration (^a$)" },
+  ] as const;
   assert.deepEqual(labels({ offered: false, notOffered, namedGpus: [h100] }), {});
 });
 

@@ -3,24 +3,23 @@
  * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on. One that
  * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
  */
-import { isExcluded, isOnlyFull } from "../accounting/not-offered.ts";
-import { isForSale } from "../accounting/sold-cards.ts";
-import type { NamedGpu, NodeInventory } from "../inventory.ts";
+import { isForSale, type NamedGpu, type NodeInventory } from "../inventory.ts";
 import { interfaceKind } from "../registry/registry.ts";
 import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
 
 export interface LabelContext {
   /** The labels that the node carries now. */
-  readonly live: Readonly<Record<string, string>>;
+  readonly live: NodeLabels;
   /** Storage class labels that a workload selects with `Gt`. */
   readonly gtSelected: ReadonlySet<string>;
 }
 
-export type Labels = Readonly<Record<string, string>>;
+export type NodeLabels = Readonly<Record<string, string>>;
 
-export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): Labels {
+export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): NodeLabels {
   const gpus = { ...unprovenGpuLabels(node, live), ...gpuLabels(node) };
-  if (!node.offered && !isOnlyFull(node)) return isExcluded(node) ? {} : presenceOnly(gpus);
+  if (node.notOffered.some(({ type }) => type === "Excluded")) return {};
+  if (node.notOffered.some(({ type }) => type !== "Full")) return presenceOnly(gpus);
   const [plain, number] = storageClassReadings;
   const classes = node.storageClasses
     .map(labelKeys.storageClass)
@@ -32,7 +31,7 @@ export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelCon
  * Until discovery has answered, and where it saw no card of a vendor whose device plugin has some, we know nothing of
  * those; then the labels stay as they are. A restart or a failed read must not take a node's gpus off the market.
  */
-function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory, live: Labels): Labels {
+function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory, live: NodeLabels): NodeLabels {
   const unseen = pluginVendors.filter((vendor) => !namedGpus.some((card) => card.vendor === vendor));
   const isUnproven = (key: string) => !hardware || unseen.some((vendor) => mayBeOfVendor(key, vendor));
   return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
@@ -42,7 +41,7 @@ function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory
  * This one says that a card is there, not that it is for sale, and the device plugin lives by it: taking it away from a
  * node that is cordoned or not ready for a minute would take the gpus away from what runs there.
  */
-function presenceOnly(gpus: Labels): Labels {
+function presenceOnly(gpus: NodeLabels): NodeLabels {
   const { nvidiaPresent } = labelKeys;
   const present = gpus[nvidiaPresent];
   return present === undefined ? {} : { [nvidiaPresent]: present };
@@ -52,7 +51,7 @@ function presenceOnly(gpus: Labels): Labels {
  * The counts are of the cards that discovery knows by name, as the network counts them. Affinity only asks whether there
  * are any; how many are free is for the scheduler, which has it from the device plugin.
  */
-function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): Labels {
+function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): NodeLabels {
   const labels: Record<string, string> = {};
   const counts = new Map<string, number>();
   for (const card of namedGpus) {

@@ -29,7 +29,7 @@ import { createMakingPace } from "./making-pace.ts";
 import { createRollout } from "./rollout.ts";
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
-export type Wish = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
+export type DesiredPod = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
 
 export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image"> {
   /** Undefined while it is not known yet: then no pod is made. */
@@ -41,7 +41,7 @@ export interface DiscoveryPodsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly wishFor: (node: string) => Wish;
+  readonly desiredFor: (node: string) => DesiredPod;
   /** There is an answer of this node, or something new to say about its absence. */
   readonly onChange: (node: string) => void;
   readonly onSettled: () => void;
@@ -124,10 +124,10 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   }
 
   async function work(node: string, signal: AbortSignal): Promise<Outcome> {
-    const wish = deps.wishFor(node);
+    const desired = deps.desiredFor(node);
     const live = pods?.get({ namespace: options.namespace, name: discoveryPodName(node) });
-    if (wish === "kept") return done();
-    if (wish === "unwanted") {
+    if (desired === "kept") return done();
+    if (desired === "unwanted") {
       rollout.end(node);
       heard(node);
       known.delete(node);
@@ -142,7 +142,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       return recheck(limits.ownPodRetryMs);
     }
     const recipe = { ...options, image };
-    if (!live) return make(discoveryPod(wish.wanted, recipe), node, signal);
+    if (!live) return make(discoveryPod(desired.wanted, recipe), node, signal);
     if (live.deleting) return waiting("pod", "the one before it is going");
     if (live.finished) return replaceFinished(node, live, signal);
     if (!isMadeAs(live, node, recipe)) return replaceOld(node, live, signal);

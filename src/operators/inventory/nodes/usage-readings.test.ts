@@ -5,7 +5,7 @@ import type { KubeObject } from "../../../kube/kube.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { createUsageReadings } from "./usage-readings.ts";
+import { createUsageReadings, measuredUsage } from "./usage-readings.ts";
 
 const missing = new ProviderError("AKP_KUBE_KIND_MISSING", {
   verb: "list",
@@ -71,4 +71,16 @@ test("a measurement that makes no sense is none, and the others count", async (t
   await nextReading();
   assert.equal(usage.of("one"), undefined);
   assert.equal(usage.of("two")?.cpuMilli, 2_000n);
+});
+
+const metadata = { name: "a" };
+
+test("measured use is read in the units of the metrics API", () => {
+  const usage = { cpu: "1250000001n", memory: "2097152Ki" };
+  assert.deepEqual(measuredUsage({ metadata, usage }), { cpuMilli: 1_251n, memoryBytes: 2n ** 31n });
+});
+
+test("a measurement that is incomplete or makes no sense is none", () => {
+  const bad = [undefined, {}, { cpu: "1" }, { cpu: "much", memory: "1Ki" }, { cpu: "-1", memory: "1Ki" }];
+  for (const usage of bad) assert.equal(measuredUsage({ metadata, usage }), undefined);
 });

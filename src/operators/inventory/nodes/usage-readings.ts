@@ -1,12 +1,16 @@
 /** What nodes use right now, where the cluster has a metrics API. It cannot be watched, so it is read again and again. */
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube } from "../../../kube/kube.ts";
+import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { type NodeUsage, nodeUsage } from "../accounting/node-usage.ts";
+import { readAmounts, wholeResources } from "../accounting/resources.ts";
+import type { NodeInventory } from "../inventory.ts";
+
+export type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
 export interface UsageReadings {
-  of(node: string): NodeUsage | undefined;
+  of(node: string): MeasuredUsage | undefined;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -17,12 +21,12 @@ export interface UsageReadingsDeps {
 }
 
 export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps): UsageReadings {
-  let readings: ReadonlyMap<string, NodeUsage> = new Map();
+  let readings: ReadonlyMap<string, MeasuredUsage> = new Map();
 
-  async function read(signal: AbortSignal): Promise<ReadonlyMap<string, NodeUsage>> {
-    const found = new Map<string, NodeUsage>();
+  async function read(signal: AbortSignal): Promise<ReadonlyMap<string, MeasuredUsage>> {
+    const found = new Map<string, MeasuredUsage>();
     for (const metrics of await kube.list(kinds.nodeMetrics, { signal })) {
-      const usage = nodeUsage(metrics);
+      const usage = measuredUsage(metrics);
       if (usage) found.set(metrics.metadata.name, usage);
     }
     return found;
@@ -34,7 +38,7 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
       for (;;) {
         const before = readings;
         // Most clusters without it never get it; an old measurement says nothing about now.
-        readings = await read(signal).catch(() => new Map<string, NodeUsage>());
+        readings = await read(signal).catch(() => new Map<string, MeasuredUsage>());
         for (const node of new Set([...before.keys(), ...readings.keys()])) {
           if (!same(before.get(node), readings.get(node))) onChange(node);
         }
@@ -44,6 +48,18 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
   };
 }
 
-function same(a: NodeUsage | undefined, b: NodeUsage | undefined): boolean {
+function same(a: MeasuredUsage | undefined, b: MeasuredUsage | undefined): boolean {
   return a?.cpuMilli === b?.cpuMilli && a?.memoryBytes === b?.memoryBytes;
+}
+
+/** Undefined where the measurement is incomplete or makes no sense: it is shown beside the allocation, never instead. */
+export function measuredUsage(metrics: KubeObject): MeasuredUsage | undefined {
+  const usage = fieldsOf(metrics["usage"]);
+  if (usage["cpu"] === undefined || usage["memory"] === undefined) return undefined;
+  let readable = true;
+  const amounts = readAmounts(usage, "usage", () => {
+    readable = false;
+  });
+  const { cpuMilli, memoryBytes } = wholeResources(amounts);
+  return readable ? { cpuMilli, memoryBytes } : undefined;
 }

@@ -14,7 +14,7 @@ export function fullNodeJson(node: NodeInventory): JsonObject {
   const { cpuMilli, memoryBytes, gpus, hardware, hardwareAtMs, usage } = node;
   return compact({
     ...networkNodeJson(networkNode(node)),
-    ...(node.offered ? {} : { reasons: node.notOffered }),
+    ...(node.offered ? {} : { reasons: reasonsOf(node) }),
     cpu: {
       quantity: { allocatable: Number(cpuMilli.allocatable), allocated: Number(cpuMilli.allocated) },
       info: hardware?.cpus.map(({ model, vcores }) => ({ model, vcores })) ?? [],
@@ -41,7 +41,7 @@ export function nodeHardwareJson(node: NodeInventory): JsonObject {
   return compact({
     name: node.name,
     offered: node.offered,
-    reasons: node.notOffered,
+    reasons: reasonsOf(node),
     cpu: {
       capacity: Number(node.cpuMilli.capacity),
       allocatable: Number(node.cpuMilli.allocatable),
@@ -73,6 +73,10 @@ export function fullStorageJson(storage: StorageInventory): JsonObject {
 
 export function conditionJson({ type, message }: Condition): JsonObject {
   return { type, message };
+}
+
+function reasonsOf({ notOffered }: NodeInventory): string[] {
+  return notOffered.map(({ message }) => message);
 }
 
 function hardwareJson({ hardware }: NodeInventory): Record<string, Json | undefined> {

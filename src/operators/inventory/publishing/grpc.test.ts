@@ -132,7 +132,7 @@ test("a slow reader finds the newest picture next, and nothing piles up for it",
 test("a node is asked for by its name, and without one the first is meant", async (t) => {
   const { publisher, call, stream } = await start(t);
   const nodes = [
-    sampleNode("a", { offered: false, notOffered: ["cordoned"], storageClasses: [] }),
+    sampleNode("a", { offered: false, notOffered: [{ type: "Cordoned", message: "cordoned" }], storageClasses: [] }),
     sampleNode("b"),
     sampleNode("c"),
   ];

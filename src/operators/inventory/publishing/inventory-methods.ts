@@ -62,6 +62,8 @@ function nodeMessage(picture: Picture, headers: IncomingHttpHeaders): Uint8Array
   const message = name === undefined ? undefined : picture.nodeMessage(name);
   if (message) return message;
   const known = inventory.nodes.find((node) => node.name === name);
-  const reason = known?.notOffered.join(", ") ?? `of ${inventory.nodes.length} nodes, ${offered.length} are`;
+  const reason =
+    known?.notOffered.map(({ message }) => message).join(", ") ??
+    `of ${inventory.nodes.length} nodes, ${offered.length} are`;
   throw new ProviderError("AKP_INVENTORY_NODE_UNKNOWN", { node: name ?? "at all", reason });
 }

@@ -2,8 +2,9 @@
  * What the network's clients are told of a node and of a storage class. Its two forms, JSON and protobuf, are made from
  * this one view, so that they always say the same.
  */
-import { isForSale } from "../accounting/sold-cards.ts";
+
 import type { NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
+import { isForSale } from "../inventory.ts";
 import { byteQuantities, countQuantities, cpuQuantities, type Quantities } from "./quantities.ts";
 
 export interface NetworkGpu {

@@ -195,7 +195,11 @@ test("after any history a listener, the bus and whoever asks agree with a pictur
           if (each.do === "gone") nodes.delete(each.name);
           else if (each.do === "pod") nodes.set(each.name, withOnePodMore(known));
           else
-            nodes.set(each.name, { ...known, offered: !known.offered, notOffered: known.offered ? ["cordoned"] : [] });
+            nodes.set(each.name, {
+              ...known,
+              offered: !known.offered,
+              notOffered: known.offered ? [{ type: "Cordoned", message: "cordoned" }] : [],
+            });
           publisher.show(inventory());
         }
       }

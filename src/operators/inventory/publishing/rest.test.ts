@@ -64,7 +64,7 @@ test("before the first picture the process is alive but not ready, and says why"
 test("the inventory is the last good one with its age, as one line or for people", async (t) => {
   const { ask, publisher, grow } = await start(t);
   const conditions = [{ type: "Stale", message: "nodes may be out of date" }];
-  const away = sampleNode("n2", { offered: false, notOffered: ["not ready"] });
+  const away = sampleNode("n2", { offered: false, notOffered: [{ type: "NotReady", message: "not ready" }] });
   publisher.show(sampleInventory([sampleNode("n1"), away], { conditions }));
   grow(12_345);
   const { text, headers } = await ask("/v1/inventory");

@@ -191,7 +191,11 @@ test("the cards of a node are listed by vendor, name and memory, whatever their 
 });
 
 test("a node that is not offered is in a list of its own, with its reasons, and not in the network's", () => {
-  const away = sampleNode("n2", { offered: false, notOffered: ["cordoned"], storageClasses: [] });
+  const away = sampleNode("n2", {
+    offered: false,
+    notOffered: [{ type: "Cordoned", message: "cordoned" }],
+    storageClasses: [],
+  });
   const picture = createPictures()(sampleInventory([sampleNode("n1"), away]));
   const full = JSON.parse(`${picture.fullJson()}}`);
   assert.deepEqual([full.nodes.length, full.nodes[0].name], [1, "n1"]);

@@ -36,11 +36,11 @@ interface Stage {
 
 function follow(t: TestContext, location: RegistryLocation | undefined): Stage {
   const clock = createVirtualClock();
-  const source = createRegistrySource({ location, periodMs }, { clock, log: silentLog });
   let told = 0;
-  source.onChange(() => {
+  const onChange = () => {
     told += 1;
-  });
+  };
+  const source = createRegistrySource({ location, periodMs }, { clock, log: silentLog, onChange });
   const stop = new AbortController();
   const running = source.run(stop.signal);
   t.after(async () => {

@@ -14,7 +14,7 @@ import { parseRegistry } from "./parse-registry.ts";
 import { isFile, type RegistryLocation, type RegistryText, readRegistryText, showLocation } from "./read-registry.ts";
 import { mergeRegistries, type Registry } from "./registry.ts";
 
-export interface RegistrySourceOptions {
+interface RegistrySourceOptions {
   /** An address or the path of a file; without one, only the built-in table is used. */
   readonly location: RegistryLocation | undefined;
   readonly periodMs: number;
@@ -22,16 +22,16 @@ export interface RegistrySourceOptions {
   readonly fetch?: typeof fetch;
 }
 
-export interface RegistrySourceDeps {
+interface RegistrySourceDeps {
   readonly clock: Clock;
   readonly log: Log;
+  /** Called after the registry or the conditions have changed. */
+  readonly onChange: () => void;
 }
 
 export interface RegistrySource {
   readonly registry: Registry;
   readonly conditions: readonly Condition[];
-  /** Called after the registry or the conditions have changed. Returns how to stop being told. */
-  onChange(listener: () => void): () => void;
   /** Reads from somewhere else from now on. What was known holds until the new one was read. */
   relocate(location: RegistryLocation | undefined): void;
   /** Keeps the registry up to date until the signal is aborted. */
@@ -47,19 +47,14 @@ export interface RegistrySourceCounts {
 
 export function createRegistrySource(
   options: RegistrySourceOptions,
-  { clock, log }: RegistrySourceDeps,
+  { clock, log, onChange }: RegistrySourceDeps,
 ): RegistrySource {
   const counts: RegistrySourceCounts = { reads: 0, failures: 0, changes: 0 };
-  const listeners = new Set<() => void>();
   const pause = createPause(clock);
   let location = options.location;
   let good: { readonly text: RegistryText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
   let trouble: ProviderError | undefined;
   let failuresInARow = 0;
-
-  function tell(): void {
-    for (const listener of listeners) listener();
-  }
 
   function succeed(text: RegistryText, from: RegistryLocation): void {
     const unchanged = good?.text.text === text.text && good.from === from;
@@ -75,7 +70,7 @@ export function createRegistrySource(
       counts.changes += 1;
       log.info("read the GPU registry", { location: showLocation(from), problems: registry.problems });
     }
-    if (!unchanged || recovered) tell();
+    if (!unchanged || recovered) onChange();
   }
 
   function fail(thrown: unknown): void {
@@ -85,7 +80,7 @@ export function createRegistrySource(
     if (trouble?.message === error.message) return;
     trouble = error;
     log.error("failed to read the GPU registry", { error });
-    tell();
+    onChange();
   }
 
   async function read(from: RegistryLocation, signal: AbortSignal): Promise<void> {
@@ -112,10 +107,6 @@ export function createRegistrySource(
     get conditions() {
       return conditionsOf(trouble, good && { ...good.registry, from: showLocation(good.from) });
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
     relocate(next) {
       if (String(next) === String(location)) return;
       location = next;
@@ -123,7 +114,7 @@ export function createRegistrySource(
       if (next === undefined) {
         good = undefined;
         trouble = undefined;
-        tell();
+        onChange();
       }
       pause.ring();
     },

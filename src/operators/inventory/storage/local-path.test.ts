@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { gib, localVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { sharedDisk } from "../accounting/shared-disk.ts";
+import { sharedDisk } from "../accounting/node-inventory.ts";
 import { localPathInventory, type NodeDisk } from "./local-path.ts";
 import { readStorageClass } from "./storage-class.ts";
 import { readVolume, sumVolumes } from "./volumes.ts";

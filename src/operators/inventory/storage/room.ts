@@ -7,7 +7,7 @@
  */
 import { formatBytes } from "../../../market/quantity.ts";
 import type { Amounts, Condition, StorageInventory } from "../inventory.ts";
-import { assertSound } from "../sound-amounts.ts";
+import { assertSound } from "../inventory.ts";
 import type { Driver, StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 

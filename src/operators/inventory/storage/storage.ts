@@ -7,7 +7,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { DiskUse } from "../accounting/shared-disk.ts";
+import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import { staleness } from "../staleness.ts";
@@ -20,13 +20,22 @@ import { type SoldClass, soldClasses } from "./sold-classes.ts";
 import { driverOf, readStorageClass, type StorageClass } from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
-export interface StorageDeps {
+interface StorageDeps {
   readonly kube: Pick<Kube, "watch" | "exec">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told after something changed that a reading may show. */
+  readonly onChange: (change: StorageChange) => void;
 }
 
-export interface StorageReading {
+export interface StorageChange {
+  /** A class came, went or changed, and nodes show which there are. */
+  readonly classes?: boolean;
+  /** The node on whose disk a volume came or went. */
+  readonly node?: string | undefined;
+}
+
+interface StorageReading {
   /** By class. */
   readonly storage: readonly StorageInventory[];
   /** What concerns no single class that is sold. */
@@ -37,15 +46,13 @@ export interface Storage {
   read(nodes: readonly NodeDisk[], config: Pick<InventoryConfig, "clusterStorage">): StorageReading;
   /** What volumes take of a node's disk, when these classes are configured for it. */
   onDisk(node: string, classes: readonly string[]): DiskUse;
-  /** The classes that are there, sold or not; another set whenever one of them changes. Without meaning until it is ready. */
+  /** The classes that are there, sold or not. Without meaning until it is ready. */
   readonly classNames: ReadonlySet<string>;
   /** Classes and volumes were seen at least once. */
   readonly ready: boolean;
   /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
   readonly stale: readonly Condition[];
   synced(signal?: AbortSignal): Promise<void>;
-  /** Told after something changed that a reading may show, and on the disk of which node. Returns how to stop being told. */
-  onChange(listener: (node?: string) => void): () => void;
   readonly counts: Readonly<StorageCounts>;
   close(): Promise<void>;
 }
@@ -57,8 +64,7 @@ export interface StorageCounts {
   readonly cephFailed: number;
 }
 
-export function createStorage({ kube, clock, log }: StorageDeps): Storage {
-  const listeners = new Set<(node?: string) => void>();
+export function createStorage({ kube, clock, log, onChange }: StorageDeps): Storage {
   let folded: Folded | undefined;
   let names: ReadonlySet<string> = new Set();
   let ceph: CephBackend | undefined;
@@ -68,34 +74,30 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
     kind: kinds.storageClass,
     project: readStorageClass,
     handle({ value }) {
-      // Also when a class is only changed: its label says whether it is sold.
       names = new Set(Array.from(classes.list(), ({ name }) => name));
       openBackendOf(value);
-      refold();
+      // Also when a class is only changed: its label says whether it is sold.
+      refold({ classes: true });
     },
   });
   const volumes = kube.watch({
     kind: kinds.persistentVolume,
     project: readVolume,
-    handle: ({ value }) => refold(value.node),
+    handle: ({ value }) => refold({ node: value.node }),
   });
   const ownCaches = { "storage classes": classes, volumes };
 
-  function changed(node?: string): void {
-    for (const listener of listeners) listener(node);
-  }
-
-  function refold(node?: string): void {
+  function refold(change: StorageChange): void {
     folded = undefined;
     ceph?.wake();
-    changed(node);
+    onChange(change);
   }
 
   function openBackendOf(storageClass: StorageClass): void {
     const driver = driverOf(storageClass);
-    const told = () => changed();
-    if (driver === "ceph") ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed: told });
-    if (driver === "longhorn") longhorn ??= createLonghornBackend({ kube, classOf, changed: told });
+    const changed = () => onChange({});
+    if (driver === "ceph") ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed });
+    if (driver === "longhorn") longhorn ??= createLonghornBackend({ kube, classOf, changed });
   }
 
   function classOf(volume: string): string | undefined {
@@ -155,10 +157,6 @@ export function createStorage({ kube, clock, log }: StorageDeps): Storage {
     async synced(signal) {
       await classes.synced(signal);
       await volumes.synced(signal);
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
     },
     get counts() {
       const { asked: cephAsked = 0, failed: cephFailed = 0 } = ceph?.counts ?? {};

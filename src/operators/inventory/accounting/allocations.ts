@@ -3,40 +3,40 @@
  * time everything is counted anew; a difference would be a fault of ours, so it is counted and put right.
  */
 import { invariant } from "../../../runtime/invariant.ts";
-import type { PodUse } from "./pod-use.ts";
-import { nothing, type Resources } from "./resources.ts";
+import { nothing, type SoldResources } from "./resources.ts";
+import type { WatchedPod } from "./watched-pod.ts";
 
-export interface NodeUse {
-  readonly sum: Resources;
+export interface NodeAllocation {
+  readonly sum: SoldResources;
   /** The pods that make up the sum. */
-  readonly pods: ReadonlySet<PodUse>;
+  readonly pods: ReadonlySet<WatchedPod>;
   /** How many of them have a quantity that cannot be read. */
   readonly unreadable: number;
 }
 
-export interface Tally {
-  /** A pod as it is now, new or not. Returns the nodes whose use it changed. */
-  seen(pod: PodUse): readonly string[];
-  /** Returns the node whose use it changed, if any. */
+export interface Allocations {
+  /** A pod as it is now, new or not. Returns the nodes whose allocation it changed. */
+  seen(pod: WatchedPod): readonly string[];
+  /** Returns the node whose allocation it changed, if any. */
   gone(uid: string): readonly string[];
-  perNode(name: string): NodeUse;
+  ofNode(name: string): NodeAllocation;
   /** Storage class labels that some pod selects with `Gt`. */
   gtSelected(): ReadonlySet<string>;
-  /** Counts from scratch. Returns the nodes whose use was wrong. */
-  recompute(pods: Iterable<PodUse>): readonly string[];
-  readonly counts: Readonly<TallyCounts>;
+  /** Counts from scratch. Returns the nodes whose allocation was wrong. */
+  recompute(pods: Iterable<WatchedPod>): readonly string[];
+  readonly counts: Readonly<AllocationCounts>;
 }
 
-export interface TallyCounts {
+export interface AllocationCounts {
   readonly pods: number;
   readonly recounts: number;
   /** Nodes that a recount found wrong, since the start. */
   readonly drifts: number;
 }
 
-export const noUse: NodeUse = { sum: nothing, pods: new Set(), unreadable: 0 };
+export const noAllocation: NodeAllocation = { sum: nothing, pods: new Set(), unreadable: 0 };
 
-export function createTally(): Tally {
+export function createAllocations(): Allocations {
   let sums = createSums();
   let recounts = 0;
   let drifts = 0;
@@ -44,7 +44,7 @@ export function createTally(): Tally {
   return {
     seen: (pod) => sums.seen(pod),
     gone: (uid) => sums.gone(uid),
-    perNode: (name) => sums.nodes.get(name) ?? noUse,
+    ofNode: (name) => sums.nodes.get(name) ?? noAllocation,
     gtSelected: () => sums.gtSelected(),
     recompute(pods) {
       const fresh = createSums();
@@ -61,36 +61,38 @@ export function createTally(): Tally {
   };
 }
 
-interface NodeSum extends NodeUse {
-  sum: Resources;
-  readonly pods: Set<PodUse>;
+interface NodeSum extends NodeAllocation {
+  sum: SoldResources;
+  readonly pods: Set<WatchedPod>;
   unreadable: number;
 }
 
 function createSums() {
-  const pods = new Map<string, PodUse>();
+  const pods = new Map<string, WatchedPod>();
   const nodes = new Map<string, NodeSum>();
   const selections = new Map<string, number>();
 
-  function add(pod: PodUse): void {
+  function add(pod: WatchedPod): void {
     pods.set(pod.uid, pod);
     for (const key of pod.gtSelected) select(key, 1);
     if (pod.node === undefined) return;
     const at: NodeSum = nodes.get(pod.node) ?? { sum: nothing, pods: new Set(), unreadable: 0 };
     nodes.set(pod.node, at);
     at.pods.add(pod);
-    at.sum = plus(at.sum, pod);
+    at.sum = plus(at.sum, pod, 1n);
     if (pod.problem !== undefined) at.unreadable += 1;
   }
 
-  function subtract(pod: PodUse): void {
+  function subtract(pod: WatchedPod): void {
     pods.delete(pod.uid);
     for (const key of pod.gtSelected) select(key, -1);
     if (pod.node === undefined) return;
     const at = nodes.get(pod.node);
     invariant(at, "a counted pod is on no node", { pod: pod.name, node: pod.node });
     at.pods.delete(pod);
-    at.sum = minus(at.sum, pod);
+    at.sum = plus(at.sum, pod, -1n);
+    const isSound = Object.values(at.sum).every((amount) => amount >= 0n);
+    invariant(isSound, "the use of a node became negative", { node: pod.node });
     if (pod.problem !== undefined) at.unreadable -= 1;
     if (at.pods.size > 0) return;
     invariant(same(at.sum, nothing), "a node without pods is in use", { node: pod.node });
@@ -104,10 +106,10 @@ function createSums() {
   }
 
   return {
-    pods: pods as ReadonlyMap<string, PodUse>,
-    nodes: nodes as ReadonlyMap<string, NodeUse>,
+    pods: pods as ReadonlyMap<string, WatchedPod>,
+    nodes: nodes as ReadonlyMap<string, NodeAllocation>,
     gtSelected: () => new Set(selections.keys()),
-    seen(pod: PodUse): readonly string[] {
+    seen(pod: WatchedPod): readonly string[] {
       const before = pods.get(pod.uid);
       if (before) subtract(before);
       add(pod);
@@ -123,28 +125,16 @@ function createSums() {
   };
 }
 
-function plus(sum: Resources, pod: Resources): Resources {
+function plus(sum: SoldResources, pod: SoldResources, times: 1n | -1n): SoldResources {
   return {
-    cpuMilli: sum.cpuMilli + pod.cpuMilli,
-    memoryBytes: sum.memoryBytes + pod.memoryBytes,
-    ephemeralBytes: sum.ephemeralBytes + pod.ephemeralBytes,
-    gpus: sum.gpus + pod.gpus,
+    cpuMilli: sum.cpuMilli + times * pod.cpuMilli,
+    memoryBytes: sum.memoryBytes + times * pod.memoryBytes,
+    ephemeralBytes: sum.ephemeralBytes + times * pod.ephemeralBytes,
+    gpus: sum.gpus + times * pod.gpus,
   };
 }
 
-function minus(sum: Resources, pod: Resources): Resources {
-  const left = {
-    cpuMilli: sum.cpuMilli - pod.cpuMilli,
-    memoryBytes: sum.memoryBytes - pod.memoryBytes,
-    ephemeralBytes: sum.ephemeralBytes - pod.ephemeralBytes,
-    gpus: sum.gpus - pod.gpus,
-  };
-  const isSound = left.cpuMilli >= 0n && left.memoryBytes >= 0n && left.ephemeralBytes >= 0n && left.gpus >= 0n;
-  invariant(isSound, "the use of a node became negative");
-  return left;
-}
-
-function same(a: Resources, b: Resources): boolean {
+function same(a: SoldResources, b: SoldResources): boolean {
   return (
     a.cpuMilli === b.cpuMilli &&
     a.memoryBytes === b.memoryBytes &&
@@ -153,10 +143,10 @@ function same(a: Resources, b: Resources): boolean {
   );
 }
 
-function differingNodes(was: ReadonlyMap<string, NodeUse>, is: ReadonlyMap<string, NodeUse>): string[] {
+function differingNodes(was: ReadonlyMap<string, NodeAllocation>, is: ReadonlyMap<string, NodeAllocation>): string[] {
   const names = new Set([...was.keys(), ...is.keys()]);
   return [...names].filter((name) => {
-    const [a, b] = [was.get(name) ?? noUse, is.get(name) ?? noUse];
+    const [a, b] = [was.get(name) ?? noAllocation, is.get(name) ?? noAllocation];
     return a.pods.size !== b.pods.size || !same(a.sum, b.sum);
   });
 }

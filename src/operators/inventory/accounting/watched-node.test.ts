@@ -3,9 +3,10 @@ import { test } from "node:test";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
 import { parseInventoryConfig } from "../configuration/parse-inventory-config.ts";
-import { projectNode } from "./node-facts.ts";
-import { isExcluded, notOffered } from "./not-offered.ts";
+import { noAllocation } from "./allocations.ts";
+import { nodeInventory } from "./node-inventory.ts";
 import { nothing } from "./resources.ts";
+import { attachedVolumes, projectNode, volumeAmounts, volumeLimits } from "./watched-node.ts";
 
 const amounts = { cpu: "8", memory: "16Gi", "ephemeral-storage": "100Gi" };
 const ready = { type: "Ready", status: "True" };
@@ -18,8 +19,13 @@ function withConditions(...conditions: unknown[]): KubeObject {
   return node({ capacity: amounts, allocatable: amounts, conditions });
 }
 
+function fold(object: KubeObject, config = defaultInventoryConfig) {
+  const inputs = { allocation: noAllocation, config, storageClasses: [], namedGpus: [] };
+  return nodeInventory({ node: projectNode(object), ...inputs });
+}
+
 function reasons(object: KubeObject, config = defaultInventoryConfig): string[] {
-  return notOffered(projectNode(object), config);
+  return fold(object, config).notOffered.map(({ message }) => message);
 }
 
 test("a node has what its kubelet says, with the gpus of all device plugins", () => {
@@ -28,15 +34,14 @@ test("a node has what its kubelet says, with the gpus of all device plugins", ()
     capacity: { ...amounts, ...gpus },
     allocatable: { ...amounts, cpu: "7800m", "nvidia.com/gpu": "7" },
   };
-  const { capacity, allocatable, pluginVendors, problem } = projectNode(node(status));
-  assert.deepEqual(pluginVendors, ["nvidia", "amd"]);
+  const { capacity, allocatable, problem } = projectNode(node(status));
+  assert.deepEqual(fold(node(status)).pluginVendors, ["nvidia", "amd"]);
   assert.deepEqual(capacity, { cpuMilli: 8_000n, memoryBytes: 2n ** 34n, ephemeralBytes: 100n * 2n ** 30n, gpus: 10n });
   assert.deepEqual([allocatable.cpuMilli, allocatable.gpus, problem], [7_800n, 7n, undefined]);
 });
 
 test("a device plugin counts for its vendor as long as it has a card, be it a sick one", () => {
-  const vendors = (capacity: unknown) =>
-    projectNode(node({ capacity, allocatable: { "amd.com/gpu": "0" } })).pluginVendors;
+  const vendors = (capacity: unknown) => fold(node({ capacity, allocatable: { "amd.com/gpu": "0" } })).pluginVendors;
   assert.deepEqual(vendors({ "nvidia.com/gpu": "0", "amd.com/gpu": "1" }), ["amd"]);
   assert.deepEqual(vendors(amounts), []);
 });
@@ -96,10 +101,10 @@ test("a node that is being deleted is not offered", () => {
 
 test("a node that the configuration excludes is not offered, and the pattern is named", () => {
   const config = parseInventoryConfig("version: v1\nexclude:\n  nodes: ['^gpu-']\n");
-  const found = reasons(withConditions(ready), config);
-  assert.deepEqual(found, ["excluded by the configuration (^gpu-)"]);
-  assert.ok(isExcluded({ notOffered: found }));
-  assert.ok(!isExcluded({ notOffered: reasons({ ...withConditions(ready), spec: { unschedulable: true } }) }));
+  const excluded = { type: "Excluded", message: "excluded by the configuration (^gpu-)" };
+  assert.deepEqual(fold(withConditions(ready), config).notOffered, [excluded]);
+  const { notOffered } = fold({ ...withConditions(ready), spec: { unschedulable: true } });
+  assert.deepEqual(notOffered, [{ type: "Cordoned", message: "cordoned" }]);
 });
 
 test("a node without a status has nothing", () => {
@@ -130,4 +135,42 @@ test("of the labels only those about capabilities are kept", () => {
     "akash.network/capabilities.storage.class.beta3",
     "nvidia.com/gpu.present",
   ]);
+});
+
+const csiNode = {
+  metadata: { name: "a" },
+  spec: {
+    drivers: [
+      { name: "driver.longhorn.io", nodeID: "a", allocatable: { count: 25 } },
+      { name: "rook-ceph.rbd.csi.ceph.com", nodeID: "a" },
+      { name: "odd.example", nodeID: "a", allocatable: { count: -3 } },
+    ],
+  },
+};
+const longhorn = (handle: string) => ({ name: `kubernetes.io/csi/driver.longhorn.io^${handle}`, devicePath: "" });
+const ceph = (handle: string) => ({ name: `kubernetes.io/csi/rook-ceph.rbd.csi.ceph.com^${handle}`, devicePath: "" });
+
+test("a driver that names a limit has room up to it", () => {
+  const amounts = volumeAmounts(attachedVolumes([longhorn("a"), longhorn("b")]), volumeLimits(csiNode));
+  assert.deepEqual(amounts, { capacity: 25n, allocatable: 25n, allocated: 2n });
+});
+
+test("a driver that names no limit promises nothing beyond what is attached", () => {
+  const amounts = volumeAmounts(attachedVolumes([longhorn("a"), ceph("b"), ceph("c")]), volumeLimits(csiNode));
+  assert.deepEqual(amounts, { capacity: 27n, allocatable: 27n, allocated: 3n });
+});
+
+test("a driver above its limit shows", () => {
+  const attached = attachedVolumes(Array.from({ length: 26 }, (_, n) => longhorn(`v${n}`)));
+  assert.deepEqual(volumeAmounts(attached, volumeLimits(csiNode)), { capacity: 25n, allocatable: 25n, allocated: 26n });
+});
+
+test("volumes of another kind count, whatever their name", () => {
+  const attached = attachedVolumes([{ name: "kubernetes.io/aws-ebs/vol-1" }, {}, null]);
+  assert.deepEqual(volumeAmounts(attached, new Map()), { capacity: 3n, allocatable: 3n, allocated: 3n });
+});
+
+test("a node without volumes and drivers has none", () => {
+  const limits = volumeLimits({ metadata: { name: "a" }, spec: { drivers: null } });
+  assert.deepEqual(volumeAmounts(attachedVolumes(undefined), limits), { capacity: 0n, allocatable: 0n, allocated: 0n });
 });

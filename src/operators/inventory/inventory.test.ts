@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amounts } from "../../../test/inventory-samples.ts";
-import { assertSound } from "./sound-amounts.ts";
+import { assertSound } from "./inventory.ts";
 
 test("amounts within what there is are sound, up to the last unit", () => {
   assertSound("a", [amounts(0n), amounts(5n, 5n), amounts(5n, 0n, 8n)], []);
