@@ -2,15 +2,16 @@
  * An outbox in a process of its own, which files the work of a plan and is killed at a boundary. The chain lives in the
  * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the boundary to die at.
  */
-import type { Broadcaster } from "../src/chain/outbox/broadcaster.ts";
+
 import { createOutbox } from "../src/chain/outbox/outbox.ts";
+import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { sendSettings } from "./outbox-run.ts";
 import { chainId, providerSigner } from "./outbox-stage.ts";
-import { type Ground, planOutbox, wishOf } from "./outbox-workload.ts";
+import { type Ground, planOutbox, requestOf } from "./outbox-workload.ts";
 
 export interface ChildQuestion {
   readonly id: number;
@@ -42,7 +43,6 @@ function askParent<T>(method: ChildQuestion["method"], ...args: unknown[]): Prom
 
 const chain: Broadcaster = {
   head: () => askParent("head"),
-  // A signal does not travel.
   account: (address, atOrAbove) => askParent("account", address, atOrAbove),
   simulate: (tx, atOrAbove) => askParent("simulate", tx, atOrAbove),
   broadcast: (tx, reach) => askParent("broadcast", tx, reach),
@@ -61,7 +61,7 @@ const abort = new AbortController();
 const running = outbox.run(abort.signal);
 const ground = await askParent<Ground>("ground");
 const plan = planOutbox(Number(seed));
-const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(wishOf(plan, index, ground))));
+const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(requestOf(plan, index, ground))));
 // The parent makes a block at every look; look more often than by oneself.
 const looking = setInterval(outbox.wake, 20);
 await Promise.all(ids.map(outbox.wait));

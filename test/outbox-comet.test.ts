@@ -6,7 +6,8 @@ import { createApp } from "../src/box/chain/app.ts";
 import { createNode } from "../src/box/chain/node/node.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
-import { createCometBroadcaster } from "../src/chain/outbox/comet-broadcaster.ts";
+import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { transactionHash, unsignedTransaction } from "../src/chain/tx/transaction.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -253,7 +254,7 @@ test("a node whose index is stuck is not believed while another knows better", a
 });
 
 test("every call ends when it is told to", async (t) => {
-  const { chain, proxies } = await start(t, 1);
+  const { pool, chain, proxies } = await start(t, 1);
   const [proxy] = proxies;
   assert.ok(proxy);
   const { height } = await chain.head();
@@ -262,16 +263,16 @@ test("every call ends when it is told to", async (t) => {
     hanging += 1;
     return "hang";
   };
-  const calls: ((signal: AbortSignal) => Promise<unknown>)[] = [
-    (signal) => chain.head(signal),
-    (signal) => chain.account(providerKey.address, height, signal),
-    (signal) => chain.simulate(new Uint8Array(), height, signal),
-    (signal) => chain.broadcast(new Uint8Array(), "one", signal),
-    (signal) => chain.findTx("AB".repeat(32), height, height, signal),
+  const calls: ((ending: Broadcaster) => Promise<unknown>)[] = [
+    (ending) => ending.head(),
+    (ending) => ending.account(providerKey.address, height),
+    (ending) => ending.simulate(new Uint8Array(), height),
+    (ending) => ending.broadcast(new Uint8Array(), "one"),
+    (ending) => ending.findTx("AB".repeat(32), height, height),
   ];
   for (const [index, call] of calls.entries()) {
     const abort = new AbortController();
-    const ended = assert.rejects(call(abort.signal), { name: "AbortError" });
+    const ended = assert.rejects(call(createCometBroadcaster(pool, abort.signal)), { name: "AbortError" });
     await eventually("the node was asked", () => hanging === index + 1);
     abort.abort();
     await ended;

@@ -1,12 +1,12 @@
 /** How intents end other than by a block: cancelled, expired, refused when filed. And whom a failure names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
-import { all, fileBids, type OutboxRun, runOutbox, startOutbox, statesOf } from "./outbox-run.ts";
+import { all, fileBids, type OutboxRun, runOutbox, stampOf, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
 
 test("an intent that has not left can be cancelled; one that has cannot", async (t) => {
@@ -67,9 +67,9 @@ test("what was sent before its expiry comes into no block after it", async (t) =
   const ids = await Promise.all([run.outbox.file({ ...bidOn(first), expiresAtMs }), run.outbox.file(bidOn(second))]);
   await run.settle();
   const [hurried, other] = ids.map((id) => run.journal.read.intents.get(id));
-  assert.ok((hurried?.timeoutNs ?? 0n) <= BigInt(expiresAtMs) * 1_000_000n);
+  assert.ok((stampOf(run, ids[0] as number) ?? 0n) <= BigInt(expiresAtMs) * 1_000_000n);
   assert.notEqual(other?.txHash, hurried?.txHash, "nobody else is bound to its expiry");
-  assert.ok((other?.timeoutNs ?? 0n) > BigInt(expiresAtMs) * 1_000_000n);
+  assert.ok((stampOf(run, ids[1] as number) ?? 0n) > BigInt(expiresAtMs) * 1_000_000n);
   // Late means after three blocks: too late for the first, early enough for the second.
   await run.blocks(5, 7_000);
   assert.deepEqual(statesOf(run, ids), ["expired", "done"]);
@@ -88,7 +88,7 @@ test("transactions bound to one expiry have different stamps, also after a resta
     await run.settle();
     run = await run.restart();
   }
-  const stamps = ids.map((id) => run.journal.read.intents.get(id)?.timeoutNs);
+  const stamps = ids.map((id) => stampOf(run, id));
   assert.equal(new Set(stamps).size, 3);
 });
 
@@ -117,7 +117,7 @@ test("a close is filed however many bids wait", async (t) => {
     }
   });
   await assert.rejects(run.outbox.file(bidOn(order)), { code: "AKP_OUTBOX_FULL" });
-  const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
+  const close: SendRequest = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
   assert.equal(run.journal.read.intents.get(await run.outbox.file(close))?.state, "filed");
 });
 

@@ -1,8 +1,8 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
 import type { Block } from "../src/box/chain/node/block-store.ts";
-import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/outbox/broadcaster.ts";
 import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
 import type { SettledResult } from "../src/chain/outbox/settlement.ts";
+import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { parseDecCoins } from "../src/market/coin.ts";
@@ -210,6 +210,12 @@ export async function fileBids({ outbox }: OutboxRun, orders: readonly OrderId[]
 
 export function statesOf({ journal }: OutboxRun, ids: readonly number[]): string[] {
   return ids.map((id) => journal.read.intents.get(id)?.state ?? "gone");
+}
+
+/** The stamp of the transaction that carries the intent now. */
+export function stampOf({ journal: { read } }: OutboxRun, id: number): bigint | undefined {
+  const hash = read.intents.get(id)?.txHash;
+  return read.transactions.all().find((tx) => tx.hash === hash)?.stampNs;
 }
 
 export async function resultsOf({ outbox }: OutboxRun, ids: readonly number[]): Promise<SettledResult[]> {

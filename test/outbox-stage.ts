@@ -23,9 +23,10 @@ import { NodeRefusal } from "../src/box/chain/node/node-refusal.ts";
 import { queryBidsResponse } from "../src/chain/codec/answers.ts";
 import type { ChainBlock } from "../src/chain/comet/block.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import { type Account, type Broadcaster, includedAt } from "../src/chain/outbox/broadcaster.ts";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { Account, Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";
+import { includedAt } from "../src/chain/tx/verdict.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
@@ -194,13 +195,13 @@ export function bidIdOn(order: OrderId): BidId {
   return { ...order, provider: parseAddress(providerKey.address), bseq: 0 };
 }
 
-export function bidOn(order: OrderId, amount = 500_000n): Wish {
+export function bidOn(order: OrderId, amount = 500_000n): SendRequest {
   const message = createBid(bidIdOn(order), { deposit: deposit(amount, "uakt") });
   return { subject: `order ${order.dseq}`, why: "it fits", message, priority: "bid" };
 }
 
 /** Refused by the chain before it looks at any order: for nothing at all nobody may offer. */
-export function malformedBidOn(order: OrderId): Wish {
+export function malformedBidOn(order: OrderId): SendRequest {
   return { ...bidOn(order), message: createBid(bidIdOn(order), { price: { denom: "uact", amount: "0" } }) };
 }
 

@@ -15,11 +15,12 @@ test("a node that keeps transactions to itself costs a few blocks, since the oth
 });
 
 test("each transaction that died is told, and the second in a row is a condition until one lands", async (t) => {
-  const lines: string[] = [];
-  const log: Log = { ...silentLog, error: (line) => void lines.push(line), with: () => log };
+  const lines: unknown[] = [];
+  const error: Log["error"] = (line, fields) => void lines.push([line, fields?.["reason"]]);
+  const log: Log = { ...silentLog, error, with: () => log };
   const run = await startOutbox(t, { outbox: { log } });
   const stalled = () => run.outbox.state.stalled;
-  const died = "transaction never came into a block";
+  const died = ["transaction never came into a block", undefined];
   run.faults.mishap = () => "taken, but forgotten";
   const orders = await run.stage.orders(150);
   const ids = await fileBids(run, orders.slice(0, 2));
@@ -30,7 +31,7 @@ test("each transaction that died is told, and the second in a row is a condition
   await run.block(limits.outboxStampMs + 1_000);
   assert.equal(stalled()?.code, "AKP_TX_SWALLOWED");
   assert.match(stalled()?.advice ?? "", /--gas-prices.*--node/);
-  assert.deepEqual(lines, [died, died, stalled()?.message]);
+  assert.deepEqual(lines, [died, died, ["transactions stalled", stalled()?.message]]);
   const more = await fileBids(run, orders.slice(2));
   await run.settle();
   assert.equal(run.outbox.counts.inFlight, 1, "one at a time is enough to find out");

@@ -1,7 +1,7 @@
 /** The outbox and money: what a wallet that is too small does to what waits. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
@@ -46,7 +46,7 @@ test("while deposits wait for money, what costs only its fee goes on, however mu
   const ids = await fileBids(run, orders);
   await run.blocks(2);
   assert.deepEqual(statesOf(run, ids.slice(0, 4)), [...all(3, "done"), "filed"]);
-  const close: Wish = { ...bidOn(first), message: closeBid(bidIdOn(first)), priority: "withdraw" };
+  const close: SendRequest = { ...bidOn(first), message: closeBid(bidIdOn(first)), priority: "withdraw" };
   const id = await run.outbox.file(close);
   await run.blocks(1);
   assert.deepEqual(statesOf(run, [id]), ["done"], "its deposit comes back, and that may be the money that is missing");
@@ -55,8 +55,8 @@ test("while deposits wait for money, what costs only its fee goes on, however mu
 test("a deposit that the wallet can never pay does not hold up smaller ones behind it", async (t) => {
   const run = await start(t, 3n * depositOfBid);
   const orders = await run.stage.orders(3);
-  const wishes = orders.map((order, index) => bidOn(order, index === 0 ? 100n * depositOfBid : depositOfBid));
-  const ids = await Promise.all(wishes.map(run.outbox.file));
+  const requests = orders.map((order, index) => bidOn(order, index === 0 ? 100n * depositOfBid : depositOfBid));
+  const ids = await Promise.all(requests.map(run.outbox.file));
   await run.blocks(1);
   assert.deepEqual(statesOf(run, ids), ["filed", "done", "done"]);
   assert.ok(run.outbox.counts.simulations <= 4);

@@ -1,7 +1,7 @@
 /** Withdrawals: the chain panics over a second one from the same deployment in a block. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
@@ -27,7 +27,7 @@ async function startWithLeases(t: TestContext, count: number, without = 0) {
   return { run, orders };
 }
 
-function withdrawal(order: OrderId): Wish {
+function withdrawal(order: OrderId): SendRequest {
   return {
     subject: `lease ${order.gseq}`,
     why: "money",
@@ -64,8 +64,8 @@ test("withdrawals from different deployments travel together", async (t) => {
   await run.block();
   await run.block();
   const before = run.outbox.counts.transactions;
-  const wishes = orders.map((order) => ({ ...withdrawal(order), subject: `lease ${order.dseq}` }));
-  const ids = await Promise.all(wishes.map(run.outbox.file));
+  const requests = orders.map((order) => ({ ...withdrawal(order), subject: `lease ${order.dseq}` }));
+  const ids = await Promise.all(requests.map(run.outbox.file));
   await settleAll(run);
   assert.deepEqual(statesOf(run, ids), all(5, "done"));
   assert.equal(run.outbox.counts.transactions - before, 1);
@@ -74,7 +74,7 @@ test("withdrawals from different deployments travel together", async (t) => {
 test("a withdrawal does not travel beside a close that settles the same account; the close does not wait", async (t) => {
   const { run, orders } = await startWithLeases(t, 2);
   const [first, second] = orders as [OrderId, OrderId];
-  const close: Wish = { subject: "lease 1", why: "over", message: closeBid(bidIdOn(first)), priority: "close" };
+  const close: SendRequest = { subject: "lease 1", why: "over", message: closeBid(bidIdOn(first)), priority: "close" };
   const ids = await Promise.all([run.outbox.file(close), run.outbox.file(withdrawal(second))]);
   await run.block();
   assert.deepEqual(statesOf(run, ids), ["done", "filed"]);

@@ -4,7 +4,7 @@
  * that are cancelled.
  */
 import assert from "node:assert/strict";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
 import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
@@ -88,7 +88,7 @@ export async function prepareGround(stage: OutboxStage, plan: OutboxPlan): Promi
   return { orders: await stage.orders(plan.orders), leases: await stage.leases(plan.leases) };
 }
 
-export function wishOf(plan: OutboxPlan, index: number, { orders, leases }: Ground): Wish {
+export function requestOf(plan: OutboxPlan, index: number, { orders, leases }: Ground): SendRequest {
   const planned = plan.intents[index] as Planned;
   const about = { subject: `intent ${index}`, why: "crash test" };
   switch (planned.kind) {
@@ -102,8 +102,8 @@ export function wishOf(plan: OutboxPlan, index: number, { orders, leases }: Grou
     }
     default: {
       const message = sendMessage(providerKey.address, receiver(index), 1n);
-      const wish: Wish = { ...about, message, priority: "account" };
-      return planned.kind === "late" ? { ...wish, expiresAtMs: 1 } : wish;
+      const request: SendRequest = { ...about, message, priority: "account" };
+      return planned.kind === "late" ? { ...request, expiresAtMs: 1 } : request;
     }
   }
 }
@@ -122,7 +122,7 @@ export async function doAct(
   const { outbox, journal } = to;
   if (act.kind === "file") {
     const missing = act.intents.filter((index) => journal.read.intents.about(`intent ${index}`).length === 0);
-    await Promise.all(missing.map((index) => outbox.file(wishOf(plan, index, ground))));
+    await Promise.all(missing.map((index) => outbox.file(requestOf(plan, index, ground))));
   }
   if (act.kind === "block") await to.block(act.afterMs);
   if (act.kind === "blocks") to.faults.blocks = act.are;
@@ -143,7 +143,7 @@ export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxP
     const filed = read.intents.about(`intent ${index}`);
     assert.equal(filed.length, 1, `intent ${index} was filed once`);
     const state = filed[0]?.state ?? "gone";
-    const effects = stage.times(wishOf(plan, index, ground).message);
+    const effects = stage.times(requestOf(plan, index, ground).message);
     assert.equal(
       effects,
       state === "done" ? 1 : 0,

@@ -1,17 +1,26 @@
 /** The outbox against the embedded chain: what was filed happens once, or not at all with a reason. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Wish } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/outbox/intent.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
-import { all, fileBids, runOutbox, sendSettings, startOutbox, statesOf, unreachable } from "./outbox-run.ts";
-import { allowFees, bidIdOn, bidOn, malformedBidOn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
+import { all, fileBids, runOutbox, sendSettings, stampOf, startOutbox, statesOf, unreachable } from "./outbox-run.ts";
+import {
+  allowFees,
+  bidIdOn,
+  bidOn,
+  chainId,
+  malformedBidOn,
+  providerKey,
+  stageFee,
+  tenantKey,
+} from "./outbox-stage.ts";
 
-function gift(amount: bigint, denom?: string): Wish {
+function gift(amount: bigint, denom?: string): SendRequest {
   const message = sendMessage(providerKey.address, tenantKey.address, amount, denom);
   return { subject: `gift ${amount}`, why: "test", message, priority: "account" };
 }
@@ -77,7 +86,7 @@ test("what is about the same subject waits behind one that was set aside", async
   const [order] = (await run.stage.orders(1)) as [OrderId];
   let refusals = 1;
   run.faults.refusal = () => (refusals-- > 0 ? "message index: 0: order not found with gas used: '1'" : undefined);
-  const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
+  const close: SendRequest = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
   const ids = await Promise.all([run.outbox.file(bidOn(order)), run.outbox.file(close)]);
   await run.settle();
   run.outbox.wake();
@@ -113,6 +122,7 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
   const ids = await fileBids(run, orders);
   await run.settle();
   const first = run.journal.read.intents.get(ids[0] as number);
+  const firstStampNs = stampOf(run, ids[0] as number);
   await run.blocks(9);
   assert.deepEqual(statesOf(run, ids), all(3, "sent"), "before its stamp has passed nothing is certain");
   assert.equal(run.outbox.counts.transactions, 1);
@@ -122,7 +132,8 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   const second = run.journal.read.intents.get(ids[0] as number);
   assert.notEqual(second?.txHash, first?.txHash);
-  assert.ok((second?.timeoutNs ?? 0n) > (first?.timeoutNs ?? 0n));
+  const lastStampNs = run.journal.read.transactions.lastStampNs(chainId, providerKey.address) ?? 0n;
+  assert.ok(lastStampNs > (firstStampNs ?? 0n));
   assert.equal(run.outbox.counts.refiled, 3);
 });
 
@@ -436,7 +447,7 @@ test("listeners hear of every intent once, in the state that the journal has", a
 test("what nobody can send is refused when it is filed, and an unknown intent when it is asked for", async (t) => {
   const { outbox } = await startOutbox(t);
   const message = { typeUrl: "/cosmos.gov.v1.MsgVote", value: new Uint8Array() };
-  const vote: Wish = { subject: "vote", why: "test", message, priority: "account" };
+  const vote: SendRequest = { subject: "vote", why: "test", message, priority: "account" };
   await assert.rejects(outbox.file(vote), { code: "AKP_MESSAGE_UNKNOWN" });
   await assert.rejects(outbox.wait(77), { code: "AKP_INTENT_UNKNOWN" });
 });
@@ -465,7 +476,7 @@ test("an intent that has expired is not sent", async (t) => {
 test("a bid is made before it is closed, although closing is more urgent", async (t) => {
   const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
-  const close: Wish = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
+  const close: SendRequest = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
   const ids = await Promise.all([run.outbox.file(bidOn(order)), run.outbox.file(close)]);
   await run.blocks(3);
   assert.deepEqual(statesOf(run, ids), ["done", "done"]);
@@ -494,15 +505,19 @@ test("stopping does not wait for a node that does not answer", async (t) => {
   const { clock, stage, faults, stop } = await startOutbox(t);
   await stop();
   let asked = 0;
-  const hanging = (signal?: AbortSignal) => {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const hanging = () => {
     asked += 1;
-    return new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
   const chain = { ...stage.broadcaster, head: hanging };
   const run = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t), outbox: { chain } });
   await run.outbox.file(bidOn({ owner: parseAddress(tenantKey.address), dseq: 1n, gseq: 1, oseq: 1 }));
   await run.settle();
   assert.equal(asked, 1);
+  // The end of the service ends its calls, too.
+  ending.abort();
   await run.stop();
 });
 

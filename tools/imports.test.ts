@@ -22,6 +22,15 @@ test("the world in a box is opened by the commands that show it, and by nothing 
   assert.ok(judgeImport("kube/kube.ts", "box/cluster/server.ts"));
 });
 
+test("folders of the chain import one another in one direction", () => {
+  assert.equal(judgeImport("chain/outbox/sender.ts", "chain/tx/broadcaster.ts"), undefined);
+  assert.equal(judgeImport("chain/outbox/sender.ts", "chain/outbox/flights.ts"), undefined);
+  assert.equal(judgeImport("chain/tx/send.ts", "chain/chain.ts"), undefined);
+  assert.equal(judgeImport("chain/chain-service.ts", "chain/outbox/outbox.ts"), undefined);
+  assert.ok(judgeImport("chain/tx/send.ts", "chain/outbox/outbox.ts"));
+  assert.ok(judgeImport("chain/codec/message.ts", "chain/tx/messages.ts"));
+});
+
 test("the market knows nothing of ours but errors", () => {
   assert.equal(judgeImport("market/coin.ts", "runtime/errors.ts"), undefined);
   assert.ok(judgeImport("market/coin.ts", "runtime/clock.ts"));

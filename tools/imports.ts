@@ -21,6 +21,11 @@ const mayImport: Record<string, readonly string[]> = {
   runtime: [],
 };
 
+/** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
+const layersWithin: Record<string, readonly string[]> = {
+  chain: ["outbox", "tx", "comet", "keys", "codec"],
+};
+
 export interface ImportFault {
   readonly file: string;
   readonly imports: string;
@@ -31,11 +36,20 @@ export interface ImportFault {
 export function judgeImport(file: string, target: string): ImportFault | undefined {
   const [from = ""] = file.split("/");
   const [to = ""] = target.split("/");
-  if (from === to || (to === "box" && boxCommands.includes(file))) return undefined;
+  if (from === to) return judgeLayers(file, target);
+  if (to === "box" && boxCommands.includes(file)) return undefined;
   const allowed = mayImport[from];
   if (!allowed) return { file, imports: target, allowed: `nothing: ${from}/ is not a folder of docs/map.md` };
   if (allowed.some((entry) => target === `${entry}.ts` || target.startsWith(`${entry}/`))) return undefined;
   return { file, imports: target, allowed: allowed.length > 0 ? allowed.join(", ") : "nothing of ours" };
+}
+
+function judgeLayers(file: string, target: string): ImportFault | undefined {
+  const [folder = "", from = ""] = file.split("/");
+  const layers = layersWithin[folder] ?? [];
+  const [above, below] = [layers.indexOf(target.split("/")[1] ?? ""), layers.indexOf(from)];
+  if (above < 0 || above >= below) return undefined;
+  return { file, imports: target, allowed: layers.slice(below).join(", ") };
 }
 
 /** The modules a source text imports, type-only imports included: a direction is a direction. */

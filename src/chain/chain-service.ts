@@ -12,10 +12,10 @@ import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
 import { showEvent } from "./comet/event-text.ts";
 import type { RpcTransport } from "./comet/transport.ts";
 import type { Signer } from "./keys/signer.ts";
-import type { Broadcaster } from "./outbox/broadcaster.ts";
-import { createCometBroadcaster } from "./outbox/comet-broadcaster.ts";
 import { createOutbox, type Outbox, troubleOf } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
+import type { Broadcaster } from "./tx/broadcaster.ts";
+import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
 
 export interface ChainServiceOptions {
   /** Asked at start, since the node of the demo knows its port only then. */
@@ -123,7 +123,7 @@ export function createChainService(
       const comet = connect(log);
       chain = comet;
       await comet.service.start(scope);
-      const broadcaster = createCometBroadcaster(comet.pool);
+      const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
       const own = createOutbox({ chainId: comet.chainId, signer, chain: broadcaster, journal, clock, log, settings });
       outbox = own;
       scope.task("outbox", own.run);

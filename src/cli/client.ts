@@ -4,7 +4,7 @@ import { createPool, type Pool } from "../chain/comet/pool.ts";
 import { createQueries, type Queries } from "../chain/comet/queries/queries.ts";
 import { openKey } from "../chain/keys/open-key.ts";
 import type { Signer } from "../chain/keys/signer.ts";
-import { createCometBroadcaster } from "../chain/outbox/comet-broadcaster.ts";
+import { createCometBroadcaster } from "../chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type Sent, sendMessages } from "../chain/tx/send.ts";
 import { realClock } from "../runtime/clock.ts";

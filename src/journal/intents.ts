@@ -1,4 +1,7 @@
-/** What must happen exactly once on chain, written down before it leaves the process. */
+/**
+ * What must happen exactly once on chain, and the transactions that carry it: both are written down before they leave the
+ * process.
+ */
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
@@ -34,8 +37,6 @@ export interface Intent extends NewIntent {
   readonly state: IntentState;
   readonly filedAtMs: number;
   readonly txHash?: string;
-  /** The time-out stamp of its transaction; the chain accepts one stamp once. */
-  readonly timeoutNs?: bigint;
   /** How often a transaction that carried it failed in a way that it may have caused. */
   readonly failures?: number;
   /** What its share of the gas must be at least, learned from a transaction that ran out. */
@@ -76,8 +77,8 @@ export interface IntentReads {
 export interface Intents extends IntentReads {
   file(intent: NewIntent): number;
   /** Notes the transaction before it is broadcast. False when the intent is not waiting for one. */
-  send(id: number, tx: { txHash: string; timeoutNs?: bigint }): boolean;
-  /** The transaction is provably dead: wait for another one, with a new stamp. False when it was not sent. */
+  send(id: number, txHash: string): boolean;
+  /** The transaction is provably dead: wait for another one. False when it was not sent. */
   refile(id: number, refiling?: Refiling): boolean;
   /** It is not wanted any more. False when it has left already or was settled. */
   cancel(id: number, result?: unknown): boolean;
@@ -85,7 +86,7 @@ export interface Intents extends IntentReads {
   settle(id: number, state: SettledState, result?: unknown): boolean;
 }
 
-interface Row {
+interface IntentRow {
   id: bigint;
   what: string;
   subject: string;
@@ -96,7 +97,6 @@ interface Row {
   filed_at: bigint;
   expires_at: bigint | null;
   tx_hash: string | null;
-  timeout_ns: bigint | null;
   failures: bigint;
   gas_floor: bigint;
   fee: string;
@@ -107,28 +107,26 @@ interface Row {
 
 export function createIntents(sql: Sql, clock: Clock): Intents {
   const bigints = { bigints: true };
-  const get = sql.one<Row>("SELECT * FROM intents WHERE id = ?", bigints);
-  const unsettled = sql.all<Row>(
+  const get = sql.one<IntentRow>("SELECT * FROM intents WHERE id = ?", bigints);
+  const unsettled = sql.all<IntentRow>(
     "SELECT * FROM intents WHERE settled_at IS NULL ORDER BY priority, id LIMIT ?",
     bigints,
   );
-  const waiting = sql.all<Row>(
+  const waiting = sql.all<IntentRow>(
     "SELECT * FROM intents WHERE state = 'filed' AND settled_at IS NULL ORDER BY priority, id LIMIT ?",
     bigints,
   );
   const owed = sql.one<{ count: number }>(
     "SELECT count(*) AS count FROM intents WHERE settled_at IS NULL AND priority <= ?",
   );
-  const byTxHash = sql.all<Row>("SELECT * FROM intents WHERE tx_hash = ? ORDER BY id", bigints);
-  const about = sql.all<Row>("SELECT * FROM intents WHERE subject = ? ORDER BY id DESC", bigints);
+  const byTxHash = sql.all<IntentRow>("SELECT * FROM intents WHERE tx_hash = ? ORDER BY id", bigints);
+  const about = sql.all<IntentRow>("SELECT * FROM intents WHERE subject = ? ORDER BY id DESC", bigints);
   const file = sql.run(
     "INSERT INTO intents (what, subject, why, body, priority, state, filed_at, expires_at) VALUES (?, ?, ?, ?, ?, 'filed', ?, ?)",
   );
-  const send = sql.run(
-    "UPDATE intents SET state = 'sent', tx_hash = ?, timeout_ns = ? WHERE id = ? AND state = 'filed'",
-  );
+  const send = sql.run("UPDATE intents SET state = 'sent', tx_hash = ? WHERE id = ? AND state = 'filed'");
   const refile = sql.run(
-    "UPDATE intents SET state = 'filed', tx_hash = NULL, timeout_ns = NULL, failures = failures + ?, gas_floor = max(gas_floor, ?), fee = coalesce(?, fee), gas_used = coalesce(?, gas_used) WHERE id = ? AND state = 'sent'",
+    "UPDATE intents SET state = 'filed', tx_hash = NULL, failures = failures + ?, gas_floor = max(gas_floor, ?), fee = coalesce(?, fee), gas_used = coalesce(?, gas_used) WHERE id = ? AND state = 'sent'",
   );
   const cancel = sql.run(
     "UPDATE intents SET state = 'cancelled', settled_at = ?, result = ? WHERE id = ? AND state = 'filed'",
@@ -140,18 +138,18 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
   return {
     get(id) {
       const row = get(id);
-      return row && fromRow(row);
+      return row && intentFrom(row);
     },
-    unsettled: (limit) => unsettled(limit).map(fromRow),
-    waiting: (limit) => waiting(limit).map(fromRow),
+    unsettled: (limit) => unsettled(limit).map(intentFrom),
+    waiting: (limit) => waiting(limit).map(intentFrom),
     owed: (priority = Number.MAX_SAFE_INTEGER) => owed(priority)?.count ?? 0,
-    byTxHash: (txHash) => byTxHash(txHash).map(fromRow),
-    about: (subject) => about(subject).map(fromRow),
+    byTxHash: (txHash) => byTxHash(txHash).map(intentFrom),
+    about: (subject) => about(subject).map(intentFrom),
     file({ what, subject, why, body, priority, expiresAtMs }) {
       const text = JSON.stringify(body);
       return Number(file(what, subject, why, text, priority, clock.now(), expiresAtMs ?? null).lastInsertRowid);
     },
-    send: (id, { txHash, timeoutNs = null }) => send(txHash, timeoutNs, id).changes === 1,
+    send: (id, txHash) => send(txHash, id).changes === 1,
     refile(id, { failure, billed } = {}) {
       const noted = [billed?.fee ?? null, billed?.gasUsed ?? null] as const;
       return refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, ...noted, id).changes === 1;
@@ -161,7 +159,7 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
   };
 }
 
-function fromRow(row: Row): Intent {
+function intentFrom(row: IntentRow): Intent {
   return {
     id: Number(row.id),
     what: row.what,
@@ -173,11 +171,98 @@ function fromRow(row: Row): Intent {
     filedAtMs: Number(row.filed_at),
     ...(row.expires_at !== null && { expiresAtMs: Number(row.expires_at) }),
     ...(row.tx_hash !== null && { txHash: row.tx_hash }),
-    ...(row.timeout_ns !== null && { timeoutNs: row.timeout_ns }),
     ...(row.failures > 0n && { failures: Number(row.failures) }),
     ...(row.gas_floor > 0n && { gasFloor: row.gas_floor }),
     ...(row.gas_used > 0n && { billed: { fee: row.fee, gasUsed: row.gas_used } }),
     ...(row.settled_at !== null && { settledAtMs: Number(row.settled_at) }),
     ...(row.result !== null && { result: JSON.parse(row.result) }),
+  };
+}
+
+/** A transaction whose fate is not known yet, as it was signed. */
+export interface SentTransaction {
+  readonly hash: string;
+  /** One journal serves one key on one chain; these say which. */
+  readonly chainId: string;
+  readonly sender: string;
+  readonly bytes: Uint8Array;
+  /** The first block that may hold it: who lacks that one cannot know that none does. */
+  readonly firstHeight: bigint;
+  /** Of an unordered transaction: the chain accepts one stamp once, and none that has passed. */
+  readonly stampNs?: bigint;
+  /** Of an ordered one: its place, and the last height that may hold it. */
+  readonly sequence?: bigint;
+  readonly timeoutHeight?: bigint;
+  /** Whether blocks that might hold it were lost or never followed, so that those we have seen prove nothing. */
+  readonly gapped?: boolean;
+}
+
+export interface TransactionReads {
+  /** Every transaction that is not settled, the oldest first. */
+  all(): SentTransaction[];
+  /** The highest stamp that was ever written down for this key, also of transactions long settled. */
+  lastStampNs(chainId: string, sender: string): bigint | undefined;
+}
+
+export interface Transactions extends TransactionReads {
+  /** Notes a transaction, and its stamp for ever, before it is broadcast. */
+  add(tx: SentTransaction): void;
+  /** Blocks that might hold it are lost to us. */
+  markGapped(hash: string): void;
+  /** Its fate is known; it needs no bytes any more. False when that was known before. */
+  remove(hash: string): boolean;
+}
+
+interface TransactionRow {
+  hash: string;
+  chain_id: string;
+  sender: string;
+  bytes: Uint8Array;
+  first_height: bigint;
+  stamp_ns: bigint | null;
+  sequence: bigint | null;
+  timeout_height: bigint | null;
+  gapped: bigint;
+}
+
+export function createTransactions(sql: Sql): Transactions {
+  const all = sql.all<TransactionRow>("SELECT * FROM transactions ORDER BY id", { bigints: true });
+  const lastStamp = sql.one<{ last_ns: bigint }>("SELECT last_ns FROM stamps WHERE chain_id = ? AND sender = ?", {
+    bigints: true,
+  });
+  const add = sql.run(
+    "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height, stamp_ns, sequence, timeout_height, gapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  );
+  const mark = sql.run(
+    "INSERT INTO stamps (chain_id, sender, last_ns) VALUES (?, ?, ?) ON CONFLICT (chain_id, sender) DO UPDATE SET last_ns = max(last_ns, excluded.last_ns)",
+  );
+  const markGapped = sql.run("UPDATE transactions SET gapped = 1 WHERE hash = ?");
+  const remove = sql.run("DELETE FROM transactions WHERE hash = ?");
+
+  return {
+    all: () => all().map(transactionFrom),
+    lastStampNs: (chainId, sender) => lastStamp(chainId, sender)?.last_ns,
+    add({ hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null, gapped }) {
+      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight, gapped ? 1 : 0);
+      if (stampNs !== null) mark(chainId, sender, stampNs);
+    },
+    markGapped(hash) {
+      markGapped(hash);
+    },
+    remove: (hash) => remove(hash).changes === 1,
+  };
+}
+
+function transactionFrom(row: TransactionRow): SentTransaction {
+  return {
+    hash: row.hash,
+    chainId: row.chain_id,
+    sender: row.sender,
+    bytes: row.bytes,
+    firstHeight: row.first_height,
+    ...(row.stamp_ns !== null && { stampNs: row.stamp_ns }),
+    ...(row.sequence !== null && { sequence: row.sequence }),
+    ...(row.timeout_height !== null && { timeoutHeight: row.timeout_height }),
+    ...(row.gapped > 0n && { gapped: true }),
   };
 }

@@ -5,7 +5,10 @@ import type { Connection } from "./connection.ts";
 /** "AkPv": tells our file from any other SQLite database. */
 export const applicationId = 0x416b5076;
 
-/** The schema's version is the number of steps taken, kept in the file as user_version. */
+/**
+ * The schema's version is the number of steps taken, kept in the file as user_version. `intents.timeout_ns` is not used any
+ * more: a stamp stands with its transaction.
+ */
 export const migrations: readonly string[] = [
   `
   PRAGMA application_id = ${applicationId};

@@ -48,12 +48,16 @@ const intentActions: fc.Arbitrary<Action>[] = [
       model.intents.push({ ...intent, id: model.intents.length + 1, state: "filed", filedAtMs: nowMs });
       return { got: to.intents.file(intent), wanted: model.intents.length };
     }),
-  fc.record({ id, txHash: name, timeoutNs: height }).map(({ id, ...tx }) => (to, model) => {
-    const wanted = changeIntent(model, id, (intent) => intent.state === "filed" && { ...intent, ...tx, state: "sent" });
-    return { got: to.intents.send(id, tx), wanted };
+  fc.record({ id, txHash: name }).map(({ id, txHash }) => (to, model) => {
+    const wanted = changeIntent(
+      model,
+      id,
+      (intent) => intent.state === "filed" && { ...intent, txHash, state: "sent" },
+    );
+    return { got: to.intents.send(id, txHash), wanted };
   }),
   id.map((id) => (to, model) => {
-    const wanted = changeIntent(model, id, ({ txHash, timeoutNs, ...rest }) => {
+    const wanted = changeIntent(model, id, ({ txHash, ...rest }) => {
       return rest.state === "sent" && { ...rest, state: "filed" };
     });
     return { got: to.intents.refile(id), wanted };

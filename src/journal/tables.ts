@@ -5,11 +5,17 @@ import { type Cursor, type CursorReads, createCursor } from "./cursor.ts";
 import { createDeadlines, type DeadlineReads, type Deadlines } from "./deadlines.ts";
 import { createDecisions, type DecisionReads, type Decisions } from "./decisions.ts";
 import { createHistory, type History, type HistoryReads } from "./history.ts";
-import { createIntents, type IntentReads, type Intents } from "./intents.ts";
+import {
+  createIntents,
+  createTransactions,
+  type IntentReads,
+  type Intents,
+  type TransactionReads,
+  type Transactions,
+} from "./intents.ts";
 import { createLedger, type Ledger, type LedgerReads } from "./ledger.ts";
 import { createManifests, type ManifestReads, type Manifests } from "./manifests.ts";
 import { createReservations, type ReservationReads, type Reservations } from "./reservations.ts";
-import { createTransactions, type TransactionReads, type Transactions } from "./transactions.ts";
 
 export interface Tables {
   readonly cursor: Cursor;

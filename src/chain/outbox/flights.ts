@@ -1,14 +1,39 @@
 /**
- * The transactions under way, in one place, and up to where the chain's blocks were looked through for them. Blocks are
- * the best witness: a transaction that is in none of those that could hold it never will be.
+ * The one owner of the transactions under way: signed and written down, their fate not known yet. It also knows up to where
+ * the chain's blocks were looked through for them. Blocks are the best witness: a transaction that is in none of those that
+ * could hold it never will be.
  */
-import type { Intent } from "../../journal/intents.ts";
+import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { SentTransaction } from "../../journal/transactions.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
-import { isCostly } from "../tx/cost.ts";
-import type { Flight } from "./flight.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Account, Head, Included, Receipt, Refusal } from "../tx/broadcaster.ts";
+import { isCostly } from "../tx/messages.ts";
+import { fateOf } from "../tx/verdict.ts";
 import { accountOf } from "./intent.ts";
+
+export interface Flight extends SentTransaction {
+  /** Its messages' subjects: nothing else about them is sent meanwhile. */
+  readonly subjects: readonly string[];
+  /** Escrow accounts that its messages settle: nothing is withdrawn from them meanwhile. */
+  readonly accounts: readonly string[];
+  /** Whether its messages cost more than the fee. */
+  readonly costly: boolean;
+  /** Head when it was last handed to a node that answered. */
+  readonly askedAt?: bigint;
+  /** Whether a node ever took it. */
+  readonly taken?: boolean;
+  /** What was last said against it, if anything. It proves nothing: another node may have it. */
+  readonly refusal?: Refusal | undefined;
+  /** Head at which it was last looked for. */
+  readonly lookedAt?: bigint;
+  /** Why no node can know whether a block holds it, while that is so. */
+  readonly unproven?: ProviderError | undefined;
+  /** First height seen after which its stamp, height or sequence was over: no later block holds it. */
+  readonly passedAt?: bigint;
+}
+
+type OwnFlight = { -readonly [Name in keyof Flight]: Flight[Name] };
 
 export interface Flights {
   readonly size: number;
@@ -16,9 +41,19 @@ export interface Flights {
   get(hash: string): Flight | undefined;
   /** Those that may still come into a block. The others wait for proof and hold nobody up but their own subjects. */
   readonly airborne: readonly Flight[];
+  /** Those about which something may be done at this head. */
+  due(head: Head): readonly Flight[];
   /** One whose time has passed and whose fate no node can know. */
   readonly unproven: ProviderError | undefined;
   add(flight: Flight): void;
+  /** Nodes answered when it was handed to them. */
+  handed(flight: Flight, head: Head, receipt: Receipt): void;
+  /** Nodes were asked for it, and with this error none of them can know. */
+  asked(flight: Flight, unproven: ProviderError | undefined): void;
+  /** What to do about it now. */
+  look(flight: Flight, evidence: Omit<Evidence, "followed">): FlightAction;
+  /** That was done. */
+  looked(flight: Flight, head: Head): void;
   remove(flight: Flight): void;
   /** Up to where every block that might hold it was looked through; undefined when some were not. */
   followedFor(flight: Flight): bigint | undefined;
@@ -30,11 +65,13 @@ export interface Flights {
 }
 
 export function createFlights(journal: Journal, chainId: string): Flights {
-  const flights = new Map<string, Flight>();
+  const flights = new Map<string, OwnFlight>();
   for (const tx of journal.read.transactions.all()) {
     flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
   let seen: bigint | undefined;
+
+  const all = () => [...flights.values()];
 
   /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
   function followed(): bigint | undefined {
@@ -42,21 +79,42 @@ export function createFlights(journal: Journal, chainId: string): Flights {
     return seen;
   }
 
+  const followedFor = ({ gapped }: Flight) => (gapped ? undefined : followed());
+
   return {
     get size() {
       return flights.size;
     },
-    all: () => [...flights.values()],
+    all,
     get: (hash) => flights.get(hash),
     get airborne() {
-      return [...flights.values()].filter(({ passedAt }) => passedAt === undefined);
+      return all().filter(({ passedAt }) => passedAt === undefined);
     },
+    due: ({ height }) =>
+      all().filter((flight) => {
+        const { lookedAt, passedAt } = flight;
+        if (lookedAt === undefined || lookedAt < height) return true;
+        return passedAt !== undefined && (followedFor(flight) ?? 0n) >= passedAt;
+      }),
     get unproven() {
-      return [...flights.values()].find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
+      return all().find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
     },
     add: (flight) => void flights.set(flight.hash, flight),
+    handed(flight: OwnFlight, head, receipt) {
+      flight.askedAt = head.height;
+      flight.refusal = receipt.kind === "taken" ? receipt.objection : receipt;
+      if (receipt.kind === "taken") flight.taken = true;
+    },
+    asked(flight: OwnFlight, unproven) {
+      // What the blocks are going to say needs no other proof.
+      flight.unproven = followedFor(flight) === undefined ? unproven : undefined;
+    },
+    look: (flight, evidence) => nextAction(flight, { ...evidence, followed: followedFor(flight) }),
+    looked(flight: OwnFlight, head) {
+      flight.lookedAt = head.height;
+    },
     remove: ({ hash }) => void flights.delete(hash),
-    followedFor: ({ gapped }) => (gapped ? undefined : followed()),
+    followedFor,
     get followed() {
       return followed();
     },
@@ -65,7 +123,7 @@ export function createFlights(journal: Journal, chainId: string): Flights {
     },
     async lose(to) {
       if (to <= (followed() ?? -1n)) return;
-      const missed = [...flights.values()].filter(({ firstHeight, gapped }) => firstHeight <= to && !gapped);
+      const missed = all().filter(({ firstHeight, gapped }) => firstHeight <= to && !gapped);
       if (missed.length > 0) {
         await journal.durable("blocks lost", ({ transactions }) => {
           for (const { hash } of missed) transactions.markGapped(hash);
@@ -84,4 +142,45 @@ export function flightOf(tx: SentTransaction, intents: readonly Intent[]): Fligh
     accounts: intents.flatMap((intent) => accountOf(intent) ?? []),
     costly: intents.some(({ what }) => isCostly(what)),
   };
+}
+
+export type FlightAction =
+  | { readonly kind: "settle"; readonly included: Included }
+  /** Dead beyond doubt: no block holds it, and none to come can. */
+  | { readonly kind: "refile" }
+  | { readonly kind: "broadcast" }
+  | { readonly kind: "wait" };
+
+interface Evidence {
+  readonly head: Head;
+  /** What a node at the head or above said when it was asked for the hash. */
+  readonly found?: Included | undefined;
+  /** Where sequences are used. It may be of a later height than the head. */
+  readonly account?: Account | undefined;
+  /** Up to where every block was looked through for it, without finding it. Undefined when nodes must be believed. */
+  readonly followed?: bigint | undefined;
+}
+
+/** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
+export function nextAction(flight: OwnFlight, { head, found, account, followed }: Evidence): FlightAction {
+  if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
+  const passedAt = flight.passedAt ?? passedBy(flight, head, account);
+  if (passedAt !== undefined) flight.passedAt = passedAt;
+  const { askedAt, unproven } = flight;
+  if (passedAt === undefined) {
+    const due = askedAt === undefined || head.height >= askedAt + BigInt(limits.outboxRebroadcastBlocks);
+    return { kind: due ? "broadcast" : "wait" };
+  }
+  if (followed !== undefined) return { kind: followed >= passedAt ? "refile" : "wait" };
+  // A node indexes a block after it has made it; looking again some blocks later leaves no gap between the two.
+  const proven = !unproven && head.height >= passedAt + BigInt(limits.outboxProofBlocks);
+  return { kind: proven ? "refile" : "wait" };
+}
+
+/** A height after which no block can hold it, if there is one by now. */
+function passedBy({ stampNs, timeoutHeight, sequence }: Flight, head: Head, account?: Account): bigint | undefined {
+  if (stampNs !== undefined) return head.timeNs > stampNs ? head.height : undefined;
+  if (timeoutHeight !== undefined && head.height > timeoutHeight) return head.height;
+  // The block that used the sequence up may be later than the head, and may hold this very transaction.
+  return sequence !== undefined && account && account.sequence > sequence ? account.height : undefined;
 }

@@ -7,14 +7,13 @@ import { kindOfMessage, type MessageKind, type PackedMessage, unpackMessage } fr
 
 /** Smaller goes first: what costs money while it waits, then what earns it, then what keeps. */
 export const priorities = { close: 0, bid: 10, account: 20, withdraw: 30 } as const;
-export type Priority = keyof typeof priorities;
 
-export interface Wish {
+export interface SendRequest {
   /** The order, bid or lease that it is about. What is about one subject happens in the order it was filed. */
   readonly subject: string;
   readonly why: string;
   readonly message: PackedMessage;
-  readonly priority: Priority;
+  readonly priority: keyof typeof priorities;
   /** After this it is worthless: it is not sent any more, and what was sent before can come into no block after it. */
   readonly expiresAtMs?: number;
 }
@@ -26,7 +25,7 @@ export interface Owner {
 }
 
 /** For the journal. */
-export function intentOf({ subject, why, message, priority, expiresAtMs }: Wish, owner: Owner): NewIntent {
+export function intentOf({ subject, why, message, priority, expiresAtMs }: SendRequest, owner: Owner): NewIntent {
   const what = kindOfMessage(message.typeUrl);
   if (!what) throw new ProviderError("AKP_MESSAGE_UNKNOWN", { typeUrl: message.typeUrl });
   const { chainId, sender } = owner;
@@ -67,7 +66,7 @@ export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
   return what === "withdrawLease";
 }
 
-export function messageOf(intent: Pick<Intent, "id" | "body">): PackedMessage {
+export function packedMessageOf(intent: Pick<Intent, "id" | "body">): PackedMessage {
   const { typeUrl, value } = bodyOf(intent);
   return { typeUrl, value: Buffer.from(value, "base64") };
 }

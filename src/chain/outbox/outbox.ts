@@ -7,28 +7,26 @@ import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { Step } from "../chain.ts";
 import type { Signer } from "../keys/signer.ts";
-import { isCostly } from "../tx/cost.ts";
-import type { Broadcaster, Head } from "./broadcaster.ts";
-import { createCondition } from "./condition.ts";
-import { createDoubts } from "./doubts.ts";
+import { type Broadcaster, type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
-import { accountOf, intentOf, isWithdrawal, type Owner, priorities, type Wish } from "./intent.ts";
-import { refuseOthers } from "./left-behind.ts";
-import { pack } from "./packing.ts";
-import { createPreparation, type Ordering, type PreparationCounts, type SendSettings } from "./preparation.ts";
-import { createPurse } from "./purse.ts";
-import { createSender, type SenderCounts } from "./sender.ts";
+import { intentOf, type Owner, ownerOf, priorities, type SendRequest } from "./intent.ts";
+import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
+import {
+  createPreparation,
+  createStamps,
+  type Ordering,
+  type PreparationCounts,
+  type SendSettings,
+} from "./preparation.ts";
+import { createSender, laterMs, type SenderCounts } from "./sender.ts";
 import { createSettlement, type Settled, type SettledResult, type SettlementCounts } from "./settlement.ts";
-import { ChainSilence, eachApart, withSilence } from "./silence.ts";
-import { createStamps } from "./stamps.ts";
 import { createTracker } from "./tracker.ts";
-import { createWaiters } from "./waiters.ts";
 
 export interface OutboxOptions {
   readonly chainId: string;
@@ -43,7 +41,7 @@ export interface OutboxOptions {
 
 export interface Outbox {
   /** Resolves with the intent's id when it is safe in the journal; it is sent with the next transaction. */
-  file(wish: Wish): Promise<number>;
+  file(request: SendRequest): Promise<number>;
   /** Resolves when the intent is settled, at once when it already is. */
   wait(id: number): Promise<Settled>;
   /** Told of every intent when it is settled; what it returns ends that. */
@@ -55,10 +53,8 @@ export interface Outbox {
    * cursor only when this has resolved; then no node need keep an index for us.
    */
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
-  /** There is a new block. A hint, for whoever does not follow: without it the outbox finds out a little later. */
-  onBlock(height: bigint, timeNs: bigint): void;
-  /** The wish as the journal takes it, for a unit of one's own; `wake` afterwards. */
-  intentOf(wish: Wish): NewIntent;
+  /** The request as the journal takes it, for a unit of one's own; `wake` afterwards. */
+  intentOf(request: SendRequest): NewIntent;
   wake(): void;
   /** Works until the signal is aborted. Rejects when the journal died or an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
@@ -89,46 +85,46 @@ export interface OutboxCounts extends Readonly<SettlementCounts>, Readonly<Sende
 }
 
 export function createOutbox(options: OutboxOptions): Outbox {
-  const { chainId, signer, journal, clock, log, boundary = openBoundary, settings } = options;
+  const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
   const { address } = signer;
   const owner: Owner = { chainId, sender: address };
-  let ending: AbortSignal | undefined;
-  const chain = withSilence(options.chain, () => ending);
+  refuseOtherOwners(journal, owner);
   const pause = createPause(clock);
-  const waiters = createWaiters();
-  const condition = createCondition(clock, log);
+  const waiters = new Map<number, PromiseWithResolvers<Settled>>();
+  const listeners = new Set<(settled: Settled) => void>();
+  const stall = createStall(clock, log);
   const purse = createPurse(address, clock, log);
-  const doubts = createDoubts();
-  const settlement = createSettlement(journal, address, (settled) => {
-    if (settled.state === "failed") log.info("intent failed", { ...settled });
-    doubts.forget(settled.id);
-    waiters.tell(settled);
-  });
-  refuseOthers(journal, owner);
+  const refused = createRefusedIntents();
+  const settlement = createSettlement(journal, address, onSettlement);
   const flights = createFlights(journal, chainId);
   const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
   const lastStampNs = journal.read.transactions.lastStampNs(chainId, address) ?? 0n;
   const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
-  const shared = { chainId, address, signer, chain, journal, clock, log, settlement, condition, purse, flights };
-  const preparation = createPreparation({ ...shared, settings, stamps, doubts });
+  const shared = { chainId, address, signer, chain, journal, clock, log, settlement, stall, purse, refused, flights };
+  const preparation = createPreparation({ ...shared, settings, stamps });
   const sender = createSender({ ...shared, preparation, boundary, ordering: settings.ordering ?? "unordered" });
   const tracker = createTracker({ ...shared, sender });
   let announced: Head | undefined;
-  let company: Timer | undefined;
+  let batching: Timer | undefined;
   let silent: string | undefined;
   let silences = 0;
+  let ending: AbortSignal | undefined;
+
+  function onSettlement(settled: Settled): void {
+    const { id } = settled;
+    if (settled.state === "failed") log.info("intent failed", { ...settled });
+    refused.forget(id);
+    waiters.get(id)?.resolve(settled);
+    waiters.delete(id);
+    for (const listener of [...listeners]) listener(settled);
+  }
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
   function ringSoon(): void {
-    company ??= clock.timer(limits.outboxCompanyMs, () => {
-      company = undefined;
+    batching ??= clock.timer(limits.outboxCompanyMs, () => {
+      batching = undefined;
       pause.ring();
     });
-  }
-
-  function onBlock(height: bigint, timeNs: bigint): void {
-    if (!announced || height > announced.height) announced = { height, timeNs };
-    pause.ring();
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -139,7 +135,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         await pause.wait(pauseMs, signal);
       }
     } finally {
-      company?.cancel();
+      batching?.cancel();
     }
   }
 
@@ -154,8 +150,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
     } catch (thrown) {
       if (!isPassing(thrown)) throw thrown;
       if (ending?.aborted) return 0;
-      if (silent === undefined) log.error("outbox cannot work, trying again", { reason: thrown.message });
-      silent = thrown.message;
+      const reason = reasonOf(thrown);
+      if (silent === undefined) log.error("outbox cannot work, retrying", { reason });
+      silent = reason;
       silences += 1;
       return growingPauseMs(limits.outboxSilenceFirstMs, limits.outboxPollMs, silences);
     }
@@ -164,23 +161,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function pass(): Promise<void> {
     if (flights.size === 0 && journal.read.intents.owed() === 0) return;
     const head = await currentHead();
-    const unheard = [await tracker.look(head), await sendWaiting(head)];
-    for (const silence of unheard) if (silence) throw silence;
-  }
-
-  async function sendWaiting(head: Head): Promise<ChainSilence | undefined> {
-    const waiting = await dropExpired(journal.read.intents.waiting(mostWaiting), head);
-    if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
-    if (waiting.length === 0 || condition.rests) return undefined;
-    const account = await chain.account(address, head.height);
-    if (!account) {
-      condition.stall(new ProviderError("AKP_WALLET_UNKNOWN", { address }));
-      return undefined;
-    }
-    const point = { head, account, ordering: sender.ordering };
-    const silence = await eachApart(packed(waiting, head), (group) => sender.send(group, point));
-    if (sender.ordering !== point.ordering) pause.ring();
-    return silence;
+    const lookSilence = await tracker.look(head);
+    const { ordering } = sender;
+    const sendSilence = await sender.send(await expire(head), head);
+    // What an ordering of one at a time left behind is packed anew.
+    if (sender.ordering !== ordering) pause.ring();
+    const silence = lookSilence ?? sendSilence;
+    if (silence) throw silence;
   }
 
   /** A node that lags behind the one that announced a block must not take us back in time. */
@@ -189,45 +176,20 @@ export function createOutbox(options: OutboxOptions): Outbox {
     return announced && announced.height > head.height ? announced : head;
   }
 
-  /** While stalled, one transaction is enough to find out whether that is over. */
-  function packed(waiting: readonly Intent[], head: Head): Intent[][] {
-    const most = condition.stalled ? 1 : sender.mostFlights;
-    const setAside = waiting.filter((intent) => doubts.setAside(intent, head));
-    const underWay = flights.all().flatMap(({ subjects }) => subjects);
-    const { airborne } = flights;
-    const hurriedFromMs = laterMs(head) + limits.outboxStampMs;
-    return pack(waiting, {
-      mostMessages: limits.outboxTxMessages,
-      mostGas: preparation.mostGas,
-      room: Math.max(0, most - airborne.length),
-      gasOf: preparation.gasOf,
-      alone: doubts.nameless,
-      busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
-      costly: ({ what }) => isCostly(what),
-      costlyRoom: purse.roomFor(airborne.filter(({ costly }) => costly).length),
-      hurried: ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs < hurriedFromMs,
-      accountOf,
-      withdraws: isWithdrawal,
-      settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
-    });
-  }
-
-  /** Now, by our clock or the chain's: what is too late for one of them is not sent. */
-  function laterMs({ timeNs }: Head): number {
-    return Math.max(clock.now(), Number(timeNs / 1_000_000n));
-  }
-
-  async function dropExpired(waiting: readonly Intent[], head: Head): Promise<readonly Intent[]> {
-    const nowMs = laterMs(head);
+  /** What waits and is still worth sending; the rest is settled. */
+  async function expire(head: Head): Promise<readonly Intent[]> {
+    const nowMs = laterMs(clock, head);
     const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
+    const waiting = journal.read.intents.waiting(mostWaiting);
     const expired = waiting.filter(isExpired);
-    if (expired.length > 0) await settlement.expired(expired);
+    if (expired.length === 0) return waiting;
+    await settlement.expired(expired);
     return waiting.filter((intent) => !isExpired(intent));
   }
 
   return {
-    async file(wish) {
-      const intent = intentOf(wish, owner);
+    async file(request) {
+      const intent = intentOf(request, owner);
       // What is less urgent never takes the room of what is more.
       const owed = journal.read.intents.owed(intent.priority);
       if (owed >= limits.outboxIntents) throw new ProviderError("AKP_OUTBOX_FULL", { owed });
@@ -239,21 +201,28 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const intent = journal.read.intents.get(id);
       if (!intent) throw new ProviderError("AKP_INTENT_UNKNOWN", { id });
       const { state } = intent;
-      if (state === "filed" || state === "sent") return waiters.wait(id);
-      return { id, state, result: (intent.result ?? {}) as SettledResult };
+      if (state !== "filed" && state !== "sent") return { id, state, result: (intent.result ?? {}) as SettledResult };
+      const waiter = waiters.get(id) ?? Promise.withResolvers<Settled>();
+      waiters.set(id, waiter);
+      return waiter.promise;
     },
-    onSettled: waiters.listen,
+    onSettled(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     cancel: settlement.cancel,
     async onStep(step) {
       await tracker.follow(step, ending);
-      if (step.block) onBlock(step.block.height, step.block.timeNs);
+      const { block } = step;
+      if (!block) return;
+      if (!announced || block.height > announced.height) announced = { height: block.height, timeNs: block.timeNs };
+      pause.ring();
     },
-    onBlock,
-    intentOf: (wish) => intentOf(wish, owner),
+    intentOf: (request) => intentOf(request, owner),
     wake: ringSoon,
     run,
     get state() {
-      const stalled = condition.stalled ?? purse.short;
+      const stalled = stall.error ?? purse.short;
       return { ordering: sender.ordering, stalled, silent: silent ?? tracker.heldUp, unproven: flights.unproven };
     },
     get counts() {
@@ -268,5 +237,17 @@ const mostWaiting = limits.outboxIntents * Object.keys(priorities).length;
 
 /** Nobody answered, or another program holds the journal for an instant: nothing is lost, try again. */
 function isPassing(thrown: unknown): thrown is Error {
-  return thrown instanceof ChainSilence || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
+  return isSilence(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
+}
+
+/** What an earlier run decided for one key and chain is never signed with another. */
+export function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
+  const left = [
+    ...transactions.all().map((tx) => ({ what: `the transaction ${tx.hash}`, owner: tx })),
+    ...intents.unsettled(intents.owed()).map((intent) => ({ what: `the intent ${intent.id}`, owner: ownerOf(intent) })),
+  ];
+  const other = left.find(({ owner }) => owner.chainId !== chainId || owner.sender !== sender);
+  if (!other) return;
+  const found = `${other.owner.sender} on ${other.owner.chainId}`;
+  throw new ProviderError("AKP_OUTBOX_OTHER_KEY", { what: other.what, found });
 }

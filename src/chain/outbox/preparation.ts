@@ -1,21 +1,25 @@
 /** Makes drafts of transactions that will not fail: each is simulated first, and what a node would not run is left out. */
 import type { Intent } from "../../journal/intents.ts";
-import { largest } from "../../runtime/bigint.ts";
+import { largest, smallest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Signer } from "../keys/signer.ts";
-import { isCostly, mayFit } from "../tx/cost.ts";
-import { adjustedGas, type FeeSettings, feeFor, gasFor } from "../tx/fee.ts";
-import { type Draft, unsignedTransaction, type Validity } from "../tx/transaction.ts";
-import type { Account, Broadcaster, Head } from "./broadcaster.ts";
-import { type Condition, stallOf } from "./condition.ts";
-import type { Doubts } from "./doubts.ts";
-import { messageOf } from "./intent.ts";
-import type { Purse } from "./purse.ts";
+import type { Account, Broadcaster, Head } from "../tx/broadcaster.ts";
+import { isCostly, mayFit } from "../tx/messages.ts";
+import {
+  adjustedGas,
+  type Draft,
+  type FeeSettings,
+  feeFor,
+  gasFor,
+  unsignedTransaction,
+  type Validity,
+} from "../tx/transaction.ts";
+import { causeOf } from "../tx/verdict.ts";
+import { packedMessageOf } from "./intent.ts";
+import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import type { Settlement } from "./settlement.ts";
-import type { Stamps } from "./stamps.ts";
-import { causeOf } from "./verdict.ts";
 
 /** Unordered where the chain takes it: such transactions need no turn and are all under way at once. */
 export type Ordering = "unordered" | "ordered";
@@ -28,7 +32,7 @@ export interface SendSettings extends FeeSettings {
   readonly ordering?: Ordering;
 }
 
-export interface PreparationDeps {
+interface PreparationDeps {
   readonly chainId: string;
   readonly signer: Signer;
   readonly chain: Broadcaster;
@@ -36,9 +40,9 @@ export interface PreparationDeps {
   readonly settings: SendSettings;
   readonly stamps: Stamps;
   readonly settlement: Settlement;
-  readonly condition: Condition;
+  readonly stall: Stall;
   readonly purse: Purse;
-  readonly doubts: Doubts;
+  readonly refused: RefusedIntents;
 }
 
 /** The state of the chain that a pass works from. */
@@ -56,7 +60,7 @@ export interface Load {
   readonly cut: boolean;
 }
 
-export type Prepared =
+type Prepared =
   | { readonly kind: "ready"; readonly draft: Draft }
   /** These instead. */
   | { readonly kind: "retry"; readonly loads: readonly Load[] }
@@ -82,7 +86,7 @@ const stop: Prepared = { kind: "stop" };
 const nsPerMs = 1_000_000n;
 
 export function createPreparation(deps: PreparationDeps): Preparation {
-  const { chainId, signer, chain, clock, settings, stamps, settlement, condition, purse, doubts } = deps;
+  const { chainId, signer, chain, clock, settings, stamps, settlement, stall, purse, refused } = deps;
   const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? limits.outboxTxGas);
   const counts: PreparationCounts = { simulations: 0, halved: 0 };
   /** By kind of message; the kinds are few. */
@@ -93,7 +97,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     const validity = nextValidity(intents, point);
     if (!validity) return stop;
     const { feeGranter, note } = settings;
-    const base = { messages: intents.map(messageOf), validity, feeGranter, note };
+    const base = { messages: intents.map(packedMessageOf), validity, feeGranter, note };
     const floor = sum(intents, ({ gasFloor = 0n }) => gasFloor);
     // With about the fee that it will pay: what the fee takes is missing for deposits.
     let expected = sum(intents, gasOf);
@@ -104,7 +108,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
       counts.simulations += 1;
       const answer = await chain.simulate(unsigned, point.head.height);
       if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
-      for (const { id } of intents) doubts.forget(id);
+      for (const { id } of intents) refused.forget(id);
       learnGas(intents, answer.gasUsed);
       if (intents.length > 1 && largest(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
       const gas = largest(gasFor(answer.gasUsed, settings), floor);
@@ -123,7 +127,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     const latestNs = latestMs === undefined ? undefined : BigInt(Math.floor(latestMs)) * nsPerMs;
     const stampNs = stamps.next(head, clock.now(), latestNs);
     if (stampNs !== undefined) return { kind: "unordered", stampNs };
-    condition.stall(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
+    stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
     return undefined;
   }
 
@@ -157,12 +161,12 @@ export function createPreparation(deps: PreparationDeps): Preparation {
         if (guilty) return notNow(intents, guilty, log, head);
     }
     if (!guilty) return halve(intents);
-    if (doubts.refused(guilty, head, named !== undefined)) await settlement.impossible(guilty, log);
+    if (refused.refused(guilty, head, named !== undefined)) await settlement.impossible(guilty, log);
     return retry(intents.filter((intent) => intent !== guilty));
   }
 
   async function notNow(intents: readonly Intent[], guilty: Intent, log: string, head: Head): Promise<Prepared> {
-    if (doubts.notNow(guilty, head)) await settlement.impossible(guilty, log);
+    if (refused.notNow(guilty, head)) await settlement.impossible(guilty, log);
     return retry(intents.filter((intent) => intent !== guilty));
   }
 
@@ -170,9 +174,9 @@ export function createPreparation(deps: PreparationDeps): Preparation {
   function withinMeans(intents: readonly Intent[], short: Intent | undefined, log: string): Prepared {
     if (short) {
       purse.runShort(log);
-      const message = messageOf(short);
+      const message = packedMessageOf(short);
       const before = intents.slice(0, intents.indexOf(short));
-      const after = intents.slice(before.length + 1).filter((intent) => mayFit(messageOf(intent), message));
+      const after = intents.slice(before.length + 1).filter((intent) => mayFit(packedMessageOf(intent), message));
       return cut([...before, ...after]);
     }
     // Not even the fee: less of it for fewer messages.
@@ -186,7 +190,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
 
   function stallFor(log: string): void {
     const stalled = stallOf({ code: 0, codespace: "", log }, signer.address, "the fee");
-    if (stalled) condition.stall(stalled);
+    if (stalled) stall.begin(stalled);
   }
 
   function halve(intents: readonly Intent[]): Prepared {
@@ -226,3 +230,54 @@ function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
 function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint {
   return intents.reduce((total, intent) => total + of(intent), 0n);
 }
+
+/**
+ * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the
+ * highest one with the transaction that bears it; a stamp that was never written down was never sent. Only one that an
+ * expiry bounds may lie below an earlier one: it keeps a distance from the expiry that is another one in every run, since
+ * the chain may have taken a stamp for the same expiry from a run before, and would take none like it again.
+ */
+export interface Stamps {
+  /**
+   * None after the latest time that is given. Undefined when the next one would lie further ahead than the chain takes:
+   * only time helps then.
+   */
+  next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined;
+}
+
+/** `startMs` is when this run began. */
+export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0): Stamps {
+  let highestNs = lastNs;
+  /** Less than a millisecond, which is as exact as an expiry. */
+  const distanceNs = BigInt(Math.floor(startMs)) % nsPerMs;
+  /** Used, and not passed yet. */
+  const used = new Set(inUse);
+
+  function free(fromNs: bigint, step: bigint): bigint {
+    let stampNs = fromNs;
+    while (used.has(stampNs)) stampNs += step;
+    return stampNs;
+  }
+
+  return {
+    next(head, nowMs, latestNs) {
+      const lifeNs = BigInt(limits.outboxStampMs) * nsPerMs;
+      const furthestNs = head.timeNs + BigInt(limits.outboxStampAheadMs) * nsPerMs;
+      // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
+      const byClockNs = BigInt(Math.floor(nowMs)) * nsPerMs + lifeNs;
+      const byChainNs = head.timeNs + lifeNs;
+      const wantedNs = smallest(largest(byClockNs, byChainNs), furthestNs);
+      const growingNs = free(largest(wantedNs, highestNs + 1n), 1n);
+      const isBounded = latestNs !== undefined && latestNs < growingNs;
+      if (!isBounded && growingNs > furthestNs + tieBreakNs) return undefined;
+      const stampNs = isBounded ? free(latestNs - distanceNs, -1n) : growingNs;
+      for (const each of used) if (each < head.timeNs) used.delete(each);
+      used.add(stampNs);
+      highestNs = largest(highestNs, stampNs);
+      return stampNs;
+    },
+  };
+}
+
+/** Transactions of one instant differ by nanoseconds; a second of those is more than there ever are. */
+const tieBreakNs = 1_000_000_000n;

@@ -1,44 +1,49 @@
-/** Signs what was prepared, writes it down and hands it to the chain. */
+/** Chooses what leaves now, signs what was prepared, writes it down and hands it to the chain. */
 import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Signer } from "../keys/signer.ts";
-import { isCostly } from "../tx/cost.ts";
+import { type Broadcaster, eachApart, type Head, type Reach } from "../tx/broadcaster.ts";
+import { isCostly } from "../tx/messages.ts";
 import { type Draft, signTransaction } from "../tx/transaction.ts";
-import type { Broadcaster, Head, Reach } from "./broadcaster.ts";
-import { type Condition, stallOf } from "./condition.ts";
-import type { Flight } from "./flight.ts";
-import { type Flights, flightOf } from "./flights.ts";
+import { causeOf } from "../tx/verdict.ts";
+import { type Flight, type Flights, flightOf } from "./flights.ts";
+import { accountOf, isWithdrawal } from "./intent.ts";
+import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
+import { pack } from "./packing.ts";
 import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
-import type { Purse } from "./purse.ts";
-import { causeOf } from "./verdict.ts";
 
-export interface SenderDeps {
+interface SenderDeps {
   readonly chainId: string;
   readonly signer: Signer;
   readonly chain: Broadcaster;
   readonly journal: Journal;
+  readonly clock: Clock;
   readonly log: Log;
   readonly boundary: Boundary;
   /** What to begin with. */
   readonly ordering: Ordering;
   readonly preparation: Preparation;
-  readonly condition: Condition;
+  readonly stall: Stall;
   readonly purse: Purse;
+  readonly refused: RefusedIntents;
   readonly flights: Flights;
 }
 
 export interface Sender {
-  /** Sends the group, in as many transactions as it takes; what cannot be sent now stays where it is. */
-  send(group: readonly Intent[], point: SendPoint): Promise<void>;
+  /**
+   * Sends as much of these as may leave now; the rest stays where it is. Resolves with why a node was not heard, if one
+   * was not.
+   */
+  send(waiting: readonly Intent[], head: Head): Promise<Error | undefined>;
   /** Hands a transaction to every node, again. */
   rebroadcast(flight: Flight, head: Head): Promise<void>;
   readonly ordering: Ordering;
-  /** Transactions that may be under way at once. */
-  readonly mostFlights: number;
   readonly counts: Readonly<SenderCounts>;
 }
 
@@ -49,15 +54,53 @@ export interface SenderCounts {
 }
 
 export function createSender(deps: SenderDeps): Sender {
-  const { chainId, signer, chain, journal, log, boundary, preparation, condition, purse, flights } = deps;
+  const { chainId, signer, chain, journal, clock, log, boundary, preparation, stall, purse, refused, flights } = deps;
+  const { address } = signer;
   const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
   let { ordering } = deps;
   /** The group that was cut down to what the wallet has, while it is on its way. */
   let cutting: readonly Intent[] | undefined;
 
+  /** With sequences each transaction waits for the one before it. */
   const mostFlights = () => (ordering === "unordered" ? limits.outboxFlights : 1);
 
-  async function send(group: readonly Intent[], point: SendPoint): Promise<void> {
+  async function send(waiting: readonly Intent[], head: Head): Promise<Error | undefined> {
+    if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
+    if (waiting.length === 0 || stall.rests) return undefined;
+    const account = await chain.account(address, head.height);
+    if (!account) {
+      stall.begin(new ProviderError("AKP_WALLET_UNKNOWN", { address }));
+      return undefined;
+    }
+    const point = { head, account, ordering };
+    return eachApart(groupsOf(waiting, head), (group) => sendGroup(group, point));
+  }
+
+  /** While stalled, one transaction is enough to find out whether that is over. */
+  function groupsOf(waiting: readonly Intent[], head: Head): Intent[][] {
+    const most = stall.error ? 1 : mostFlights();
+    const setAside = waiting.filter((intent) => refused.waits(intent, head));
+    const underWay = flights.all().flatMap(({ subjects }) => subjects);
+    const { airborne } = flights;
+    const hurriedFromMs = laterMs(clock, head) + limits.outboxStampMs;
+    return pack(waiting, {
+      mostMessages: limits.outboxTxMessages,
+      mostGas: preparation.mostGas,
+      room: Math.max(0, most - airborne.length),
+      gasOf: preparation.gasOf,
+      alone: refused.nameless,
+      busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
+      costly: ({ what }) => isCostly(what),
+      costlyRoom: purse.roomFor(airborne.filter(({ costly }) => costly).length),
+      hurried: ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs < hurriedFromMs,
+      accountOf,
+      withdraws: isWithdrawal,
+      settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
+    });
+  }
+
+  /** In as many transactions as it takes. */
+  async function sendGroup(group: readonly Intent[], point: SendPoint): Promise<void> {
     const work: Load[] = [{ intents: group, cut: false }];
     try {
       for (let next = work.shift(); next; next = work.shift()) {
@@ -87,7 +130,7 @@ export function createSender(deps: SenderDeps): Sender {
   function fallBack(reason: string): void {
     if (ordering === "ordered") return;
     ordering = "ordered";
-    log.info("chain takes no unordered transactions, sending them one after the other", { reason });
+    log.info("chain takes no unordered transactions, using sequences", { reason });
   }
 
   /** Written down first, with all that the chain needs to take it at most once; then it leaves. */
@@ -97,13 +140,12 @@ export function createSender(deps: SenderDeps): Sender {
     const firstHeight = head.height + 1n;
     // A cursor that begins later must not look as if the blocks before it had been seen.
     const gapped = flights.followed === undefined;
-    const tx = { hash, chainId, sender: signer.address, bytes, firstHeight, ...bounds, ...(gapped && { gapped }) };
+    const tx = { hash, chainId, sender: address, bytes, firstHeight, ...bounds, ...(gapped && { gapped }) };
     const flight = flightOf(tx, group);
-    const sent = { txHash: hash, ...(draft.validity.kind === "unordered" && { timeoutNs: draft.validity.stampNs }) };
     const written = await journal.durable("send transaction", ({ intents, transactions }) => {
       // Somebody may have settled one of them meanwhile; the next pass goes on without it.
       if (!group.every(({ id }) => intents.get(id)?.state === "filed")) return false;
-      for (const { id } of group) intents.send(id, sent);
+      for (const { id } of group) intents.send(id, hash);
       transactions.add(flight);
       return true;
     });
@@ -120,23 +162,13 @@ export function createSender(deps: SenderDeps): Sender {
     const receipt = await chain.broadcast(flight.bytes, reach);
     boundary.cross("broadcast", "broadcast:after");
     counts.broadcasts += 1;
-    flight.askedAt = head.height;
-    const refusal = receipt.kind === "taken" ? receipt.objection : receipt;
-    if (refusal) flight.refusal = refusal;
-    else delete flight.refusal;
-    if (receipt.kind === "taken") {
-      flight.taken = true;
-      condition.taken();
-      return;
-    }
+    flights.handed(flight, head, receipt);
+    if (receipt.kind === "taken") return stall.taken();
     counts.refused += 1;
-    const stalled = stallOf(receipt, signer.address, fee);
-    if (stalled) condition.stall(stalled);
+    const stalled = stallOf(receipt, address, fee);
+    if (stalled) stall.begin(stalled);
     if (causeOf(receipt.log).kind === "unordered") fallBack(receipt.log);
-    log.debug("transaction refused; the chain will show whether another node has it", {
-      hash: flight.hash,
-      ...receipt,
-    });
+    log.debug("transaction refused by RPC node", { hash: flight.hash, ...receipt });
   }
 
   return {
@@ -145,9 +177,11 @@ export function createSender(deps: SenderDeps): Sender {
     get ordering() {
       return ordering;
     },
-    get mostFlights() {
-      return mostFlights();
-    },
     counts,
   };
+}
+
+/** Now, by our clock or the chain's: what is too late for one of them is not sent. */
+export function laterMs(clock: Clock, { timeNs }: Head): number {
+  return Math.max(clock.now(), Number(timeNs / 1_000_000n));
 }

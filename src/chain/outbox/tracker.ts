@@ -7,18 +7,14 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
-import type { ChainBlock } from "../comet/block.ts";
-import { type Account, type Broadcaster, type Head, type Included, includedAt } from "./broadcaster.ts";
-import type { Condition } from "./condition.ts";
-import { type Flight, nextStep } from "./flight.ts";
-import type { Flights } from "./flights.ts";
-import type { Purse } from "./purse.ts";
+import { type Account, type Broadcaster, eachApart, type Head, type Included } from "../tx/broadcaster.ts";
+import { causeOf, fateOf, includedAt } from "../tx/verdict.ts";
+import type { Flight, Flights } from "./flights.ts";
+import { logError, type Purse, type Stall } from "./obstacles.ts";
 import type { Sender } from "./sender.ts";
 import type { Settlement } from "./settlement.ts";
-import { ChainSilence, eachApart } from "./silence.ts";
-import { causeOf, fateOf } from "./verdict.ts";
 
-export interface TrackerDeps {
+interface TrackerDeps {
   readonly address: string;
   readonly chain: Broadcaster;
   readonly clock: Clock;
@@ -26,46 +22,42 @@ export interface TrackerDeps {
   readonly flights: Flights;
   readonly sender: Sender;
   readonly settlement: Settlement;
-  readonly condition: Condition;
+  readonly stall: Stall;
   readonly purse: Purse;
 }
 
 export interface Tracker {
   /** A step along the chain. What it says is in the journal when this resolves. */
   follow(step: Pick<Step, "block" | "gap">, signal?: AbortSignal): Promise<void>;
-  /** Does what is to be done about each transaction under way. */
-  look(head: Head): Promise<ChainSilence | undefined>;
+  /** Does what is to be done about each transaction under way. Resolves with why a node was not heard, if one was not. */
+  look(head: Head): Promise<Error | undefined>;
   /** Why a block waits to be worked through, while that is so. */
   readonly heldUp: string | undefined;
 }
 
 export function createTracker(deps: TrackerDeps): Tracker {
-  const { address, chain, clock, log, flights, sender, settlement, condition, purse } = deps;
-  let toldUnproven: unknown;
+  const { address, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
+  let loggedUnproven: unknown;
   let heldUp: string | undefined;
 
   async function followNow({ block, gap }: Pick<Step, "block" | "gap">): Promise<void> {
     if (gap) await flights.lose(gap.to);
     if (!block) return;
+    const { height, txs } = block;
     // Blocks that nobody handed over are lost as well.
-    if (flights.followed === undefined || block.height > flights.followed + 1n) await flights.lose(block.height - 1n);
-    await landAll(block);
-    flights.follow(block.height);
-  }
-
-  async function landAll({ txs, height }: ChainBlock): Promise<void> {
-    if (flights.size === 0) return;
-    for (const tx of txs) {
+    if (flights.followed === undefined || height > flights.followed + 1n) await flights.lose(height - 1n);
+    for (const tx of flights.size > 0 ? txs : []) {
       const flight = flights.get(tx.hash);
       if (flight) await land(flight, includedAt(height, tx));
     }
+    flights.follow(height);
   }
 
   async function land(flight: Flight, included: Included): Promise<void> {
     if (fateOf(included).kind === "undecided") return;
     await settlement.included(flight, included);
     flights.remove(flight);
-    condition.landed();
+    stall.landed();
     const { code, log: reason } = included;
     if (code !== 0 && flight.costly && causeOf(reason).kind === "funds") purse.runShort(reason);
   }
@@ -73,7 +65,7 @@ export function createTracker(deps: TrackerDeps): Tracker {
   async function bury(flight: Flight): Promise<void> {
     await settlement.dead(flight);
     flights.remove(flight);
-    condition.died(flight);
+    stall.died(flight);
   }
 
   async function lookAt(flight: Flight, head: Head, account: Account | undefined): Promise<void> {
@@ -82,31 +74,30 @@ export function createTracker(deps: TrackerDeps): Tracker {
     const found = isLate ? await find(flight, head) : undefined;
     // A block may have settled it while the node was asked.
     if (!flights.get(flight.hash)) return;
-    const step = nextStep(flight, { head, found, account, followed: flights.followedFor(flight) });
-    if (step.kind === "broadcast") await sender.rebroadcast(flight, head);
-    if (step.kind === "settle") await land(flight, step.included);
-    if (step.kind === "refile") await bury(flight);
-    flight.lookedAt = head.height;
+    const action = flights.look(flight, { head, found, account });
+    if (action.kind === "broadcast") await sender.rebroadcast(flight, head);
+    if (action.kind === "settle") await land(flight, action.included);
+    if (action.kind === "refile") await bury(flight);
+    flights.looked(flight, head);
   }
 
   async function find(flight: Flight, head: Head): Promise<Included | undefined> {
     try {
       const found = await chain.findTx(flight.hash, head.height, flight.firstHeight);
-      flight.unproven = undefined;
+      flights.asked(flight, undefined);
       return found;
     } catch (thrown) {
-      const cause = thrown instanceof ChainSilence ? thrown.cause : undefined;
-      if (!ProviderError.is(cause, "AKP_TX_UNPROVEN")) throw thrown;
-      // What the blocks are going to say needs no other proof.
-      flight.unproven = flights.followedFor(flight) === undefined ? cause : undefined;
+      if (!ProviderError.is(thrown, "AKP_TX_UNPROVEN")) throw thrown;
+      flights.asked(flight, thrown);
       return undefined;
     }
   }
 
-  function tellUnproven(): void {
+  function logUnproven(): void {
     const error = flights.unproven;
-    if (error && error.details["hash"] !== toldUnproven) log.error(error.message, { advice: error.advice });
-    toldUnproven = error?.details["hash"];
+    const hash = error?.details["hash"];
+    if (error && hash !== loggedUnproven) logError(log, "transaction result cannot be proven", error);
+    loggedUnproven = hash;
   }
 
   return {
@@ -118,22 +109,18 @@ export function createTracker(deps: TrackerDeps): Tracker {
           return;
         } catch (thrown) {
           if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
-          if (heldUp === undefined) log.error("block cannot be worked through, trying again", { error: thrown });
+          if (heldUp === undefined) log.error("block not processed, retrying", { error: thrown });
           heldUp = thrown.message;
           await sleep(clock, limits.outboxSilenceFirstMs, signal);
         }
       }
     },
     async look(head) {
-      const due = flights.all().filter((flight) => {
-        const { lookedAt, passedAt } = flight;
-        if (lookedAt === undefined || lookedAt < head.height) return true;
-        return passedAt !== undefined && (flights.followedFor(flight) ?? 0n) >= passedAt;
-      });
+      const due = flights.due(head);
       const ordered = due.some(({ sequence }) => sequence !== undefined);
       const account = ordered ? await chain.account(address, head.height) : undefined;
       const silence = await eachApart(due, (flight) => lookAt(flight, head, account));
-      tellUnproven();
+      logUnproven();
       return silence;
     },
     get heldUp() {

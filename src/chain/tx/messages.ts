@@ -20,6 +20,7 @@ import {
   MsgWithdrawLease,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { amountOf, type Coin } from "../../market/coin.ts";
 import { type Codec, generated } from "../codec/message.ts";
 import { msgCreateBid, msgCreateDeployment, msgLeaseStartReclaim } from "../codec/reclamation.ts";
 
@@ -85,4 +86,39 @@ export function kindOfMessage(typeUrl: string): MessageKind | undefined {
 export function unpackMessage<Kind extends MessageKind>(kind: Kind, { value }: PackedMessage): MessageValue<Kind> {
   const { codec } = messages[kind] as unknown as Entry<MessageValue<Kind>>;
   return codec.decode(value);
+}
+
+/** What takes something from its sender's account besides the fee. */
+const costly = ["createBid", "createDeployment", "deposit", "send"] as const satisfies readonly MessageKind[];
+type Costly = (typeof costly)[number];
+
+export function isCostly(kind: string): boolean {
+  return (costly as readonly string[]).includes(kind);
+}
+
+function costOf(message: PackedMessage): Coin[] {
+  const kind = kindOfMessage(message.typeUrl);
+  return kind && isCostly(kind) ? readCost(kind as Costly, message) : [];
+}
+
+function readCost(kind: Costly, message: PackedMessage): Coin[] {
+  if (kind === "send") return unpackMessage(kind, message).amount.map(coin);
+  const amount = unpackMessage(kind, message).deposit?.amount;
+  return amount ? [coin(amount)] : [];
+}
+
+/** An amount that is none is the chain's to refuse; nothing is known of what it would cost. */
+function coin({ denom, amount }: { readonly denom: string; readonly amount: string }): Coin {
+  return { denom, amount: /^\d+$/.test(amount) ? BigInt(amount) : 0n };
+}
+
+/** Whether a wallet that is short of the one might still have enough for the other. */
+export function mayFit(other: PackedMessage, short: PackedMessage): boolean {
+  const missing = costOf(short);
+  const wanted = costOf(other);
+  if (missing.length === 0) return wanted.length === 0;
+  return wanted.every(({ denom, amount }) => {
+    const tooMuch = amountOf(missing, denom);
+    return tooMuch === 0n || amount < tooMuch;
+  });
 }

@@ -7,7 +7,7 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createSigner } from "../keys/signer.ts";
-import type { Broadcaster, Included } from "../outbox/broadcaster.ts";
+import type { Broadcaster, Included } from "./broadcaster.ts";
 import { packMessage } from "./messages.ts";
 import { sendMessages } from "./send.ts";
 

@@ -7,12 +7,18 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { Signer } from "../keys/signer.ts";
-import type { Account, Broadcaster, Head, Included } from "../outbox/broadcaster.ts";
-import { ChainSilence, withSilence } from "../outbox/silence.ts";
-import { causeOf } from "../outbox/verdict.ts";
-import { type FeeSettings, feeFor, gasFor } from "./fee.ts";
+import { type Account, type Broadcaster, type Head, type Included, isSilence } from "./broadcaster.ts";
 import type { PackedMessage } from "./messages.ts";
-import { type Draft, signTransaction, unsignedTransaction, type Validity } from "./transaction.ts";
+import {
+  type Draft,
+  type FeeSettings,
+  feeFor,
+  gasFor,
+  signTransaction,
+  unsignedTransaction,
+  type Validity,
+} from "./transaction.ts";
+import { causeOf } from "./verdict.ts";
 
 export interface SendDeps {
   readonly chainId: string;
@@ -91,23 +97,23 @@ async function awaitInclusion(
   { hash, validity, firstHeight }: { hash: string; validity: Validity; firstHeight: bigint },
 ): Promise<Included> {
   const untilMs = clock.monotonicMs() + 2 * limits.sendValidMs;
-  const listening = withSilence(chain);
   let passedAt: bigint | undefined;
   for (;;) {
+    let reason = "no new block for a long time";
     try {
-      const head = await listening.head();
-      const included = await listening.findTx(hash, head.height, firstHeight);
+      const head = await chain.head();
+      const included = await chain.findTx(hash, head.height, firstHeight);
       if (included) return included;
       if (hasPassed(validity, head)) passedAt ??= head.height;
       // A node indexes a block after it has made it, so the first look after the time-out proves nothing.
       if (passedAt !== undefined && head.height >= passedAt + BigInt(limits.outboxProofBlocks)) {
         throw new ProviderError("AKP_TX_LOST", { hash });
       }
-      if (clock.monotonicMs() >= untilMs) throw new ChainSilence("no new block for a long time");
     } catch (thrown) {
-      if (!(thrown instanceof ChainSilence)) throw thrown;
-      if (clock.monotonicMs() >= untilMs) throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason: thrown.message });
+      if (!isSilence(thrown)) throw thrown;
+      reason = reasonOf(thrown);
     }
+    if (clock.monotonicMs() >= untilMs) throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason });
     await sleep(clock, limits.sendLookEveryMs, signal);
   }
 }

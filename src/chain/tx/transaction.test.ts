@@ -11,8 +11,18 @@ import { sendMessage } from "../../../test/embedded-app.ts";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { decodeTransaction } from "../../box/chain/transaction.ts";
+import { parseCoins, parseDecCoins } from "../../market/coin.ts";
+import { parseDecimal } from "../../market/decimal.ts";
 import { createSigner, type Signer } from "../keys/signer.ts";
-import { type Draft, signTransaction, transactionHash, unsignedTransaction } from "./transaction.ts";
+import {
+  adjustedGas,
+  type Draft,
+  feeFor,
+  gasFor,
+  signTransaction,
+  transactionHash,
+  unsignedTransaction,
+} from "./transaction.ts";
 
 const key = testKey("transaction test");
 const signer = createSigner(key.secret);
@@ -87,4 +97,23 @@ test("the same draft gives the same bytes, so a transaction can be made again af
   assert.equal(first.hash, second.hash);
   assert.equal(first.hash, transactionHash(second.bytes));
   assert.notEqual(signTransaction(unordered, signer, { ...place, chainId: "other-1" }).hash, first.hash);
+});
+
+const feeSettings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+
+test("gas is what was simulated times the adjustment, rounded up", () => {
+  assert.equal(gasFor(100_001n, feeSettings), 150_002n);
+  assert.equal(gasFor(100_001n, { ...feeSettings, gas: 200_000n }), 200_000n);
+  assert.equal(adjustedGas(100_001n, { ...feeSettings, gas: 200_000n }), 150_002n);
+});
+
+test("the fee is gas times price, rounded up, in every denom that has a price", () => {
+  assert.deepEqual(feeFor(100_001n, feeSettings), parseCoins("2501uakt"));
+  const two = { ...feeSettings, gasPrices: parseDecCoins("0.025uakt,0.1uact") };
+  assert.deepEqual(feeFor(1_000n, two), parseCoins("100uact,25uakt"));
+});
+
+test("a fixed fee is paid instead, and no price means no fee", () => {
+  assert.deepEqual(feeFor(100_001n, { ...feeSettings, fees: parseCoins("7uakt") }), parseCoins("7uakt"));
+  assert.deepEqual(feeFor(100_001n, { ...feeSettings, gasPrices: [] }), []);
 });

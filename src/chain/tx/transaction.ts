@@ -1,9 +1,10 @@
-/** Transactions from messages to signed bytes, in the chain's direct sign mode. */
+/** Transactions from messages to signed bytes, in the chain's direct sign mode, and what they ask for and pay. */
 import { createHash } from "node:crypto";
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import { AuthInfo, SignDoc, SignMode, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { Coin } from "../../market/coin.ts";
+import { type Coin, type DecCoin, sumCoins } from "../../market/coin.ts";
+import { type Decimal, decimalOf, mulDecimals, toInteger } from "../../market/decimal.ts";
 import type { Signer } from "../keys/signer.ts";
 import type { PackedMessage } from "./messages.ts";
 
@@ -25,7 +26,7 @@ export interface Draft {
   readonly note?: string | undefined;
 }
 
-export interface SignedTransaction {
+interface SignedTransaction {
   readonly bytes: Uint8Array;
   /** As the chain writes it: upper-case hex. */
   readonly hash: string;
@@ -88,4 +89,31 @@ function writeAuthInfo({ validity, gas, fee, feeGranter = "" }: Draft, publicKey
   const amount = fee.map(({ denom, amount }) => ({ denom, amount: amount.toString() }));
   const wireFee = { amount, gasLimit: gas.toString(), payer: "", granter: feeGranter };
   return AuthInfo.encode(AuthInfo.fromPartial({ signerInfos: [info], fee: wireFee })).finish();
+}
+
+export interface FeeSettings {
+  /** Factor on the gas that a simulation used: a block finds another state than the simulation did. */
+  readonly gasAdjustment: Decimal;
+  readonly gasPrices: readonly DecCoin[];
+  /** Instead of what was simulated. */
+  readonly gas?: "auto" | bigint;
+  /** Instead of gas times price. */
+  readonly fees?: readonly Coin[] | undefined;
+}
+
+/** What it will need, going by what it needed in a simulation. */
+export function adjustedGas(simulated: bigint, { gasAdjustment }: FeeSettings): bigint {
+  return toInteger(mulDecimals(decimalOf(simulated), gasAdjustment), "up");
+}
+
+export function gasFor(simulated: bigint, settings: FeeSettings): bigint {
+  const { gas = "auto" } = settings;
+  return gas === "auto" ? adjustedGas(simulated, settings) : gas;
+}
+
+export function feeFor(gas: bigint, { gasPrices, fees }: FeeSettings): Coin[] {
+  if (fees) return sumCoins(fees);
+  return sumCoins(
+    gasPrices.map(({ denom, amount }) => ({ denom, amount: toInteger(mulDecimals(amount, decimalOf(gas)), "up") })),
+  );
 }

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
+import type { SentTransaction } from "./intents.ts";
 import { openJournal } from "./open.ts";
-import type { SentTransaction } from "./transactions.ts";
 
 const unordered: SentTransaction = {
   hash: "AA",
@@ -59,7 +59,7 @@ test("an intent that is filed again remembers its failures, the gas that it need
       { failure: { gasFloor: 900n }, billed: { fee: "9uakt", gasUsed: 6n } },
       { failure: { gasFloor: 500n } },
     ]) {
-      intents.send(id, { txHash: "AA" });
+      intents.send(id, "AA");
       intents.refile(id, refiling);
     }
     return id;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { limits } from "../../runtime/limits.ts";
-import { createStamps } from "./stamps.ts";
+import { createStamps } from "./preparation.ts";
 
 const startMs = 1_800_000_000_000;
 const ns = (ms: number) => BigInt(ms) * 1_000_000n;

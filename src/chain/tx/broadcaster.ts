@@ -1,23 +1,26 @@
-import type { TxResult } from "../comet/block-tx.ts";
+/** What sending needs of the chain. */
+import { ProviderError } from "../../runtime/errors.ts";
+import { inParallel } from "../../runtime/in-parallel.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent } from "../comet/events.ts";
+import { isOfChain } from "../comet/follower.ts";
 
 /**
- * What the outbox needs of the chain. Every call rejects when nobody answered; what became of it is unknown then. An
- * answer comes from a node of the right chain, and where a height is given, from one that has reached it. A call ends as
- * soon as its signal is aborted.
+ * Every call rejects when nobody answered; what became of it is unknown then. An answer comes from a node of the right
+ * chain, and where a height is given, from one that has reached it.
  */
 export interface Broadcaster {
-  head(signal?: AbortSignal): Promise<Head>;
+  head(): Promise<Head>;
   /** Undefined while the chain has never seen the address. */
-  account(address: string, atOrAbove: bigint, signal?: AbortSignal): Promise<Account | undefined>;
-  simulate(tx: Uint8Array, atOrAbove: bigint, signal?: AbortSignal): Promise<Simulation>;
-  broadcast(tx: Uint8Array, reach?: Reach, signal?: AbortSignal): Promise<Receipt>;
+  account(address: string, atOrAbove: bigint): Promise<Account | undefined>;
+  simulate(tx: Uint8Array, atOrAbove: bigint): Promise<Simulation>;
+  broadcast(tx: Uint8Array, reach?: Reach): Promise<Receipt>;
   /**
    * Undefined only when nodes that have every block from the first that may hold it up to the height know no transaction
    * with this hash: two of them if there are two, since an index can be late or stuck. Without that first height every node
    * is believed. Rejects with AKP_TX_UNPROVEN when nodes answered and none of them can know.
    */
-  findTx(hash: string, atOrAbove: bigint, firstHeight?: bigint, signal?: AbortSignal): Promise<Included | undefined>;
+  findTx(hash: string, atOrAbove: bigint, firstHeight?: bigint): Promise<Included | undefined>;
 }
 
 /** One node that takes it is enough the first time; later every node gets it, since one may keep it to itself. */
@@ -71,7 +74,22 @@ export interface Included extends Refusal {
   readonly admitted: boolean;
 }
 
-/** What failed in the checks before its messages has left no event behind. */
-export function includedAt(height: bigint, { code, codespace, log, gasUsed, events }: TxResult): Included {
-  return { height, code, codespace, log, gasUsed, events, admitted: events.length > 0 };
+/** Nodes are away, answer nonsense or cannot know, or the call was ended: a reason to try again, and no fault of ours. */
+export function isSilence(thrown: unknown): thrown is Error {
+  if (isOfChain(thrown) || ProviderError.is(thrown, "AKP_TX_UNPROVEN")) return true;
+  return thrown instanceof Error && thrown.name === "AbortError";
+}
+
+/** Works on many things; that nobody answers about one, which may be its own fault, does not stop the others. */
+export async function eachApart<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<Error | undefined> {
+  const silences: Error[] = [];
+  await inParallel(items, limits.outboxAtOnce, async (item) => {
+    try {
+      await work(item);
+    } catch (thrown) {
+      if (!isSilence(thrown)) throw thrown;
+      silences.push(thrown);
+    }
+  });
+  return silences[0];
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Included } from "./broadcaster.ts";
-import { type Flight, nextStep } from "./flight.ts";
+import type { Included } from "../tx/broadcaster.ts";
+import { type Flight, nextAction } from "./flights.ts";
 
 const sent = {
   hash: "AB",
@@ -30,56 +30,56 @@ const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUs
 const notAdmitted: Included = { ...included, code: 5, codespace: "sdk", log: "insufficient funds", admitted: false };
 
 test("what a block holds is settled, also when its stamp has passed long ago", () => {
-  assert.deepEqual(nextStep(unordered(), { head: at(99n, 9_999n), found: included }), { kind: "settle", included });
+  assert.deepEqual(nextAction(unordered(), { head: at(99n, 9_999n), found: included }), { kind: "settle", included });
 });
 
 test("one that no node has heard of yet is broadcast, and again after a while", () => {
   const { askedAt, ...fresh } = unordered();
-  assert.equal(nextStep(fresh, { head: at(10n) }).kind, "broadcast");
-  assert.equal(nextStep(unordered(), { head: at(11n) }).kind, "wait");
-  assert.equal(nextStep(unordered(), { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextAction(fresh, { head: at(10n) }).kind, "broadcast");
+  assert.equal(nextAction(unordered(), { head: at(11n) }).kind, "wait");
+  assert.equal(nextAction(unordered(), { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
 });
 
 test("a block whose time equals the stamp may still hold it; only a later one proves that none will", () => {
   const flight = unordered();
-  assert.equal(nextStep(flight, { head: at(11n, 1_000n) }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(11n, 1_000n) }).kind, "wait");
   assert.equal(flight.passedAt, undefined);
-  assert.equal(nextStep(flight, { head: at(12n, 1_001n) }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(12n, 1_001n) }).kind, "wait");
   assert.equal(flight.passedAt, 12n);
 });
 
 test("it is dead when it was not found again so many blocks later, and not before", () => {
   const flight = unordered();
   for (let height = 12n; height < 12n + proof; height += 1n) {
-    assert.equal(nextStep(flight, { head: at(height, 2_000n) }).kind, "wait");
+    assert.equal(nextAction(flight, { head: at(height, 2_000n) }).kind, "wait");
   }
-  assert.equal(nextStep(flight, { head: at(12n + proof, 2_000n) }).kind, "refile");
+  assert.equal(nextAction(flight, { head: at(12n + proof, 2_000n) }).kind, "refile");
 });
 
 test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
   const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
   const flight = unordered({ unproven });
-  assert.equal(nextStep(flight, { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
-  assert.equal(nextStep(flight, { head: at(20n, 2_000n) }).kind, "wait");
-  assert.equal(nextStep(flight, { head: at(99n + proof, 2_000n) }).kind, "wait");
-  flight.unproven = undefined;
-  assert.equal(nextStep(flight, { head: at(100n + proof, 2_000n) }).kind, "refile");
+  assert.equal(nextAction(flight, { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextAction(flight, { head: at(20n, 2_000n) }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(99n + proof, 2_000n) }).kind, "wait");
+  const proven = { ...flight, unproven: undefined };
+  assert.equal(nextAction(proven, { head: at(100n + proof, 2_000n) }).kind, "refile");
 });
 
 test("a failure before its messages leaves it alive until its stamp has passed", () => {
   const flight = unordered();
-  assert.equal(nextStep(flight, { head: at(11n), found: notAdmitted }).kind, "wait");
-  assert.equal(nextStep(flight, { head: at(12n, 1_001n), found: notAdmitted }).kind, "wait");
-  assert.equal(nextStep(flight, { head: at(12n + proof, 2_000n), found: notAdmitted }).kind, "refile");
+  assert.equal(nextAction(flight, { head: at(11n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(12n, 1_001n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(12n + proof, 2_000n), found: notAdmitted }).kind, "refile");
 });
 
 test("an ordered one is over when its height or its sequence has passed", () => {
   const byHeight = ordered({ askedAt: 20n });
-  assert.equal(nextStep(byHeight, { head: at(20n), account: used(7n, 20n) }).kind, "wait");
+  assert.equal(nextAction(byHeight, { head: at(20n), account: used(7n, 20n) }).kind, "wait");
   assert.equal(byHeight.passedAt, undefined, "the block at its height may hold it");
-  nextStep(byHeight, { head: at(21n), account: used(7n, 21n) });
-  assert.equal(nextStep(byHeight, { head: at(21n + proof), account: used(7n, 21n + proof) }).kind, "refile");
+  nextAction(byHeight, { head: at(21n), account: used(7n, 21n) });
+  assert.equal(nextAction(byHeight, { head: at(21n + proof), account: used(7n, 21n + proof) }).kind, "refile");
   const bySequence = ordered();
-  nextStep(bySequence, { head: at(11n), account: used(8n, 11n) });
-  assert.equal(nextStep(bySequence, { head: at(11n + proof), account: used(8n, 11n + proof) }).kind, "refile");
+  nextAction(bySequence, { head: at(11n), account: used(8n, 11n) });
+  assert.equal(nextAction(bySequence, { head: at(11n + proof), account: used(8n, 11n + proof) }).kind, "refile");
 });

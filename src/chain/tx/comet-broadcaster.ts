@@ -9,19 +9,21 @@ import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/account-queries.ts";
 import { reading } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
-import { type Broadcaster, type Included, includedAt, type Receipt, rpcCodespace } from "./broadcaster.ts";
+import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
+import { includedAt } from "./verdict.ts";
 
-export function createCometBroadcaster(pool: Pool): Broadcaster {
+/** Every call ends as soon as the signal is aborted. */
+export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadcaster {
   return {
-    async head(signal) {
+    async head() {
       const { height, timeNs } = await pool.head({ signal });
       return { height, timeNs };
     },
-    async account(address, atOrAbove, signal) {
+    async account(address, atOrAbove) {
       const { value, height } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
       return value && { number: value.number, sequence: value.sequence, height };
     },
-    async simulate(tx, atOrAbove, signal) {
+    async simulate(tx, atOrAbove) {
       try {
         const { value: gasUsed } = await ask(pool, simulateQuery, tx, { atOrAbove, signal });
         if (gasUsed === undefined) throw unableToSimulate();
@@ -33,8 +35,8 @@ export function createCometBroadcaster(pool: Pool): Broadcaster {
         return { kind: "refused", log };
       }
     },
-    broadcast: (tx, reach = "one", signal) => (reach === "one" ? toOne(pool, tx, signal) : toAll(pool, tx, signal)),
-    findTx: (hash, atOrAbove, firstHeight, signal) => findTx(pool, hash, firstHeight, { atOrAbove, signal }),
+    broadcast: (tx, reach = "one") => (reach === "one" ? toOne(pool, tx, signal) : toAll(pool, tx, signal)),
+    findTx: (hash, atOrAbove, firstHeight) => findTx(pool, hash, firstHeight, { atOrAbove, signal }),
   };
 }
 

@@ -1,9 +1,9 @@
 /** What the chain's refusals mean for the messages of a transaction. */
-import { limits } from "../../runtime/limits.ts";
+import type { TxResult } from "../comet/block-tx.ts";
 import type { Included } from "./broadcaster.ts";
 
 /** Why a transaction was refused, as far as it matters for what to do next. */
-export type Cause =
+type Cause =
   /** This message, and it alone, cannot be done. */
   | { readonly kind: "message"; readonly index: number }
   | { readonly kind: "gas" }
@@ -51,7 +51,7 @@ export function causeOf(log: string): Cause {
 }
 
 /** What became of a transaction that a block holds. */
-export type Fate =
+type Fate =
   | { readonly kind: "done" }
   /** This message failed, and with it the others, whose turn may come. */
   | { readonly kind: "blamed"; readonly index: number }
@@ -75,7 +75,7 @@ export function fateOf(included: Included): Fate {
   return { kind: cause.kind === "gas" ? "out of gas" : "unexplained" };
 }
 
-/** The chain's logs can be long; whoever reads an intent needs the beginning. */
-export function shortLog(log: string): string {
-  return log.slice(0, limits.outboxLogChars);
+/** What failed in the checks before its messages has left no event behind. */
+export function includedAt(height: bigint, { code, codespace, log, gasUsed, events }: TxResult): Included {
+  return { height, code, codespace, log, gasUsed, events, admitted: events.length > 0 };
 }

@@ -1,0 +1,189 @@
+/**
+ * What keeps intents from leaving: a stall holds all of them, a short wallet those that cost something, and a refusal of a
+ * node the one that it would not run.
+ */
+import type { Intent } from "../../journal/intents.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type Head, type Refusal, rpcCodespace } from "../tx/broadcaster.ts";
+import { causeOf } from "../tx/verdict.ts";
+import type { Flight } from "./flights.ts";
+
+/** Whether transactions get through, and if not, what a person can do about it. */
+export interface Stall {
+  /** Why nothing is sent, while that is so. */
+  readonly error: ProviderError | undefined;
+  /** Stalled, and the next attempt is not due yet. */
+  readonly rests: boolean;
+  begin(error: ProviderError): void;
+  /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
+  taken(): void;
+  /** A transaction came into a block. */
+  landed(): void;
+  /** One never did. */
+  died(flight: Flight): void;
+}
+
+export function createStall(clock: Clock, log: Log): Stall {
+  let stalled: ProviderError | undefined;
+  let retryAtMs = 0;
+  let swallowed = 0;
+
+  function begin(error: ProviderError, restMs: number): void {
+    if (stalled?.message !== error.message) logError(log, "transactions stalled", error);
+    stalled = error;
+    retryAtMs = clock.monotonicMs() + restMs;
+  }
+
+  function end(): void {
+    if (stalled) log.info("transactions no longer stalled");
+    stalled = undefined;
+  }
+
+  return {
+    get error() {
+      return stalled;
+    },
+    get rests() {
+      return stalled !== undefined && clock.monotonicMs() < retryAtMs;
+    },
+    begin: (error) => begin(error, limits.outboxStalledMs),
+    taken() {
+      if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) end();
+    },
+    landed() {
+      swallowed = 0;
+      end();
+    },
+    died({ hash, subjects, taken = false, refusal }) {
+      log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
+      if (!taken) return;
+      swallowed += 1;
+      if (swallowed < limits.outboxSwallowed) return;
+      const reason = refusal?.log ?? "no node says why";
+      // Each attempt takes longer than a rest by itself.
+      begin(new ProviderError("AKP_TX_SWALLOWED", { reason }), 0);
+    },
+  };
+}
+
+/** What a refused broadcast means for all that wait; undefined when it concerns that one transaction alone. */
+export function stallOf(refusal: Refusal, address: string, fee: string): ProviderError | undefined {
+  if (refusal.codespace === rpcCodespace) return undefined;
+  const reason = refusal.log;
+  switch (causeOf(reason).kind) {
+    case "funds":
+      return new ProviderError("AKP_WALLET_SHORT", { address, what: fee, reason });
+    case "price":
+      return new ProviderError("AKP_FEE_TOO_LOW", { fee, reason });
+    case "account":
+      return new ProviderError("AKP_WALLET_UNKNOWN", { address });
+    case "stale":
+    case "unordered":
+      return undefined;
+    default:
+      return new ProviderError("AKP_TX_REFUSED", { reason, code: refusal.code, codespace: refusal.codespace });
+  }
+}
+
+/**
+ * Whether the wallet has what messages cost besides their fee. When it has not, those wait, and only those: closing and
+ * withdrawing go on, for they cost nothing more and may bring the money.
+ */
+export interface Purse {
+  /** Why what costs something waits, while that is so. */
+  readonly short: ProviderError | undefined;
+  /** How many transactions with costly messages may leave now, when so many are under way. */
+  roomFor(underWay: number): number;
+  /** There was not enough for all, as the chain said in these words. */
+  runShort(reason: string): void;
+  /** A transaction left with all that it was meant to hold. */
+  paid(): void;
+  /** Nothing that costs anything waits any more. */
+  rest(): void;
+}
+
+export function createPurse(address: string, clock: Clock, log: Log): Purse {
+  let short: ProviderError | undefined;
+  let retryAtMs = 0;
+  /** Once it was short: what is under way is not seen by a simulation, so one transaction at a time until all have left. */
+  let careful = false;
+
+  return {
+    get short() {
+      return short;
+    },
+    roomFor(underWay) {
+      if (!careful) return Number.POSITIVE_INFINITY;
+      if (short && clock.monotonicMs() < retryAtMs) return 0;
+      return Math.max(0, 1 - underWay);
+    },
+    runShort(reason) {
+      const error = new ProviderError("AKP_WALLET_SHORT", { address, what: "all deposits", reason });
+      if (!short) logError(log, "wallet cannot pay deposits", error);
+      short = error;
+      careful = true;
+      retryAtMs = clock.monotonicMs() + limits.outboxStalledMs;
+    },
+    paid() {
+      if (short) log.info("wallet can pay deposits again");
+      short = undefined;
+    },
+    rest() {
+      short = undefined;
+      careful = false;
+    },
+  };
+}
+
+/** Intents that a node would not run. It may be confused, or not know the newest order yet: they are tried again. */
+export interface RefusedIntents {
+  /** The node says that it cannot be done. True when that is to be believed: a second no, at a later height. */
+  refused(intent: Intent, head: Head, named: boolean): boolean;
+  /** The node says that it cannot be done now. True when it has said so too often. */
+  notNow(intent: Intent, head: Head): boolean;
+  /** Whether it waits for a block after this head. */
+  waits(intent: Intent, head: Head): boolean;
+  /** Whether it must travel alone: nobody said which message of its group was wrong. */
+  nameless(intent: Intent): boolean;
+  /** The node ran it, or it is settled. */
+  forget(id: number): void;
+}
+
+interface RefusedIntent {
+  /** Where the node first said that it cannot be done. */
+  readonly refusedAt?: bigint | undefined;
+  /** The last head at which it is left alone. */
+  readonly until: bigint;
+  readonly named: boolean;
+  readonly delays: number;
+}
+
+export function createRefusedIntents(): RefusedIntents {
+  const known = new Map<number, RefusedIntent>();
+  return {
+    refused({ id }, { height }, named) {
+      const { refusedAt = height, delays = 0 } = known.get(id) ?? {};
+      known.set(id, { refusedAt, until: height, named, delays });
+      return height > refusedAt;
+    },
+    notNow({ id }, { height }) {
+      const before = known.get(id);
+      const delays = (before?.delays ?? 0) + 1;
+      // After one block, then ever later.
+      const until = height + 2n ** BigInt(delays - 1) - 1n;
+      known.set(id, { refusedAt: before?.refusedAt, until, named: true, delays });
+      return delays > limits.outboxDelays;
+    },
+    waits: ({ id }, { height }) => (known.get(id)?.until ?? -1n) >= height,
+    nameless: ({ id }) => known.get(id)?.named === false,
+    forget: (id) => void known.delete(id),
+  };
+}
+
+/** The message is for a machine to find, the error for a person to read. */
+export function logError(log: Log, message: string, { code, message: reason, advice }: ProviderError): void {
+  log.error(message, { code, reason, advice });
+}
