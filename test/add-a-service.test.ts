@@ -19,7 +19,7 @@ import { providerKey, startMarketChain } from "./market-chain.ts";
 import { sendSettings } from "./outbox-run.ts";
 
 interface BlockCounterGround {
-  readonly chain: Pick<Chain, "onStep">;
+  readonly chain: Promise<Pick<Chain, "onStep">>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -40,8 +40,9 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
   const queue = createQueue({ name: "heights", work: count, clock, random, log });
   return {
     name: "block-counter",
-    start(scope) {
-      ground.chain.onStep(({ block }) => {
+    async start(scope) {
+      const chain = await ground.chain;
+      chain.onStep(({ block }) => {
         if (block) queue.add(`${block.height}`);
         return undefined;
       });
@@ -82,8 +83,7 @@ test("a service that is added to the list has its line, its status, its queue an
   await eventually("a block is counted", isCounted);
 
   assert.equal(service("block-counter")?.detail, "1 blocks");
-  const documents: Readonly<Record<string, unknown>> = provider.status().documents;
-  assert.deepEqual(documents["block-counter"], { counted: 1 });
+  assert.deepEqual(provider.status().documents["block-counter"], { counted: 1 });
   const metrics = await (await fetch(service("metrics")?.detail ?? "")).text();
   for (const line of [
     /^akash_provider_counted_blocks_total 1$/m,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { type ChainGround, createChainService } from "../src/chain/chain-service.ts";
+import { createChainService } from "../src/chain/chain-service.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -27,8 +27,7 @@ async function start(t: TestContext) {
   const signer = createSigner(providerKey.secret);
   const nodes = () => createHttpTransports([{ url: proxy.url }], realClock);
   const options = { nodes, signer, settings: sendSettings };
-  const ground: ChainGround = { journal, ...deps };
-  const service = createChainService(options, ground);
+  const service = createChainService(options, { journal: Promise.resolve(journal), ...deps });
   const lifecycle = createLifecycle({ services: [service], ...deps });
   const abort = new AbortController();
   const running = lifecycle.run(abort.signal);
@@ -38,9 +37,7 @@ async function start(t: TestContext) {
     await journal.close();
   });
   await eventually("the chain is followed", () => lifecycle.services[0]?.state === "running");
-  const { chain } = ground;
-  assert.ok(chain);
-  return { market, proxy, service, chain };
+  return { market, proxy, service, chain: await service.opened };
 }
 
 test("over a node that keeps no index, a bid is done when the block that holds it is followed", async (t) => {

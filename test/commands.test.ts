@@ -146,7 +146,7 @@ describe("on a chain in a box", { concurrency: false }, () => {
     const args = ["run", "--data-dir", file("data"), "--node", rpc, "--key-file", file("keys/provider.key")];
     for (const _ of ["first", "second"]) {
       const program = startProgram(owner, args);
-      await program.says(/chain: running/);
+      await program.says(/service=chain state=running/);
       program.signal("SIGTERM");
       assert.equal(await program.ended(), 0, program.said);
     }

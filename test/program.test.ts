@@ -70,17 +70,17 @@ test("npm start finds again what npm ci compiled: its options of V8 are those of
 
 test("the first signal stops the provider in order, with exit code 0", async (t) => {
   const program = startProvider(t, ["--data-dir", join(temporaryFolder(t), "data")]);
-  await program.says(/bus: running/);
+  await program.says(/service=bus state=running/);
   program.signal("SIGTERM");
   assert.equal(await program.ended(), 0, program.said);
-  assert.match(program.said, /bus: done[\s\S]*journal: done/);
+  assert.match(program.said, /service=bus state=done[\s\S]*service=journal state=done/);
 });
 
 test("metrics are served where asked for", async (t) => {
   const port = await freePort();
   const dataDir = join(temporaryFolder(t), "data");
   const program = startProvider(t, ["--data-dir", dataDir, "--metrics-listener", `127.0.0.1:${port}`]);
-  await program.says(/metrics: running/);
+  await program.says(/service=metrics state=running/);
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   assert.match(text, /akash_provider_event_loop_delay_seconds\{quantile="0.99"\}/);
   assert.match(text, /akash_provider_service_state\{service="journal",state="running"\} 1/);
@@ -132,7 +132,7 @@ test("a data directory that cannot be made is refused with its path and exit cod
 test("a second provider on the same data directory is refused and told who holds it", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
   const first = startProvider(t, ["--data-dir", dataDir]);
-  await first.says(/bus: running/);
+  await first.says(/service=bus state=running/);
   const second = startProvider(t, ["--data-dir", dataDir]);
   assert.equal(await second.ended(), 3, second.said);
   assert.match(second.said, /another akash-provider already uses .*process \d+ on/);
@@ -145,7 +145,7 @@ test("a damaged journal is set aside and reported, and the start goes on", async
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, "journal.db"), "this is no database");
   const program = startProvider(t, ["--data-dir", dataDir]);
-  await program.says(/bus: running/);
+  await program.says(/service=bus state=running/);
   assert.match(program.said, /was damaged .* set aside as .*journal\.damaged-/);
   const kept = readdirSync(dataDir).find((name) => name.startsWith("journal.damaged-")) ?? "";
   assert.equal(readFileSync(join(dataDir, kept), "utf8"), "this is no database");
@@ -170,7 +170,7 @@ test("Redis absent at start is said once, the provider runs, and connects when i
   const dataDir = join(temporaryFolder(t), "data");
   const program = startProvider(t, ["--data-dir", dataDir, "--redis-url", `redis://127.0.0.1:${port}`]);
   await program.says(/Redis .* cannot be reached/);
-  await program.says(/bus: running/);
+  await program.says(/service=bus state=running/);
   await startRedis(t, { port });
   await program.says(/connected/);
   assert.equal(program.said.match(/Redis .* cannot be reached/g)?.length, 1);

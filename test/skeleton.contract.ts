@@ -33,10 +33,9 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
     skip,
   }, async (t) => {
     const kube = await open(t);
-    const { node, foundation, bidOn } = await startSkeleton(t, kube, (lease) =>
+    const { node, chain, bidOn } = await startSkeleton(t, kube, (lease) =>
       skeletonWorkload({ namespace: leaseNamespace(lease), image, port }),
     );
-    const { chain } = foundation;
     const sending = { chainId: node.chainId, chain: chain.broadcaster, signer: tenantSigner, settings: fees };
     const send = (message: ReturnType<typeof createLease>) =>
       sendMessages({ ...sending, clock: realClock, random: createSeededRandom(2) }, [message]);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
+import type { ChainWithOutbox } from "../src/chain/chain-service.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
@@ -40,7 +41,7 @@ const deposit = { amount: { denom: "uakt", amount: "500000" }, sources: [1] };
 
 export interface Skeleton {
   readonly node: Node;
-  readonly foundation: Foundation;
+  readonly chain: ChainWithOutbox;
   bidOn(order: Omit<BidId, "provider" | "bseq">): BidId;
 }
 
@@ -57,11 +58,11 @@ export async function startSkeleton(t: Owner, kube: Kube, workloadOf: (lease: Bi
   t.after(() => node.stop());
   await node.start();
   const stopping = new AbortController();
-  const ready = Promise.withResolvers<Foundation>();
+  const ready = Promise.withResolvers<ChainWithOutbox>();
   const provider = createProvider({
     dataDir: join(temporaryFolder(t), "data"),
     chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer: providerSigner, settings: fees },
-    after: (foundation) => [skeletonPart(foundation, kube, workloadOf, () => ready.resolve(foundation))],
+    after: (foundation) => [skeletonPart(foundation, kube, workloadOf, ready.resolve)],
     clock,
     random,
     log: silentLog,
@@ -71,8 +72,8 @@ export async function startSkeleton(t: Owner, kube: Kube, workloadOf: (lease: Bi
     stopping.abort();
     return running;
   });
-  const foundation = await Promise.race([ready.promise, running.then(() => Promise.reject(new Error("it ended")))]);
-  return { node, foundation, bidOn };
+  const chain = await Promise.race([ready.promise, running.then(() => Promise.reject(new Error("it ended")))]);
+  return { node, chain, bidOn };
 }
 
 function bidOn(order: Omit<BidId, "provider" | "bseq">): BidId {
@@ -83,18 +84,19 @@ function skeletonPart(
   foundation: Foundation,
   kube: Kube,
   workloadOf: (lease: BidId) => KubeObject,
-  onReady: () => void,
+  onReady: (chain: ChainWithOutbox) => void,
 ): Service {
   async function bid(key: string): Promise<Outcome> {
-    const order = foundation.chain.mirror.order(parseOrderId(key));
-    if (!order || foundation.journal.read.intents.about(key).length > 0) return done();
+    const [chain, journal] = await Promise.all([foundation.chain, foundation.journal]);
+    const order = chain.mirror.order(parseOrderId(key));
+    if (!order || journal.read.intents.about(key).length > 0) return done();
     const message = packMessage("createBid", bidFor(order));
-    await foundation.chain.outbox.file({ subject: key, why: "an open order", message, priority: "bid" });
+    await chain.outbox.file({ subject: key, why: "an open order", message, priority: "bid" });
     return done();
   }
 
   async function serve(key: string): Promise<Outcome> {
-    const { mirror, queries } = foundation.chain;
+    const { mirror, queries } = await foundation.chain;
     const id = parseLeaseId(key);
     const lease = mirror.lease(id);
     const name = leaseNamespace(id);
@@ -114,7 +116,7 @@ function skeletonPart(
   return {
     name: "skeleton",
     async start(scope) {
-      const { chain } = foundation;
+      const chain = await foundation.chain;
       const deps = { clock: realClock, random, log: silentLog };
       const orders = createQueue({ name: "orders", work: bid, ...deps });
       const leases = createQueue({ name: "leases", work: serve, ...deps });
@@ -130,12 +132,12 @@ function skeletonPart(
       const owner = chain.provider;
       const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
       const message = packMessage("createProvider", entry);
-      await foundation.chain.outbox.file({ subject: owner, why: "a newcomer", message, priority: "account" });
+      await chain.outbox.file({ subject: owner, why: "a newcomer", message, priority: "account" });
       // Bids wait for the registration: both are about the same key and go out in the order of filing.
       await eventually("the registration", async () => (await chain.queries.provider(owner)).value);
       for (const order of chain.mirror.orders()) orders.add(formatOrderId(order.id));
       for (const lease of chain.mirror.leases()) leases.add(formatLeaseId(lease.id));
-      onReady();
+      onReady(chain);
     },
   };
 }

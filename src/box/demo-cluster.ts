@@ -2,15 +2,10 @@
 import { kinds } from "../kube/kinds.ts";
 import type { Hardware } from "../operators/inventory/inventory.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "./cluster/simulated-kube.ts";
-
-export interface DemoClusterDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
 
 /** Of the discovery pods; nobody pulls it. */
 const image = "akash-provider:demo";
@@ -52,7 +47,11 @@ const machines: readonly Machine[] = [
   { name: "gpu-2", cores: 128, memoryGi: 1_024, diskGi: 3_600, cpu: epyc, gpus: { count: 8, deviceId: "2330" } },
 ];
 
-export function createDemoCluster(deps: DemoClusterDeps): SimulatedCluster {
+export function createDemoCluster(deps: {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}): SimulatedCluster {
   const answers = new Map(machines.map((machine) => [machine.name, JSON.stringify(hardwareOf(machine))]));
   const cluster = createSimulatedCluster(
     {
@@ -75,6 +74,14 @@ export function createDemoCluster(deps: DemoClusterDeps): SimulatedCluster {
   server.create(kinds.namespace, { metadata: { name: namespace } }, "demo");
   server.create(kinds.storageClass, beta3, "demo");
   return cluster;
+}
+
+export function createClusterService(cluster: SimulatedCluster): Service {
+  return {
+    name: "cluster",
+    start: (scope) => scope.onStop(() => cluster.close()),
+    detail: () => `simulated, ${cluster.counts.requests} requests, ${cluster.counts.watching} watches`,
+  };
 }
 
 const beta3 = {

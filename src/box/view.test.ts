@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import type { ProviderStatus } from "../provider/provider.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import type { DemoStatus } from "./demo.ts";
 import { renderView, seconds, shortId } from "./view.ts";
 
 const deployment = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du/7";
-const status: ProviderStatus = {
+const stations = [
+  { name: "posted", atMs: 10 },
+  { name: "order seen", atMs: 260 },
+];
+const status: DemoStatus = {
   nowMs: 65_000,
   upMs: 65_000,
   services: [
@@ -27,49 +31,42 @@ const status: ProviderStatus = {
       },
     },
   ],
-  documents: {
-    bus: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
-    chain: {
-      chainId: "akash-demo-1",
-      height: 12n,
-      head: 13n,
-      orders: 3,
-      bids: 2,
-      leases: 1,
-      owed: 4,
-      landed: 5,
-      failed: 6,
-      trouble: undefined,
-      events: [`12 order created  ${deployment}/1/1`],
-    },
-    inventory: {
-      nodes: [
-        {
-          name: "gpu-1",
-          state: "cordoned",
-          cpu: { allocated: "1500m", allocatable: "64" },
-          memory: { allocated: "12Gi", allocatable: "256Gi" },
-          gpu: { allocated: "2", allocatable: "8" },
-          cards: "8 × h100",
-        },
-      ],
-      trouble: "pods may be out of date",
-    },
+  documents: {},
+  bus: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
+  chain: {
+    chainId: "akash-demo-1",
+    height: 12n,
+    head: 13n,
+    orders: 3,
+    bids: 2,
+    leases: 1,
+    owed: 4,
+    landed: 5,
+    failed: 6,
+    trouble: undefined,
+    events: [`12 order created  ${deployment}/1/1`],
   },
+  inventory: {
+    nodes: [
+      {
+        name: "gpu-1",
+        state: "cordoned",
+        cpu: { allocated: "1500m", allocatable: "64" },
+        memory: { allocated: "12Gi", allocatable: "256Gi" },
+        gpu: { allocated: "2", allocatable: "8" },
+        cards: "8 × h100",
+      },
+    ],
+    trouble: "pods may be out of date",
+  },
+  tenants: { stories: [{ deployment, stations, complete: false }], complete: 41 },
 };
-const stations = [
-  { name: "posted", atMs: 10 },
-  { name: "order seen", atMs: 260 },
-];
-const stories = [{ deployment, stations, complete: false }];
 const options = {
   title: "akash-provider demo",
   columns: 100,
   rows: 40,
   color: false,
   logLines: ["one", "two"],
-  stories,
-  storiesComplete: 41,
 };
 
 test("the view shows services, chain, nodes, queues, topics, stories and the newest log lines", () => {

@@ -1,17 +1,14 @@
-/** The live view: the provider's status as lines of text. Pure, so that a test can read what a person would see. */
+/** The live view: the demo's status as lines of text. Pure, so that a test can read what a person would see. */
 import type { Share } from "../operators/inventory/cluster-view.ts";
-import type { ProviderStatus } from "../provider/provider.ts";
 import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
-import type { StoryStatus } from "./tenants.ts";
+import type { DemoStatus } from "./demo.ts";
 
 export interface ViewOptions {
   readonly title: string;
   readonly columns: number;
   readonly rows: number;
   readonly color: boolean;
-  readonly stories: readonly StoryStatus[];
-  readonly storiesComplete: number;
   /** The newest lines of the log, oldest first. */
   readonly logLines: readonly string[];
 }
@@ -24,7 +21,7 @@ interface Palette {
   readonly state: Record<ServiceState, Paint>;
 }
 
-export function renderView(status: ProviderStatus, options: ViewOptions): string[] {
+export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
   const lines = [
     `${palette.heading(options.title)}  ${palette.faint(`up ${seconds(status.upMs)} · q quits`)}`,
@@ -34,7 +31,7 @@ export function renderView(status: ProviderStatus, options: ViewOptions): string
     ...clusterBlock(status, palette),
     ...queuesBlock(status, palette),
     ...topicsBlock(status, palette),
-    ...storiesBlock(options, palette),
+    ...storiesBlock(status, palette),
   ];
   const room = options.rows - lines.length - 1;
   const logLines = room > 0 ? options.logLines.slice(-room) : [];
@@ -42,7 +39,7 @@ export function renderView(status: ProviderStatus, options: ViewOptions): string
   return lines.slice(0, options.rows).map((line) => cut(line, options.columns));
 }
 
-function servicesBlock({ services, nowMs }: ProviderStatus, palette: Palette): string[] {
+function servicesBlock({ services, nowMs }: DemoStatus, palette: Palette): string[] {
   const rows = services.map(({ name, state, sinceMs, detail, error }) =>
     [
       `${palette.state[state]("●")} ${name.padEnd(14)}`,
@@ -54,7 +51,7 @@ function servicesBlock({ services, nowMs }: ProviderStatus, palette: Palette): s
   return [palette.heading("SERVICE          state       since"), ...rows, ""];
 }
 
-function chainBlock({ documents: { chain } }: ProviderStatus, palette: Palette): string[] {
+function chainBlock({ chain }: DemoStatus, palette: Palette): string[] {
   if (!chain) return [];
   const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble, events } = chain;
   return [
@@ -65,7 +62,7 @@ function chainBlock({ documents: { chain } }: ProviderStatus, palette: Palette):
   ];
 }
 
-function clusterBlock({ documents: { inventory } }: ProviderStatus, palette: Palette): string[] {
+function clusterBlock({ inventory }: DemoStatus, palette: Palette): string[] {
   if (!inventory) return [];
   const rows = inventory.nodes.map(({ name, state, cpu, memory, gpu, cards }) =>
     [`  ${name.padEnd(14)}`, ...[cpu, memory, gpu].map(shareText), ` ${state.padEnd(10)}`, palette.faint(cards)].join(
@@ -84,7 +81,7 @@ function shareText({ allocated, allocatable }: Share): string {
   return `${allocated} of ${allocatable}`.padStart(shareColumns);
 }
 
-function queuesBlock({ queues }: ProviderStatus, palette: Palette): string[] {
+function queuesBlock({ queues }: DemoStatus, palette: Palette): string[] {
   if (queues.length === 0) return [];
   const columns = ["ready", "running", "delayed"] as const;
   const head = [...columns, ...outcomeKinds, "refused"].map((name) => name.padStart(8)).join("");
@@ -99,7 +96,7 @@ function queuesBlock({ queues }: ProviderStatus, palette: Palette): string[] {
   return [palette.heading(`QUEUE            ${head}`), ...rows, ""];
 }
 
-function topicsBlock({ documents: { bus: topics = [] } }: ProviderStatus, palette: Palette): string[] {
+function topicsBlock({ bus: topics = [] }: DemoStatus, palette: Palette): string[] {
   if (topics.length === 0) return [];
   const rows = topics.map(({ topic, published, delivered, dropped, retained }) => {
     const numbers = [published, delivered, dropped].map((number) => String(number).padStart(10)).join("");
@@ -109,14 +106,14 @@ function topicsBlock({ documents: { bus: topics = [] } }: ProviderStatus, palett
   return [palette.heading(head), ...rows, ""];
 }
 
-function storiesBlock({ stories, storiesComplete }: ViewOptions, palette: Palette): string[] {
-  if (stories.length === 0) return [];
-  const rows = stories.map(({ deployment, stations, complete }) => {
+function storiesBlock({ tenants }: DemoStatus, palette: Palette): string[] {
+  if (!tenants || tenants.stories.length === 0) return [];
+  const rows = tenants.stories.map(({ deployment, stations, complete }) => {
     const first = stations[0]?.atMs ?? 0;
     const path = stations.map(({ name, atMs }) => `${name}${palette.faint(` +${tenths(atMs - first)} s`)}`).join(" → ");
     return `${complete ? palette.state.running("✔") : palette.state.init("…")} ${shortId(deployment)}  ${path}`;
   });
-  return [palette.heading(`STORIES  ${storiesComplete} complete`), ...rows, ""];
+  return [palette.heading(`STORIES  ${tenants.complete} complete`), ...rows, ""];
 }
 
 /** akash1qqqqq…qqqq/1234/1/1: enough of the owner to tell tenants apart. */

@@ -1,6 +1,6 @@
 /** The bus that the settings ask for: Redis where there is one, else inside the process. */
 import type { Clock } from "../runtime/clock.ts";
-import type { Service } from "../runtime/lifecycle.ts";
+import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Random } from "../runtime/random.ts";
@@ -10,8 +10,6 @@ import type { RedisOptions } from "./redis.ts";
 import type { TopicCounts } from "./tally.ts";
 
 export interface BusGround {
-  /** There once the service has started. */
-  bus?: Bus;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -25,16 +23,21 @@ export interface TopicStatus {
   readonly retained: string;
 }
 
-export function createBusService(redis: RedisOptions | undefined, ground: BusGround): Service<readonly TopicStatus[]> {
+export function createBusService(
+  redis: RedisOptions | undefined,
+  ground: BusGround,
+): GroundService<Bus, readonly TopicStatus[]> {
+  const { promise: opened, resolve } = Promise.withResolvers<Bus>();
   let bus: Bus | undefined;
   return {
     name: "bus",
     async start(scope) {
-      const opened = await openBus(redis, ground);
-      scope.onStop(() => opened.close());
-      bus = opened;
-      ground.bus = opened;
+      const own = await openBus(redis, ground);
+      scope.onStop(() => own.close());
+      bus = own;
+      resolve(own);
     },
+    opened,
     detail: () => (bus ? describe(bus) : ""),
     status: () => bus && topicsOf(bus),
     measure: (metrics) => bus && measureBus(metrics, bus),

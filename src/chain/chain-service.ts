@@ -2,7 +2,7 @@
 import type { Journal } from "../journal/journal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
-import type { Service } from "../runtime/lifecycle.ts";
+import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
@@ -26,9 +26,7 @@ export interface ChainServiceOptions {
 }
 
 export interface ChainGround {
-  /** There once the service has started. */
-  chain?: ChainWithOutbox;
-  readonly journal: Journal;
+  readonly journal: Promise<Journal>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -61,16 +59,17 @@ export interface ChainDocument {
 export function createChainService(
   options: ChainServiceOptions,
   ground: ChainGround,
-  beforeBlocks: (chain: Chain) => void = () => undefined,
-): Service<ChainDocument> {
+  beforeBlocks: (chain: Chain) => Promise<void> | void = () => undefined,
+): GroundService<ChainWithOutbox, ChainDocument> {
   const { nodes, signer, chainId, settings } = options;
+  const { promise: opened, resolve } = Promise.withResolvers<ChainWithOutbox>();
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: Outbox | undefined;
   let lastDocument: ChainDocument | undefined;
 
-  function connect(log: Log): CometChain {
-    const { journal, clock, random } = ground;
+  async function connect(journal: Journal, log: Log): Promise<CometChain> {
+    const { clock, random } = ground;
     const comet = createCometChain({
       nodes: nodes(),
       ...(chainId !== undefined && { chainId }),
@@ -80,7 +79,7 @@ export function createChainService(
       random,
       log,
     });
-    beforeBlocks(comet);
+    await beforeBlocks(comet);
     comet.onStep(async (step) => {
       const { block, gap } = step;
       // The cursor moves past what the outbox would never see.
@@ -118,21 +117,23 @@ export function createChainService(
     name: "chain",
     waitsForOthers: true,
     async start(scope) {
-      const { journal, clock } = ground;
+      const { clock } = ground;
+      const journal = await ground.journal;
       const log = ground.log.with({ module: "chain" });
-      const comet = connect(log);
+      const comet = await connect(journal, log);
       chain = comet;
       await comet.service.start(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
       const own = createOutbox({ chainId: comet.chainId, signer, chain: broadcaster, journal, clock, log, settings });
       outbox = own;
       scope.task("outbox", own.run);
-      ground.chain = Object.assign(comet, { outbox: own, broadcaster });
+      resolve(Object.assign(comet, { outbox: own, broadcaster }));
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();
       });
     },
+    opened,
     detail() {
       if (!chain) return "";
       const { trouble, nodes } = chain.status;

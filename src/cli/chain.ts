@@ -4,12 +4,13 @@ import { dirname, join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { createEmbeddedNode } from "../box/chain/embedded-node.ts";
 import type { Node } from "../box/chain/node/node.ts";
+import { createNodeService } from "../box/node-service.ts";
 import { openKey } from "../chain/keys/open-key.ts";
 import { parseDuration } from "../config/formats/duration.ts";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { realClock } from "../runtime/clock.ts";
-import { createLifecycle, type Scope, untilAborted } from "../runtime/lifecycle.ts";
+import { createLifecycle } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -67,16 +68,9 @@ async function runChain(options: ChainOptions): Promise<void> {
     blockMs,
     ...(file !== undefined && { file }),
   });
-  const service = {
-    name: "chain",
-    async start(scope: Scope) {
-      scope.onStop(() => node.stop());
-      await node.start();
-      scope.task("blocks", (signal) => Promise.race([untilAborted(signal), node.failed]));
-      process.stdout.write(welcome(node, keys));
-    },
-  };
-  await createLifecycle({ services: [service], clock: realClock, log }).run(abortOnSignals());
+  const lifecycle = createLifecycle({ services: [createNodeService(node)], clock: realClock, log });
+  lifecycle.onChange(({ state }) => state === "running" && process.stdout.write(welcome(node, keys)));
+  await lifecycle.run(abortOnSignals());
 }
 
 /** The key in the folder, made when it is not there yet. */

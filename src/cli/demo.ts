@@ -3,11 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createDemo, type Demo } from "../box/demo.ts";
+import { createDemo, type Demo, type DemoStatus } from "../box/demo.ts";
 import { renderView, shortId } from "../box/view.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
-import { streamDestination } from "../runtime/log-destination.ts";
 import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
 import { openTerminal } from "./terminal.ts";
@@ -39,75 +38,78 @@ export function demoCommand(): Command {
     });
 }
 
-async function demo(dataDir: string, options: DemoOptions): Promise<void> {
+async function demo(dataDir: string, { stories = Number.POSITIVE_INFINITY, live }: DemoOptions): Promise<void> {
   const ended = new AbortController();
-  const signal = AbortSignal.any([abortOnSignals(), ended.signal]);
-  const live = options.live && process.stdout.isTTY === true;
-  const logLines: string[] = [];
-  const log = createLog({
-    timestamp: "kitchen",
-    destination: live ? { write: (line) => keepLine(logLines, line), lost: 0 } : streamDestination(process.stderr),
-  });
-  const provider = createDemo({ dataDir, version, clock: realClock, random: realRandom, log });
   const quit = () => ended.abort();
-  const show = live ? drawFrames(provider, logLines, signal, quit) : printStories(provider, signal);
+  const signal = AbortSignal.any([abortOnSignals(), ended.signal]);
+  const logLines: string[] = [];
+  const drawn = live && process.stdout.isTTY === true;
+  const destination = drawn ? { write: (line: string) => keepLine(logLines, line), lost: 0 } : undefined;
+  const log = createLog({ timestamp: "kitchen", ...(destination && { destination }) });
+  const provider = createDemo({ dataDir, version, clock: realClock, random: realRandom, log });
+  const show = drawn ? drawFrames(logLines, quit) : printStories();
   try {
-    await Promise.all([provider.run(signal).finally(quit), endAfter(provider, options.stories, signal, quit), show]);
+    await Promise.all([provider.run(signal).finally(quit), showFrames(provider, show, stories, signal, quit)]);
   } finally {
-    process.stdout.write(`${summary(provider)}\n`);
+    process.stdout.write(`${summary(provider.status())}\n`);
   }
 }
 
-async function endAfter(provider: Demo, stories: number | undefined, signal: AbortSignal, end: () => void) {
-  await everyFrame(signal, () => {
-    if (stories !== undefined && provider.storiesComplete >= stories) end();
-  });
+/** How a person sees what goes on. */
+interface Show {
+  frame(status: DemoStatus): void;
+  end(): void;
 }
 
-async function drawFrames(provider: Demo, logLines: string[], signal: AbortSignal, quit: () => void): Promise<void> {
+async function showFrames(provider: Demo, show: Show, stories: number, signal: AbortSignal, quit: () => void) {
+  try {
+    while (!signal.aborted) {
+      const status = provider.status();
+      show.frame(status);
+      if ((status.tenants?.complete ?? 0) >= stories) quit();
+      else await sleep(realClock, frameMs, signal).catch(() => undefined);
+    }
+    show.frame(provider.status());
+  } finally {
+    show.end();
+  }
+}
+
+function drawFrames(logLines: readonly string[], quit: () => void): Show {
   const terminal = openTerminal(process.stdin, process.stdout, quit);
-  try {
-    await everyFrame(signal, () => {
+  return {
+    frame(status) {
       const { columns, rows, color } = terminal;
-      const { stories, storiesComplete } = provider;
-      const options = { title, columns, rows, color, stories, storiesComplete, logLines };
-      terminal.draw(renderView(provider.status(), options));
-    });
-  } finally {
-    terminal.close();
-  }
+      terminal.draw(renderView(status, { title, columns, rows, color, logLines }));
+    },
+    end: terminal.close,
+  };
 }
 
-async function printStories(provider: Demo, signal: AbortSignal): Promise<void> {
+function printStories(): Show {
   let printed = new Set<string>();
   process.stdout.write(`${title}: tenants use a chain in a box, a provider watches; Ctrl-C ends it\n`);
-  await everyFrame(signal, () => {
-    const complete = provider.stories.filter((story) => story.complete);
-    for (const { deployment, stations } of complete) {
-      if (printed.has(deployment)) continue;
-      process.stdout.write(`${shortId(deployment)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
-    }
-    // No more than are still told of: the demo may run all day.
-    printed = new Set(complete.map(({ deployment }) => deployment));
-  });
-}
-
-async function everyFrame(signal: AbortSignal, act: () => void): Promise<void> {
-  while (!signal.aborted) {
-    act();
-    await sleep(realClock, frameMs, signal).catch(() => undefined);
-  }
-  act();
+  return {
+    frame({ tenants }) {
+      const complete = (tenants?.stories ?? []).filter((story) => story.complete);
+      for (const { deployment, stations } of complete) {
+        if (printed.has(deployment)) continue;
+        process.stdout.write(`${shortId(deployment)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
+      }
+      // No more than are still told of: the demo may run all day.
+      printed = new Set(complete.map(({ deployment }) => deployment));
+    },
+    end: () => undefined,
+  };
 }
 
 /** What a person, or a test, reads at the end. */
-function summary(provider: Demo): string {
-  const { bus: topics = [], chain, inventory } = provider.status().documents;
+function summary({ bus: topics = [], chain, inventory, tenants }: DemoStatus): string {
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
   const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
   const transactions = `${landed} transactions landed, ${failed} failed`;
   const nodes = `${inventory?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
-  const told = `${provider.storiesComplete} stories complete, ${height} blocks`;
+  const told = `${tenants?.complete ?? 0} stories complete, ${height} blocks`;
   return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
 }
 

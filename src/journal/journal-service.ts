@@ -1,31 +1,27 @@
 /** The journal as a service: opened first, closed last, and the process ends when its storage dies. */
 import type { Clock } from "../runtime/clock.ts";
-import { type Service, untilAborted } from "../runtime/lifecycle.ts";
+import { type GroundService, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Journal } from "./journal.ts";
 import { openJournal } from "./open.ts";
 
-export interface JournalGround {
-  /** There once the service has started. */
-  journal?: Journal;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export function createJournalService(dir: string, ground: JournalGround): Service {
-  const { clock, log } = ground;
+export function createJournalService(
+  dir: string,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): GroundService<Journal> {
+  const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
   return {
     name: "journal",
     async start(scope) {
-      const opened = await openJournal({ dir, clock, log: log.with({ module: "journal" }) });
-      const { journal: own } = opened;
+      const { journal: own } = await openJournal({ dir, clock, log: log.with({ module: "journal" }) });
       scope.onStop(() => own.close());
       scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
       journal = own;
-      ground.journal = own;
+      resolve(own);
     },
+    opened,
     detail: () => (journal ? `${dir}, ${journal.counts.commits} commits` : dir),
     measure: (metrics) => journal && measureJournal(metrics, journal),
   };

@@ -1,14 +1,10 @@
 /** The connection of this process to its cluster, with the watches that go through it. */
-import type { Service } from "../runtime/lifecycle.ts";
+import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Kube, WatchCache } from "./kube.ts";
 
-export interface KubeGround {
-  /** There once the service has started. */
-  kube?: Kube;
-}
-
-export function createKubeService(connect: () => Kube, ground: KubeGround): Service {
+export function createKubeService(connect: () => Kube): GroundService<Kube> {
+  const { promise: opened, resolve } = Promise.withResolvers<Kube>();
   let kube: Kube | undefined;
   return {
     name: "kube",
@@ -16,8 +12,9 @@ export function createKubeService(connect: () => Kube, ground: KubeGround): Serv
       const connected = connect();
       scope.onStop(() => connected.close());
       kube = connected;
-      ground.kube = connected;
+      resolve(connected);
     },
+    opened,
     detail: () => (kube ? `${kube.counts.requests} requests, ${[...kube.watches].length} watches` : ""),
     measure: (metrics) => kube && measureKube(metrics, kube),
   };

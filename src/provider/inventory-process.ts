@@ -19,7 +19,6 @@ import { createMetrics } from "../runtime/metrics.ts";
 import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process } from "../runtime/process.ts";
 import type { Random } from "../runtime/random.ts";
-import type { Foundation } from "./provider.ts";
 
 export interface InventoryProcessOptions {
   /** Without it, the service account of the pod we run in, or kubectl's own file. */
@@ -58,13 +57,18 @@ export interface Wished<T> {
 export function createInventoryProcess(options: InventoryProcessOptions): Process {
   const { redis, metricsListener, clock, random, log, shutdownMs } = options;
   const metrics = createMetrics();
-  // Filled from the ground up, as the provider's is.
-  const ground = { clock, random, log, metrics } as Omit<Foundation, "chain" | "journal">;
+  const ground = { clock, random, log, metrics };
+  const kube = createKubeService(() => connect(options));
+  const bus = createBusService(redis, ground);
   const services = [
-    createKubeService(() => connect(options), ground),
-    createBusService(redis, ground),
+    kube,
+    bus,
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
-    createInventoryService((kube, scope) => settleOptions(options, kube, scope), ground),
+    createInventoryService((cluster, scope) => settleOptions(options, cluster, scope), {
+      ...ground,
+      kube: kube.opened,
+      bus: bus.opened,
+    }),
   ];
   return createProcess({ services, metrics, clock, log, shutdownMs });
 }

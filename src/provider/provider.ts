@@ -2,6 +2,7 @@
 import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
+import type { Chain } from "../chain/chain.ts";
 import {
   type ChainDocument,
   type ChainServiceOptions,
@@ -11,9 +12,8 @@ import {
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
-import type { ClusterView } from "../operators/inventory/cluster-view.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Service } from "../runtime/lifecycle.ts";
+import type { GroundService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics, type Metrics } from "../runtime/metrics.ts";
@@ -27,8 +27,9 @@ export interface ProviderOptions {
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
-  /** Without it the provider does not take part in any market. */
-  readonly chain?: ChainServiceOptions;
+  readonly chain: ChainServiceOptions;
+  /** `run` has none yet: no service of it needs a cluster. */
+  readonly kube?: GroundService<Kube>;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
@@ -44,23 +45,16 @@ export interface Provider extends Process {
 }
 
 export interface ProviderStatus extends ProcessStatus {
-  readonly documents: Documents;
+  readonly bus: readonly TopicStatus[] | undefined;
+  readonly chain: ChainDocument | undefined;
 }
 
-/** What the services tell of themselves, by the name of each. */
-export type Documents = {
-  readonly bus?: readonly TopicStatus[];
-  readonly chain?: ChainDocument;
-  readonly inventory?: ClusterView;
-};
-
-/** What the services stand on. Each part is there once the service of its name has started, so from `start` on. */
+/** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
 export interface Foundation {
-  readonly chain: ChainWithOutbox;
-  /** Only where a service of the list connects to a cluster. */
-  readonly kube?: Kube;
-  readonly bus: Bus;
-  readonly journal: Journal;
+  readonly chain: Promise<ChainWithOutbox>;
+  readonly kube: Promise<Kube> | undefined;
+  readonly bus: Promise<Bus>;
+  readonly journal: Promise<Journal>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -69,27 +63,33 @@ export interface Foundation {
 }
 
 export function createProvider(options: ProviderOptions): Provider {
-  const { dataDir, redis, metricsListener, clock, random, log, shutdownMs } = options;
+  const { dataDir, redis, metricsListener, kube, before = [], after, clock, random, log, shutdownMs } = options;
   const metrics = createMetrics();
-  // Filled from the ground up: a service starts after those above it, so what it reads here is there.
-  const foundation = { clock, random, log, metrics } as Foundation;
+  const ground = { clock, random, log, metrics };
+  const journal = createJournalService(dataDir, ground);
+  const bus = createBusService(redis, ground);
+  const tellBus = async (opened: Chain) => announce(opened, await bus.opened);
+  const chain = createChainService(options.chain, { ...ground, journal: journal.opened }, tellBus);
+  const foundation = {
+    ...ground,
+    chain: chain.opened,
+    kube: kube?.opened,
+    bus: bus.opened,
+    journal: journal.opened,
+  };
   const services: Service[] = [
-    ...(options.before ?? []),
-    createJournalService(dataDir, foundation),
-    createBusService(redis, foundation),
+    ...before,
+    journal,
+    bus,
     // Before the chain, so that a start that waits for its nodes can be watched.
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
-    ...(options.chain
-      ? [createChainService(options.chain, foundation, (chain) => announce(chain, foundation.bus))]
-      : []),
-    ...(options.after?.(foundation) ?? []),
+    chain,
+    ...(kube ? [kube] : []),
+    ...(after?.(foundation) ?? []),
   ];
   const running = createProcess({ services, metrics, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
   return {
     ...running,
-    status() {
-      const status = running.status();
-      return { ...status, documents: status.documents as Documents };
-    },
+    status: () => ({ ...running.status(), bus: bus.status?.(), chain: chain.status?.() }),
   };
 }

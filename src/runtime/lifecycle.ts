@@ -29,6 +29,12 @@ export interface Service<Document = unknown> {
   measure?(metrics: Metrics): void;
 }
 
+/** A service that others stand on. */
+export interface GroundService<Thing, Document = unknown> extends Service<Document> {
+  /** What it opens, once it has started. */
+  readonly opened: Promise<Thing>;
+}
+
 export interface Scope {
   /** Aborted when the service is asked to stop. */
   readonly signal: AbortSignal;
@@ -65,7 +71,8 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const listeners: ((status: ServiceStatus) => void)[] = [];
   const housings = options.services.map((service) =>
     createHousing(service, clock, (status) => {
-      log.info(`${status.name}: ${status.state}`, status.error ? { error: status.error } : {});
+      const { name: service, state, error } = status;
+      log.info("service state changed", { service, state, ...(error && { error }) });
       for (const listener of listeners) listener(status);
     }),
   );

@@ -190,7 +190,7 @@ export function createQueue(options: QueueOptions): Queue {
     // The first, second, fourth, eighth … time in a row: enough to notice, and not a flood while something is broken.
     // What the end itself broke off is no news.
     if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
-      log.error(`${name}: a run failed`, { key: entry.key, attempts: entry.attempts, error: outcome.error });
+      log.error("run failed", { queue: name, key: entry.key, attempts: entry.attempts, error: outcome.error });
     }
     if (entry.again) makeReady(entry, entry.again);
     else if (outcome.kind === "done") forget(entry);

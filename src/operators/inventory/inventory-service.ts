@@ -2,7 +2,6 @@
 import type { Bus } from "../../bus/bus.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { invariant } from "../../runtime/invariant.ts";
 import type { Scope, Service } from "../../runtime/lifecycle.ts";
 import type { Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -24,13 +23,16 @@ export interface InventoryServiceOptions extends InventoryOperatorOptions {
 }
 
 export interface InventoryGround {
-  readonly kube?: Kube;
-  readonly bus: Bus;
+  readonly kube: Promise<Kube>;
+  readonly bus: Promise<Bus>;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
+
+/** A ground whose services have started. */
+type Opened<Ground> = { readonly [Part in keyof Ground]: Awaited<Ground[Part]> };
 
 /** The settings may need the cluster, to learn what pod we run in. */
 export type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
@@ -40,10 +42,9 @@ export function createInventoryService(settle: SettleOptions, ground: InventoryG
   return {
     name: "inventory",
     async start(scope) {
-      const { kube } = ground;
-      invariant(kube, "the inventory needs a cluster");
+      const [kube, bus] = await Promise.all([ground.kube, ground.bus]);
       const log = ground.log.with({ module: "inventory" });
-      parts = await startInventory(await settle(kube, scope), { ...ground, kube, log }, scope);
+      parts = await startInventory(await settle(kube, scope), { ...ground, kube, bus, log }, scope);
     },
     detail() {
       if (!parts) return "";
@@ -69,7 +70,7 @@ export interface InventoryParts {
 /** Resolves when it listens. The first picture comes when the cluster has been read; until then it says what it waits for. */
 export async function startInventory(
   options: InventoryServiceOptions,
-  { kube, bus, metrics, clock, random, log }: InventoryGround & { readonly kube: Kube },
+  { kube, bus, metrics, clock, random, log }: Opened<InventoryGround>,
   scope: Scope,
 ): Promise<InventoryParts> {
   const publisher = createPublisher({

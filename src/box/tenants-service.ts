@@ -4,22 +4,29 @@
  */
 import { createHash } from "node:crypto";
 import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { Chain, Step } from "../chain/chain.ts";
+import type { Step } from "../chain/chain.ts";
+import type { ChainWithOutbox } from "../chain/chain-service.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, fundDeployment, updateDeployment } from "../chain/tx/tenant-messages.ts";
 import { parseCoin } from "../market/coin.ts";
 import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
-import { sleep } from "../runtime/clock.ts";
-import type { Scope } from "../runtime/lifecycle.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 
-export interface TenantsDeps extends Omit<SendDeps, "signer"> {
-  readonly follow: Pick<Chain, "onStep">;
+export interface TenantsOptions extends Pick<SendDeps, "settings"> {
+  /** One for each tenant. */
   readonly signers: readonly Signer[];
+}
+
+export interface TenantsGround {
+  readonly chain: Promise<Pick<ChainWithOutbox, "chainId" | "broadcaster" | "onStep">>;
+  readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
 }
 
@@ -30,7 +37,7 @@ export interface StoryStatus {
   readonly complete: boolean;
 }
 
-export interface Tenants {
+export interface TenantsDocument {
   /** The newest stories, oldest first. */
   readonly stories: readonly StoryStatus[];
   readonly complete: number;
@@ -48,8 +55,11 @@ interface Story {
   complete: boolean;
 }
 
-export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
-  const { clock, random, signers } = deps;
+export function createTenantsService(
+  { signers, settings }: TenantsOptions,
+  ground: TenantsGround,
+): Service<TenantsDocument> {
+  const { clock, random, log } = ground;
   const stories = new Map<string, Story>();
   let complete = 0;
 
@@ -58,7 +68,8 @@ export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
     const story = stories.get(deployment) ?? { deployment, stations: [], complete: false };
     story.stations.push({ name, atMs: clock.now() });
     stories.set(deployment, story);
-    if (stories.size > limits.demoStories) forgetOldest(stories);
+    const [oldest = ""] = stories.keys();
+    if (stories.size > limits.demoStories) stories.delete(oldest);
     return story;
   }
 
@@ -74,8 +85,12 @@ export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
     return undefined;
   }
 
-  async function live(signer: Signer, number: number, signal: AbortSignal): Promise<void> {
-    const send = (message: PackedMessage) => sendMessages({ ...deps, signer, signal }, [message]);
+  async function live(
+    number: number,
+    signer: Signer,
+    send: (message: PackedMessage) => Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<void> {
     for (let round = 1; ; round++) {
       const id = { owner: signer.address, dseq: BigInt(number * 10_000 + round) };
       try {
@@ -83,7 +98,7 @@ export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
       } catch (thrown) {
         if (signal.aborted) throw thrown;
         // For instance after the laptop slept: this story has no end, the next one may.
-        deps.log.error("a tenant gave up on a deployment", { deployment: formatDeploymentId(id), error: thrown });
+        log.error("tenant gave up on a deployment", { deployment: formatDeploymentId(id), error: thrown });
         await sleep(clock, jitter(random, pauseMs), signal);
       }
     }
@@ -103,23 +118,21 @@ export function startTenants(deps: TenantsDeps, scope: Scope): Tenants {
     await send(closeDeployment(id));
   }
 
-  deps.follow.onStep(watch);
-  signers.forEach((signer, index) => {
-    scope.task(`tenant ${index + 1}`, (signal) => live(signer, index + 1, signal));
-  });
   return {
-    get stories() {
-      return [...stories.values()];
+    name: "tenants",
+    async start(scope) {
+      const { chainId, broadcaster, onStep } = await ground.chain;
+      onStep(watch);
+      signers.forEach((signer, index) => {
+        scope.task(`tenant ${index + 1}`, (signal) => {
+          const deps = { chainId, chain: broadcaster, settings, clock, random, signer, signal };
+          return live(index + 1, signer, (message) => sendMessages(deps, [message]), signal);
+        });
+      });
     },
-    get complete() {
-      return complete;
-    },
+    detail: () => `${signers.length} tenants, ${complete} deployments from beginning to end`,
+    status: () => ({ stories: [...stories.values()], complete }),
   };
-}
-
-function forgetOldest(stories: Map<string, Story>): void {
-  const { value, done } = stories.keys().next();
-  if (!done) stories.delete(value);
 }
 
 /** Stands for the hash of a manifest, which nobody sends in the demo yet. */

@@ -1,0 +1,15 @@
+/** The node of a chain in a box as a service; it dies when a block could not be made. */
+import { type Service, untilAborted } from "../runtime/lifecycle.ts";
+import type { Node } from "./chain/node/node.ts";
+
+export function createNodeService(node: Node): Service {
+  return {
+    name: "node",
+    async start(scope) {
+      scope.onStop(() => node.stop());
+      await node.start();
+      scope.task("blocks", (signal) => Promise.race([untilAborted(signal), node.failed]));
+    },
+    detail: () => `${node.rpcUrl}, gRPC ${node.grpcUrl}`,
+  };
+}
