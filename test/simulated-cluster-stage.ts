@@ -1,14 +1,13 @@
 /** The simulated cluster on a virtual clock, without a client around it. */
 
 import assert from "node:assert/strict";
-import type { ApiServer } from "../src/box/cluster/api-server/api-server.ts";
+import type { ApiServer } from "../src/box/cluster/api-server/parts-server.ts";
 import { createPartsServer } from "../src/box/cluster/api-server/parts-server.ts";
 import { createServer } from "../src/box/cluster/api-server/server.ts";
 import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/parts/cluster.ts";
 import type { NodeSpec } from "../src/box/cluster/parts/nodes.ts";
 import type { Condition } from "../src/box/cluster/parts/shapes/metadata.ts";
 import type { Pod, PodSpec } from "../src/box/cluster/parts/shapes/pod.ts";
-import type { Workload } from "../src/box/cluster/parts/shapes/workload.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
@@ -126,9 +125,8 @@ function workload(
   };
 }
 
-export function condition(object: Pod | Workload | undefined, type: string): Condition | undefined {
-  const conditions = object?.status?.["conditions" as keyof typeof object.status] as readonly Condition[] | undefined;
-  return conditions?.find((each) => each.type === type);
+export function condition(object: Pod | undefined, type: string): Condition | undefined {
+  return object?.status?.conditions?.find((each) => each.type === type);
 }
 
 export function isRunningAndReady(pod: Pod | undefined): boolean {

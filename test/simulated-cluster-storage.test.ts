@@ -5,8 +5,6 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 
-const gi = 1024n ** 3n;
-
 function storageClass(name: string, more: Record<string, unknown> = {}): KubeObject {
   return {
     apiVersion: "storage.k8s.io/v1",
@@ -93,18 +91,6 @@ test("a pod waits for a claim that is not there, or not bound, and says so", asy
   assert.match(condition(pod("a"), "PodScheduled")?.message ?? "", /pod has unbound immediate PersistentVolumeClaims/);
   server.create(kinds.storageClass, storageClass("later"), "test");
   await until(() => isRunningAndReady(pod("a")));
-});
-
-test("a class gives no more than it has, and again when something comes back", async (t) => {
-  const { server, clock, get, notes, until } = clusterStage(t, { storage: () => 10n * gi });
-  server.create(kinds.storageClass, storageClass("beta2"), "test");
-  server.create(kinds.persistentVolumeClaim, claim("a", "beta2", "6Gi"), "test");
-  server.create(kinds.persistentVolumeClaim, claim("b", "beta2", "5Gi"), "test");
-  await clock.settle();
-  assert.equal(get<Claim>(kinds.persistentVolumeClaim, "b")?.status?.phase, "Pending");
-  assert.match(notes("b")[0] ?? "", /^ProvisioningFailed: .*not enough free storage/);
-  server.delete(kinds.persistentVolumeClaim, { namespace: "default", name: "a" });
-  await until(() => get<Claim>(kinds.persistentVolumeClaim, "b")?.status?.phase === "Bound");
 });
 
 test("a claim without a class gets the default one", async (t) => {

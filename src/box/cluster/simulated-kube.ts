@@ -9,7 +9,7 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import type { ApiServer } from "./api-server/api-server.ts";
+import type { ApiServer } from "./api-server/parts-server.ts";
 import { createPartsServer } from "./api-server/parts-server.ts";
 import { createFaults, type Faults } from "./api-server/requests/faults.ts";
 import { createServe } from "./api-server/requests/serve.ts";

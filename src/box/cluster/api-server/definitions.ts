@@ -6,7 +6,7 @@
 import { resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { type Condition, isDeleting, withCondition } from "../parts/shapes/metadata.ts";
+import { type Condition, isDeleting, withConditions } from "../parts/shapes/metadata.ts";
 import { stampOf } from "../parts/shapes/time.ts";
 import { cleanupFinalizer, type Deletion } from "./deletion.ts";
 import type { Served, ServedKinds } from "./served-kinds.ts";
@@ -81,12 +81,11 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
 
 function establishedStatus(definition: KubeObject, now: string): unknown {
   const { names, versions } = definition["spec"] as { names: unknown; versions: { name: string; storage?: boolean }[] };
-  let { conditions } = (definition["status"] ?? {}) as { conditions?: readonly Condition[] };
-  for (const condition of established) conditions = withCondition(conditions, condition, now);
+  const { conditions } = (definition["status"] ?? {}) as { conditions?: readonly Condition[] };
   return {
     acceptedNames: names,
     storedVersions: versions.filter(({ storage }) => storage).map(({ name }) => name),
-    conditions,
+    conditions: withConditions(conditions, established, now),
   };
 }
 

@@ -4,7 +4,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import type { ServerEvent } from "./api-server.ts";
+import type { ServerEvent } from "./parts-server.ts";
 import { createPartsServer } from "./parts-server.ts";
 import { createServer } from "./server.ts";
 

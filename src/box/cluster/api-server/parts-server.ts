@@ -1,11 +1,43 @@
-/** The API server for the cluster's own parts, which run in the same process and call it directly. */
+/**
+ * The API server as the cluster's own parts (scheduler, kubelets, controllers) see it: in the same process. Everything
+ * happens at once and in order: a call returns when the change is made and every listener has been told.
+ */
 import { refusalError } from "../../../kube/client/refusal.ts";
-import { kinds, objectText, resourceOf } from "../../../kube/kinds.ts";
-import type { KubeObject } from "../../../kube/kube.ts";
-import type { ApiServer } from "./api-server.ts";
+import { type Kind, kinds, objectText, resourceOf } from "../../../kube/kinds.ts";
+import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../../../kube/kube.ts";
 import { Refused } from "./objects/refused.ts";
 import { peer, statusOf } from "./requests/status.ts";
 import { readSelection, type Server, servedOf } from "./server.ts";
+
+/** Without a manager, the controllers write. */
+export interface ApiServer {
+  get(kind: Kind, at: ObjectAt): KubeObject | undefined;
+  list(kind: Kind, selection?: Selection): readonly KubeObject[];
+  create(kind: Kind, object: KubeObject, manager?: string): KubeObject;
+  /**
+   * Replaces everything but the status; the generation grows when the spec changed. An object that carries a
+   * resourceVersion is refused with AKP_KUBE_CONFLICT when it is not the live one.
+   */
+  update(kind: Kind, object: KubeObject, manager?: string): KubeObject;
+  /** Replaces the status alone. */
+  updateStatus(kind: Kind, object: KubeObject, manager?: string): KubeObject;
+  apply(kind: Kind, desired: KubeObject, options: { readonly manager: string; readonly force?: boolean }): KubeObject;
+  /**
+   * An object with finalizers, a pod with a grace period and a namespace only get a deletionTimestamp; the part of the
+   * cluster that finishes the work removes the last finalizer, or deletes with graceSeconds 0. False when there is none.
+   */
+  delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): boolean;
+  /** Told of every change, in order. A listener notes a key and does its work later; it never writes from within. */
+  subscribe(listener: (event: ServerEvent) => void): () => void;
+}
+
+export interface ServerEvent {
+  readonly type: "added" | "modified" | "deleted";
+  readonly kind: Kind;
+  readonly object: KubeObject;
+}
+
+const controllers = "kube-controller-manager";
 
 export function createPartsServer(server: Server): ApiServer {
   const { store, served } = server;
@@ -20,6 +52,12 @@ export function createPartsServer(server: Server): ApiServer {
     }
   }
 
+  function update(kind: Kind, object: KubeObject, manager: string, subresource?: "status" | "finalize"): KubeObject {
+    return told("update", objectText(kind, object.metadata), () =>
+      server.update(servedOf(served, kind), object, { manager, subresource }),
+    );
+  }
+
   return {
     get: (kind, at) => told("get", objectText(kind, at), () => store.get(servedOf(served, kind), at)),
     list: (kind, selection = {}) =>
@@ -27,19 +65,13 @@ export function createPartsServer(server: Server): ApiServer {
         const of = servedOf(served, kind);
         return store.list(of).filter(readSelection(of, selection));
       }),
-    create: (kind, object, manager) =>
+    create: (kind, object, manager = controllers) =>
       told("create", objectText(kind, object.metadata), () =>
         server.create(servedOf(served, kind), object, { manager }),
       ),
-    update: (kind, object, manager) =>
-      told("update", objectText(kind, object.metadata), () => {
-        const subresource = kind === kinds.namespace ? "finalize" : undefined;
-        return server.update(servedOf(served, kind), object, { manager, subresource });
-      }),
-    updateStatus: (kind, object, manager) =>
-      told("update the status of", objectText(kind, object.metadata), () =>
-        server.update(servedOf(served, kind), object, { manager, subresource: "status" }),
-      ),
+    update: (kind, object, manager = controllers) =>
+      update(kind, object, manager, kind === kinds.namespace ? "finalize" : undefined),
+    updateStatus: (kind, object, manager = controllers) => update(kind, object, manager, "status"),
     apply: (kind, desired, options) =>
       told("apply", objectText(kind, desired.metadata), () => server.apply(servedOf(served, kind), desired, options)),
     delete: (kind, at, options = {}) =>
@@ -59,6 +91,6 @@ export function createPartsServer(server: Server): ApiServer {
   function finalize(live: KubeObject): void {
     const of = servedOf(served, kinds.namespace);
     const { object } = server.delete(of, live.metadata, {});
-    server.update(of, { ...object, spec: {} }, { manager: "kube-controller-manager", subresource: "finalize" });
+    server.update(of, { ...object, spec: {} }, { manager: controllers, subresource: "finalize" });
   }
 }

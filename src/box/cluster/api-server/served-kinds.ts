@@ -76,7 +76,9 @@ export function createServedKinds(): ServedKinds {
     knowsGroup: (group, version) =>
       [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
     define(definition) {
-      for (const each of definedKinds(definition)) put(each);
+      // One object for each kind, also where it is defined again: the cluster's parts tell kinds by their identity.
+      for (const each of definedKinds(definition))
+        put({ ...each, kind: served.get(keyOf(each.kind))?.kind ?? each.kind });
     },
     undefine(resource) {
       for (const [key, { kind }] of served) if (resourceOf(kind) === resource) served.delete(key);

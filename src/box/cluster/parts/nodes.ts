@@ -3,10 +3,9 @@
 import { kinds } from "../../../kube/kinds.ts";
 import { formatBytes, formatCpuMilli } from "../../../market/quantity.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import { type Machine, type Machines, mostPods } from "./machines.ts";
-import { type Ground, managers } from "./part.ts";
-import { type Condition, withCondition } from "./shapes/metadata.ts";
-import type { Node, Taint } from "./shapes/node.ts";
+import type { Ground } from "./part.ts";
+import { type Condition, withConditions } from "./shapes/metadata.ts";
+import type { KubeNode, Taint } from "./shapes/node.ts";
 import { stampOf } from "./shapes/time.ts";
 
 export interface NodeSpec {
@@ -34,47 +33,72 @@ export interface Nodes {
   uncordon(name: string): void;
 }
 
-export function createNodes({ server, view, clock }: Ground, machines: Machines): Nodes {
-  function nodeOf(name: string): Node {
-    const node = view.get<Node>(kinds.node, { name });
+/** What a kubelet has of its own, which no object tells. */
+export interface Machine {
+  readonly name: string;
+  readonly hostIp: string;
+  readonly images: Set<string>;
+}
+
+const kubelet = "kubelet";
+const notReadyTaint = "node.kubernetes.io/not-ready";
+const closedTaint = "node.kubernetes.io/unschedulable";
+
+export function createNodes({ server, view, clock }: Ground, machines: Map<string, Machine>): Nodes {
+  let added = 0;
+
+  function nodeOf(name: string): KubeNode {
+    const node = view.get<KubeNode>(kinds.node, { name });
     invariant(node, "there is no such node", { name });
     return node;
   }
 
   function addNode(spec: NodeSpec): void {
-    invariant((spec.pods ?? 0) <= mostPods, "a node takes fewer pods", { name: spec.name, most: mostPods });
-    const machine = machines.add(spec.name);
+    added += 1;
+    const machine = {
+      name: spec.name,
+      hostIp: `192.168.${10 + (added >> 8)}.${added & 255}`,
+      images: new Set<string>(),
+    };
+    machines.set(spec.name, machine);
     const status = nodeStatus(spec, machine, stampOf(clock.now()));
-    server.create(kinds.node, { ...nodeObject(spec, machine), status }, managers.kubelet);
+    server.create(kinds.node, { ...nodeObject(spec), status }, kubelet);
   }
 
   function writeConditions(name: string, next: readonly Condition[]): void {
     const node = nodeOf(name);
     const now = stampOf(clock.now());
-    let conditions = node.status?.conditions;
-    for (const each of next) conditions = withCondition(conditions, { ...each, lastHeartbeatTime: now }, now);
-    server.updateStatus(kinds.node, { ...node, status: { ...node.status, conditions } }, managers.kubelet);
+    const beating = next.map((each) => ({ ...each, lastHeartbeatTime: now }));
+    const conditions = withConditions(node.status?.conditions, beating, now);
+    server.updateStatus(kinds.node, { ...node, status: { ...node.status, conditions } }, kubelet);
   }
 
-  function close(name: string, unschedulable: boolean): void {
+  /** Puts these taints in the place of those with their key. */
+  function taint(name: string, key: string, effects: readonly Taint["effect"][], more: object = {}): void {
     const node = nodeOf(name);
-    const { unschedulable: _, ...spec } = node.spec;
-    server.update(kinds.node, { ...node, spec: unschedulable ? { ...spec, unschedulable } : spec }, "kubectl");
+    const { taints: before = [], unschedulable: closed, ...spec } = node.spec;
+    const taints = [...before.filter((each) => each.key !== key), ...effects.map((effect) => ({ key, effect }))];
+    const kept = key !== closedTaint && closed ? { unschedulable: closed } : {};
+    server.update(kinds.node, { ...node, spec: { ...spec, ...kept, ...more, ...(taints.length > 0 && { taints }) } });
   }
 
   return {
     addNode,
     removeNode(name) {
-      machines.remove(name);
+      machines.delete(name);
       server.delete(kinds.node, { name });
     },
     notReady(name) {
       const message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady";
-      writeConditions(name, [{ type: "Ready", status: "False", reason: "KubeletNotReady", message }]);
+      writeConditions(name, [condition("Ready", "False", "KubeletNotReady", message)]);
+      taint(name, notReadyTaint, ["NoSchedule", "NoExecute"]);
     },
-    ready: (name) => writeConditions(name, soundConditions),
-    cordon: (name) => close(name, true),
-    uncordon: (name) => close(name, false),
+    ready(name) {
+      writeConditions(name, soundConditions);
+      taint(name, notReadyTaint, []);
+    },
+    cordon: (name) => taint(name, closedTaint, ["NoSchedule"], { unschedulable: true }),
+    uncordon: (name) => taint(name, closedTaint, []),
   };
 }
 
@@ -89,19 +113,15 @@ const soundConditions: readonly Condition[] = [
   condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
-function nodeObject({ name, labels, annotations, taints }: NodeSpec, { podCidr }: Machine) {
+function nodeObject({ name, labels, annotations, taints }: NodeSpec) {
   const given = {
     "kubernetes.io/hostname": name,
     "kubernetes.io/os": "linux",
     "kubernetes.io/arch": "amd64",
-    "beta.kubernetes.io/os": "linux",
-    "beta.kubernetes.io/arch": "amd64",
   };
   return {
-    apiVersion: "v1",
-    kind: "Node",
     metadata: { name, labels: { ...given, ...labels }, ...(annotations ? { annotations } : {}) },
-    spec: { podCIDR: podCidr, podCIDRs: [podCidr], ...(taints ? { taints } : {}) },
+    spec: taints ? { taints } : {},
   };
 }
 

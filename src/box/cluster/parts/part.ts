@@ -4,8 +4,8 @@
  */
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { ApiServer, ServerEvent } from "../api-server/api-server.ts";
-import type { EventRecorder } from "./event-recorder.ts";
+import type { ApiServer, ServerEvent } from "../api-server/parts-server.ts";
+import type { Events } from "./events.ts";
 import type { View } from "./view.ts";
 
 export interface Ground {
@@ -13,7 +13,7 @@ export interface Ground {
   readonly view: View;
   readonly clock: Clock;
   readonly random: Random;
-  readonly events: EventRecorder;
+  readonly events: Events;
 }
 
 export interface Part {
@@ -26,16 +26,3 @@ export interface Part {
 }
 
 export type Wake = (key: string) => void;
-
-/** The sooner of two times to look again. */
-export function sooner(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
-}
-
-/** The names under which the parts write, as in a real cluster. */
-export const managers = {
-  controllers: "kube-controller-manager",
-  scheduler: "kube-scheduler",
-  kubelet: "kubelet",
-} as const;

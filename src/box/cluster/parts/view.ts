@@ -5,13 +5,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../kube/kube.ts";
-import type { ServerEvent } from "../api-server/api-server.ts";
+import type { ServerEvent } from "../api-server/parts-server.ts";
 import { isDeleting, type Stored } from "./shapes/metadata.ts";
 import type { Pod } from "./shapes/pod.ts";
 
-export interface Entry {
+/** An object with its kind, as it is now. */
+export interface Seen {
   readonly kind: Kind;
-  /** As it is now. */
   readonly object: Stored;
 }
 
@@ -20,73 +20,65 @@ export interface View {
   /** Kinds are told by their identity. The caller says what shape the objects of a kind have; the API server let nothing else in. */
   get<T extends Stored>(kind: Kind, at: ObjectAt): T | undefined;
   list<T extends Stored>(kind: Kind, namespace?: string): T[];
-  find(uid: string): Entry | undefined;
+  find(uid: string): Seen | undefined;
   /** Everything that names this uid among its owners. */
-  dependents(uid: string): Entry[];
-  owned<T extends Stored>(kind: Kind, uid: string): T[];
+  dependents(uid: string): Seen[];
   podsOn(node: string): Pod[];
-  inNamespace(namespace: string): Entry[];
+  inNamespace(namespace: string): Seen[];
   /** Open for new objects: there, and not on its way out. */
   isOpen(namespace: string): boolean;
 }
 
+type Names = Map<string, Seen>;
+
 export function createView(): View {
-  const byKind = new Map<Kind, Map<string, Map<string, Entry>>>();
-  const byUid = new Map<string, OpenEntry>();
-  const byOwner = createIndex();
-  const byNode = createIndex();
+  const byKind = new Map<Kind, Map<string, Names>>();
+  const byUid = new Map<string, { readonly kind: Kind; object: Stored }>();
+  /** By what decides where an object is found besides its name: its owners and, of a pod, its node. */
+  const byPlace = new Map<string, Map<string, Seen>>();
 
   function apply({ type, kind, object }: ServerEvent): void {
     const next = object as Stored;
     const { uid, namespace = "", name } = next.metadata;
     const known = byUid.get(uid);
     if (type === "deleted") {
-      if (known) for (const [index, key] of placesOf(known)) index.remove(key, uid);
+      for (const place of known ? placesOf(known.object) : []) leave(place, uid);
       byUid.delete(uid);
-      byKind.get(kind)?.get(namespace)?.delete(name);
+      byKind
+        .get(known?.kind ?? kind)
+        ?.get(namespace)
+        ?.delete(name);
       return;
     }
     if (!known) {
-      const entry: OpenEntry = { kind, object: next };
-      byUid.set(uid, entry);
-      namespaceOf(kind, namespace).set(name, entry);
-      for (const [index, key] of placesOf(entry)) index.put(key, entry);
+      const seen = { kind, object: next };
+      byUid.set(uid, seen);
+      groupOf(groupOf(byKind, kind), namespace).set(name, seen);
+      for (const place of placesOf(next)) groupOf(byPlace, place).set(uid, seen);
       return;
     }
     // Most changes move nothing, and there are very many of them.
-    const moved = !isDeepStrictEqual(placeFields(known.object), placeFields(next));
-    if (moved) for (const [index, key] of placesOf(known)) index.remove(key, uid);
+    const [before, after] = [placesOf(known.object), placesOf(next)];
     known.object = next;
-    if (moved) for (const [index, key] of placesOf(known)) index.put(key, known);
+    if (isDeepStrictEqual(before, after)) return;
+    for (const place of before) leave(place, uid);
+    for (const place of after) groupOf(byPlace, place).set(uid, known);
   }
 
-  function namespaceOf(kind: Kind, namespace: string): Map<string, Entry> {
-    const namespaces = byKind.get(kind) ?? new Map<string, Map<string, Entry>>();
-    byKind.set(kind, namespaces);
-    const entries = namespaces.get(namespace) ?? new Map<string, Entry>();
-    namespaces.set(namespace, entries);
-    return entries;
+  function leave(place: string, uid: string): void {
+    const group = byPlace.get(place);
+    group?.delete(uid);
+    if (group?.size === 0) byPlace.delete(place);
   }
 
-  function placesOf({ kind, object }: Entry): [Index, string][] {
-    const { ownerReferences = [] } = object.metadata;
-    const places: [Index, string][] = ownerReferences.map(({ uid }) => [byOwner, uid]);
-    const node = kind === kinds.pod ? (object as Pod).spec.nodeName : undefined;
-    if (node) places.push([byNode, node]);
-    return places;
-  }
-
-  function objectsIn<T extends Stored>(entries: Iterable<Entry>, kind: Kind): T[] {
-    const found: T[] = [];
-    for (const entry of entries) if (entry.kind === kind) found.push(entry.object as T);
-    return found;
+  function at(place: string): Seen[] {
+    return [...(byPlace.get(place)?.values() ?? [])];
   }
 
   function list<T extends Stored>(kind: Kind, namespace?: string): T[] {
     const namespaces = byKind.get(kind);
-    if (!namespaces) return [];
-    if (namespace !== undefined) return objectsIn<T>(namespaces.get(namespace)?.values() ?? [], kind);
-    return [...namespaces.values()].flatMap((entries) => objectsIn<T>(entries.values(), kind));
+    const found = namespace === undefined ? [...(namespaces?.values() ?? [])] : [namespaces?.get(namespace)];
+    return found.flatMap((names) => Array.from(names?.values() ?? [], ({ object }) => object as T));
   }
 
   return {
@@ -95,47 +87,31 @@ export function createView(): View {
       byKind.get(kind)?.get(namespace)?.get(name)?.object as T | undefined,
     list,
     find: (uid) => byUid.get(uid),
-    dependents: (uid) => byOwner.all(uid),
-    owned: <T extends Stored>(kind: Kind, uid: string) => objectsIn<T>(byOwner.all(uid), kind),
-    podsOn: (node) => objectsIn<Pod>(byNode.all(node), kinds.pod),
-    inNamespace: (namespace) =>
-      [...byKind.values()].flatMap((namespaces) => [...(namespaces.get(namespace)?.values() ?? [])]),
+    dependents: (uid) => at(ownerPlace(uid)),
+    podsOn: (node) => at(nodePlace(node)).map(({ object }) => object as Pod),
+    inNamespace: (namespace) => Array.from(byKind.keys(), (kind) => seenIn(kind, namespace)).flat(),
     isOpen(namespace) {
       const found = byKind.get(kinds.namespace)?.get("")?.get(namespace);
       return found !== undefined && !isDeleting(found.object);
     },
   };
+
+  function seenIn(kind: Kind, namespace: string): Seen[] {
+    return [...(byKind.get(kind)?.get(namespace)?.values() ?? [])];
+  }
 }
 
-interface OpenEntry {
-  readonly kind: Kind;
-  object: Stored;
+const ownerPlace = (uid: string) => `owner ${uid}`;
+const nodePlace = (name: string) => `node ${name}`;
+
+function placesOf(object: Stored): string[] {
+  const places = (object.metadata.ownerReferences ?? []).map(({ uid }) => ownerPlace(uid));
+  const node = (object as Partial<Pod>).spec?.nodeName;
+  return node ? [...places, nodePlace(node)] : places;
 }
 
-/** What decides where an object is found, besides its name. */
-function placeFields(object: Stored): unknown {
-  return [object.metadata.ownerReferences, (object as Partial<Pod>).spec?.nodeName];
-}
-
-interface Index {
-  put(key: string, entry: Entry): void;
-  remove(key: string, uid: string): void;
-  all(key: string): Entry[];
-}
-
-function createIndex(): Index {
-  const groups = new Map<string, Map<string, Entry>>();
-  return {
-    put(key, entry) {
-      const group = groups.get(key) ?? new Map<string, Entry>();
-      groups.set(key, group);
-      group.set(entry.object.metadata.uid, entry);
-    },
-    remove(key, uid) {
-      const group = groups.get(key);
-      group?.delete(uid);
-      if (group?.size === 0) groups.delete(key);
-    },
-    all: (key) => [...(groups.get(key)?.values() ?? [])],
-  };
+function groupOf<K, A, B>(groups: Map<K, Map<A, B>>, key: K): Map<A, B> {
+  const group = groups.get(key) ?? new Map<A, B>();
+  groups.set(key, group);
+  return group;
 }

@@ -1,68 +1,49 @@
-/** "app=web,tier in (a,b),!old": which labels an object must have. */
-import { Refused } from "./refused.ts";
+/** Which labels an object must have: as objects say it, and as a request does: "app=web,tier in (a,b),!old". */
+import { badRequest } from "./refusals.ts";
 
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 export type Test<T> = (subject: T) => boolean;
 
-const name = `([A-Za-z0-9][-A-Za-z0-9_./]*)`;
-const value = `([-A-Za-z0-9_.]*)`;
-
-interface Form {
-  readonly pattern: RegExp;
-  read(key: string, right: string): Test<Labels>;
+export interface Requirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
 }
 
-const forms: readonly Form[] = [
-  { pattern: new RegExp(`^${name}$`), read: (key) => (labels) => key in labels },
-  { pattern: new RegExp(`^!\\s*${name}$`), read: (key) => (labels) => !(key in labels) },
-  { pattern: new RegExp(`^${name}\\s*==?\\s*${value}$`), read: (key, right) => (labels) => labels[key] === right },
-  { pattern: new RegExp(`^${name}\\s*!=\\s*${value}$`), read: (key, right) => (labels) => labels[key] !== right },
-  {
-    pattern: new RegExp(`^${name}\\s+in\\s*\\(([^()]*)\\)$`),
-    read(key, right) {
-      const wanted = listOf(right);
-      return (labels) => key in labels && wanted.has(labels[key] ?? "");
-    },
-  },
-  {
-    pattern: new RegExp(`^${name}\\s+notin\\s*\\(([^()]*)\\)$`),
-    read(key, right) {
-      const unwanted = listOf(right);
-      return (labels) => !(key in labels) || !unwanted.has(labels[key] ?? "");
-    },
-  },
-  {
-    pattern: new RegExp(`^${name}\\s*>\\s*(-?\\d+)$`),
-    read: (key, right) => (labels) => isNumber(labels[key]) && Number(labels[key]) > Number(right),
-  },
-  {
-    pattern: new RegExp(`^${name}\\s*<\\s*(-?\\d+)$`),
-    read: (key, right) => (labels) => isNumber(labels[key]) && Number(labels[key]) < Number(right),
-  },
-];
+export interface LabelSelector {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly Requirement[];
+}
+
+export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: Labels = {}): boolean {
+  for (const [key, value] of Object.entries(matchLabels)) if (labels[key] !== value) return false;
+  return matchExpressions.every((requirement) => meets(requirement, labels));
+}
+
+/** What this does not know (Gt and Lt, which only nodes are asked about) matches nothing. */
+export function meets({ key, operator, values = [] }: Requirement, labels: Labels): boolean {
+  const value = labels[key];
+  if (operator === "In") return value !== undefined && values.includes(value);
+  if (operator === "NotIn") return value === undefined || !values.includes(value);
+  if (operator === "Exists") return value !== undefined;
+  return operator === "DoesNotExist" && value === undefined;
+}
 
 export function readLabelSelector(text: string): Test<Labels> {
   // Commas between parentheses belong to a list of values.
-  const terms = text
-    .split(/,(?![^(]*\))/)
-    .map((term) => term.trim())
-    .filter(Boolean)
-    .map(readTerm);
-  return (labels) => terms.every((holds) => holds(labels));
+  const terms = text.split(/,(?![^(]*\))/).map((term) => term.trim());
+  const matchExpressions = terms.filter(Boolean).map(readTerm);
+  return (labels) => selects({ matchExpressions }, labels);
 }
 
-function readTerm(term: string): Test<Labels> {
-  for (const { pattern, read } of forms) {
-    const parts = pattern.exec(term);
-    if (parts) return read(parts[1] ?? "", parts[2] ?? "");
-  }
-  throw new Refused(400, "BadRequest", `unable to parse requirement: "${term}" is no label selector`);
-}
+const form =
+  /^(?:!\s*(?<no>[\w./-]+)|(?<key>[\w./-]+)(?:\s*(?<sign>==?|!=)\s*(?<value>[\w.-]*)|\s+(?<set>in|notin)\s*\((?<list>[^()]*)\))?)$/;
 
-function listOf(text: string): Set<string> {
-  return new Set(text.split(",").map((each) => each.trim()));
-}
-
-function isNumber(text: string | undefined): boolean {
-  return text !== undefined && /^-?\d+$/.test(text);
+function readTerm(term: string): Requirement {
+  const { no, key = "", sign, value = "", set, list = "" } = form.exec(term)?.groups ?? {};
+  if (no) return { key: no, operator: "DoesNotExist" };
+  if (!key) throw badRequest(`unable to parse requirement: "${term}" is no label selector`);
+  if (sign) return { key, operator: sign === "!=" ? "NotIn" : "In", values: [value] };
+  if (!set) return { key, operator: "Exists" };
+  return { key, operator: set === "in" ? "In" : "NotIn", values: list.split(",").map((each) => each.trim()) };
 }

@@ -5,7 +5,7 @@ import { kinds } from "../../../../kube/kinds.ts";
 import type { KubeObject, LogLine, ObjectAt } from "../../../../kube/kube.ts";
 import type { ContainerLog, PodRuntime } from "../../parts/kubelet/pod-runtime.ts";
 import { isReady, type Pod } from "../../parts/shapes/pod.ts";
-import { selects } from "../../parts/shapes/selector.ts";
+import { selects } from "../objects/label-selector.ts";
 import { badRequest, notFound } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";

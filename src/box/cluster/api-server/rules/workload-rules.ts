@@ -1,6 +1,6 @@
 /** What deployments, stateful sets and their like must be like. */
 import { fieldsOf, listOf, recordsOf } from "../../../../kube/json-fields.ts";
-import { type LabelSelector, selects } from "../../parts/shapes/selector.ts";
+import { type LabelSelector, selects } from "../objects/label-selector.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Found, Rule } from "./found.ts";
 import { checkAnnotations } from "./metadata-rules.ts";

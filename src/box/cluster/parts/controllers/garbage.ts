@@ -2,9 +2,9 @@
  * What belongs to something that is gone goes too. In the foreground the owner waits for what it owns; an owner that
  * leaves orphans takes its name off them first.
  */
-import { type Ground, managers, type Part } from "../part.ts";
+import type { Ground, Part } from "../part.ts";
 import { isDeleting, type OwnerReference, type Stored } from "../shapes/metadata.ts";
-import type { Entry } from "../view.ts";
+import type { Seen } from "../view.ts";
 
 const foreground = "foregroundDeletion";
 const orphaning = "orphan";
@@ -18,7 +18,7 @@ export function createGarbageCollector({ server, view }: Ground): Part {
     else if (!isDeleting(entry.object)) judge(entry);
   }
 
-  function judge(entry: Entry): void {
+  function judge(entry: Seen): void {
     const { ownerReferences = [], uid, namespace, name } = entry.object.metadata;
     if (ownerReferences.length === 0) return;
     const waiting = ownerReferences.filter((owner) => {
@@ -36,20 +36,20 @@ export function createGarbageCollector({ server, view }: Ground): Part {
   }
 
   /** An owner lives in the same namespace or in none. */
-  function ownerOf({ object }: Entry, { uid }: OwnerReference): Entry | undefined {
+  function ownerOf({ object }: Seen, { uid }: OwnerReference): Seen | undefined {
     const found = view.find(uid);
     const { namespace } = found?.object.metadata ?? {};
     return namespace === undefined || namespace === object.metadata.namespace ? found : undefined;
   }
 
-  function finishForeground(entry: Entry): void {
+  function finishForeground(entry: Seen): void {
     const { uid } = entry.object.metadata;
     const blocking = view.dependents(uid).filter(({ object }) => blocks(object, uid));
     if (blocking.length === 0) dropFinalizer(entry, foreground);
     for (const dependent of blocking) if (!isDeleting(dependent.object)) judge(dependent);
   }
 
-  function leaveOrphans(entry: Entry): void {
+  function leaveOrphans(entry: Seen): void {
     const { uid } = entry.object.metadata;
     for (const dependent of view.dependents(uid)) {
       const { ownerReferences = [] } = dependent.object.metadata;
@@ -59,13 +59,13 @@ export function createGarbageCollector({ server, view }: Ground): Part {
     dropFinalizer(entry, orphaning);
   }
 
-  function dropFinalizer(entry: Entry, finalizer: string): void {
+  function dropFinalizer(entry: Seen, finalizer: string): void {
     const { finalizers = [] } = entry.object.metadata;
     write(entry, { ...entry.object.metadata, finalizers: finalizers.filter((each) => each !== finalizer) });
   }
 
-  function write({ kind, object }: Entry, metadata: Stored["metadata"]): void {
-    server.update(kind, { ...object, metadata }, managers.controllers);
+  function write({ kind, object }: Seen, metadata: Stored["metadata"]): void {
+    server.update(kind, { ...object, metadata });
   }
 
   return {

@@ -1,10 +1,10 @@
 /** What every namespace has from the start, and how it goes: everything in it first. */
 import { isDeepStrictEqual } from "node:util";
 import { kinds, resourceOf } from "../../../../kube/kinds.ts";
-import { type Ground, managers, type Part } from "../part.ts";
-import { type Condition, isDeleting, type Stored, withCondition } from "../shapes/metadata.ts";
+import type { Ground, Part } from "../part.ts";
+import { type Condition, isDeleting, type Stored, withConditions } from "../shapes/metadata.ts";
 import { stampOf } from "../shapes/time.ts";
-import type { Entry } from "../view.ts";
+import type { Seen } from "../view.ts";
 
 interface Namespace extends Stored {
   readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
@@ -33,32 +33,20 @@ export function createNamespaces({ server, view, clock }: Ground): Part {
 
   function furnish(namespace: string): void {
     const account = { namespace, name: "default" };
-    if (!view.get(kinds.serviceAccount, account)) {
-      server.create(
-        kinds.serviceAccount,
-        { apiVersion: "v1", kind: "ServiceAccount", metadata: account },
-        managers.controllers,
-      );
+    if (!view.get(kinds.serviceAccount, account)) server.create(kinds.serviceAccount, { metadata: account });
+    const metadata = { namespace, name: authority };
+    if (!view.get(kinds.configMap, metadata)) {
+      server.create(kinds.configMap, { metadata, data: { "ca.crt": certificate } });
     }
-    const at = { namespace, name: authority };
-    if (view.get(kinds.configMap, at)) return;
-    const annotations = {
-      "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver.",
-    };
-    const metadata = { ...at, annotations };
-    const data = { "ca.crt": certificate };
-    server.create(kinds.configMap, { apiVersion: "v1", kind: "ConfigMap", metadata, data }, managers.controllers);
   }
 
   /** Why it is still there. */
-  function tell(namespace: Namespace, left: readonly Entry[]): void {
-    const now = stampOf(clock.now());
-    let { conditions } = namespace.status ?? {};
-    for (const condition of [remaining(left), finalizersRemaining(left)])
-      conditions = withCondition(conditions, condition, now);
+  function tell(namespace: Namespace, left: readonly Seen[]): void {
+    const next = [remaining(left), finalizersRemaining(left)];
+    const conditions = withConditions(namespace.status?.conditions, next, stampOf(clock.now()));
     const status = { ...namespace.status, phase: "Terminating", conditions };
     if (isDeepStrictEqual(status, namespace.status)) return;
-    server.updateStatus(kinds.namespace, { ...namespace, status }, managers.controllers);
+    server.updateStatus(kinds.namespace, { ...namespace, status });
   }
 
   return {
@@ -76,30 +64,27 @@ export function createNamespaces({ server, view, clock }: Ground): Part {
   };
 }
 
-function remaining(left: readonly Entry[]): Condition {
-  const counts = countBy(left.map(({ kind }) => resourceOf(kind)));
-  const message = `Some resources are remaining: ${counts.map(([what, n]) => `${what} has ${n} resource instances`).join(", ")}`;
+function remaining(left: readonly Seen[]): Condition {
+  const message = `Some resources are remaining: ${countBy(
+    left.map(({ kind }) => resourceOf(kind)),
+    "has",
+  )}`;
   return { type: "NamespaceContentRemaining", status: "True", reason: "SomeResourcesRemain", message };
 }
 
-function finalizersRemaining(left: readonly Entry[]): Condition {
+function finalizersRemaining(left: readonly Seen[]): Condition {
   const type = "NamespaceFinalizersRemaining";
-  const counts = countBy(left.flatMap(({ object }) => object.metadata.finalizers ?? []));
-  if (counts.length === 0) {
-    return {
-      type,
-      status: "False",
-      reason: "ContentHasNoFinalizers",
-      message: "All content-preserving finalizers finished",
-    };
-  }
-  const list = counts.map(([finalizer, n]) => `${finalizer} in ${n} resource instances`).join(", ");
+  const list = countBy(
+    left.flatMap(({ object }) => object.metadata.finalizers ?? []),
+    "in",
+  );
+  if (list === "") return { type, status: "False", reason: "ContentHasNoFinalizers" };
   const message = `Some content in the namespace has finalizers remaining: ${list}`;
   return { type, status: "True", reason: "SomeFinalizersRemain", message };
 }
 
-function countBy(names: readonly string[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts].sort();
+/** "configmaps has 1 resource instances" */
+function countBy(names: readonly string[], word: string): string {
+  const counts = [...Map.groupBy(names, (name) => name)].sort();
+  return counts.map(([name, { length }]) => `${name} ${word} ${length} resource instances`).join(", ");
 }

@@ -1,6 +1,6 @@
 /** What becomes of a volume: free, or, when its claim is gone, deleted or kept for somebody to look at. */
 import { kinds } from "../../../../kube/kinds.ts";
-import { type Ground, managers, type Part } from "../part.ts";
+import type { Ground, Part } from "../part.ts";
 import { isDeleting } from "../shapes/metadata.ts";
 import type { Claim, PersistentVolume } from "../shapes/storage.ts";
 
@@ -17,7 +17,7 @@ export function createVolumes({ server, view }: Ground): Part {
 
   function show(volume: PersistentVolume, phase: "Available" | "Released"): void {
     if (volume.status?.phase === phase) return;
-    server.updateStatus(kinds.persistentVolume, { ...volume, status: { phase } }, managers.controllers);
+    server.updateStatus(kinds.persistentVolume, { ...volume, status: { phase } });
   }
 
   return {

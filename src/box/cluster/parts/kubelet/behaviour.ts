@@ -8,10 +8,8 @@ export interface Behaviour {
   readonly pullMs?: number;
   /** From the image to the running process. */
   readonly startMs?: number;
-  /** From then on its probes pass, counted from its start; Infinity for never. */
+  /** How long after its start its readiness probe passes, where it has one; Infinity for never. */
   readonly readyMs?: number;
-  /** From then on its probes fail again. */
-  readonly unhealthyAfterMs?: number;
   /** It ends by itself. */
   readonly exitAfterMs?: number;
   readonly exitCode?: number;

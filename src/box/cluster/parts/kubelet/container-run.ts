@@ -1,43 +1,34 @@
-/** One container of a pod on its node: from waiting over pulling and starting to running, ended, and started again. */
-import { isSidecar } from "../../../../kube/pod-requests.ts";
+/** One container of a pod on its node: from pulling and starting to running, ended, and started again. */
+import { growingPauseMs } from "../../../../runtime/back-off.ts";
 import type { Container, ContainerState, Terminated } from "../shapes/pod.ts";
 import { durationText } from "../shapes/time.ts";
-import { type BackOff, createBackOff } from "./back-off.ts";
 import type { FullBehaviour } from "./behaviour.ts";
-import { type ProbeTimes, probeTimes } from "./probes.ts";
 
 /** One process of a container, from its start to its end. Times are monotonic. */
 export interface Life {
   readonly id: string;
   readonly startedMs: number;
+  readonly readyMs: number;
   readonly behaviour: FullBehaviour;
-  readonly probes: ProbeTimes;
   endedMs: number | undefined;
 }
 
-type Stage =
-  | { readonly kind: "waiting" }
-  | { readonly kind: "pulling" | "starting" | "backingOff"; readonly untilMs: number }
-  /** The pull failed; that is shown, and after a moment that it will be tried again. */
-  | { readonly kind: "pullFailed" | "pullBackOff"; readonly untilMs: number; readonly againMs: number }
-  | { readonly kind: "running"; readonly life: Life }
-  | { readonly kind: "ended"; readonly exitCode: number };
+/** A pull that failed is shown, and after a moment that it will be tried again. */
+type Stage = "pulling" | "pullFailed" | "pullBackOff" | "starting" | "running" | "backingOff" | "ended";
 
 export interface ContainerRun {
   readonly container: Container;
-  readonly list: "containers" | "initContainers";
-  readonly sidecar: boolean;
   readonly stage: Stage;
   /** What is shown of it. */
   readonly shown: ContainerState;
   /** How it ended before what is shown. */
   readonly lastEnd: Terminated | undefined;
+  readonly exitCode: number;
   readonly restarts: number;
   readonly life: Life | undefined;
   readonly previousLife: Life | undefined;
   /** When something happens to it by itself. */
   readonly dueMs: number;
-  begin(atMs: number): void;
   /** Does what is due. */
   step(): void;
   /** Asks it to end, or ends it by force when its grace is over. */
@@ -46,194 +37,160 @@ export interface ContainerRun {
 
 /** What a container needs of its pod and node. */
 export interface ContainerHome {
-  behaviour(container: Container, restarts: number): FullBehaviour;
-  hasImage(image: string): boolean;
-  imageArrived(image: string): void;
-  idOf(container: Container, restarts: number): string;
+  behaviour(restarts: number): FullBehaviour;
+  readonly images: Set<string>;
+  idOf(restarts: number): string;
   stamp(atMs: number): string;
   /** What to say of a pod: name_namespace(uid). */
   readonly podText: string;
   readonly restartPolicy: string;
-  event(run: ContainerRun, type: "Normal" | "Warning", reason: string, note: string): void;
+  event(type: "Normal" | "Warning", reason: string, note: string): void;
   lifeEnded(life: Life): void;
 }
 
 const never = Number.POSITIVE_INFINITY;
 /** The kubelet looks at its pods every second; only then a failed pull becomes a pause. */
 const errorShownMs = 1_000;
+/** The pauses of a kubelet between tries: 10 s, doubling to 5 minutes, forgotten after 10 minutes without a failure. */
+const pauseMs = (failures: number) => growingPauseMs(10_000, 300_000, failures);
+const forgetMs = 600_000;
 /** Killed by the kernel, as by a signal 9. */
 const killed = 137;
 /** Ended by signal 15, as a program that knows nothing of signals. */
 const asked = 143;
 
-export function createContainerRun(
-  container: Container,
-  list: ContainerRun["list"],
-  waitingReason: string,
-  home: ContainerHome,
-): ContainerRun {
-  const sidecar = list === "initContainers" && isSidecar(container);
-  const pullBackOff: BackOff = createBackOff();
-  const crashBackOff: BackOff = createBackOff();
-  let stage: Stage = { kind: "waiting" };
-  let shown: ContainerState = { waiting: { reason: waitingReason } };
+export function createContainerRun(container: Container, home: ContainerHome, begunMs: number): ContainerRun {
+  const { image, name } = container;
+  const { event } = home;
+  let stage: Stage = "pulling";
+  let untilMs = never;
+  let shown: ContainerState = { waiting: { reason: "ContainerCreating" } };
   let end: Terminated | undefined;
   let endBefore: Terminated | undefined;
+  let exitCode = 0;
   let restarts = 0;
+  let pullFailures = 0;
+  let crashes = 0;
   let life: Life | undefined;
   let previousLife: Life | undefined;
-  let stopAtMs = never;
+  let stopMs = never;
   let stopCode = asked;
-  let pullMessage = "";
 
-  const { image, name } = container;
-  const event = (type: "Normal" | "Warning", reason: string, note: string) => home.event(run, type, reason, note);
+  function enter(next: Stage, atMs: number): void {
+    stage = next;
+    untilMs = atMs;
+  }
 
   function begin(atMs: number): void {
-    if (home.hasImage(image) && container.imagePullPolicy !== "Always") {
+    const isHere = home.images.has(image);
+    if (isHere && container.imagePullPolicy !== "Always") {
       event("Normal", "Pulled", `Container image "${image}" already present on machine`);
-      start(atMs);
+      enter("starting", atMs + home.behaviour(restarts).startMs);
       return;
     }
     event("Normal", "Pulling", `Pulling image "${image}"`);
-    const pullMs = home.hasImage(image) ? 0 : home.behaviour(container, restarts).pullMs;
-    stage = { kind: "pulling", untilMs: atMs + pullMs };
+    enter("pulling", atMs + (isHere ? 0 : home.behaviour(restarts).pullMs));
   }
 
   function pulled(atMs: number): void {
-    const { missing, pullMs } = home.behaviour(container, restarts);
+    const { missing, pullMs, startMs } = home.behaviour(restarts);
     if (missing) {
-      pullFailed(atMs);
+      pullFailures += 1;
+      event("Warning", "Failed", `Failed to pull image "${image}": ${notFound(image)}`);
+      event("Warning", "Failed", "Error: ErrImagePull");
+      shown = { waiting: { reason: "ErrImagePull", message: notFound(image) } };
+      enter("pullFailed", atMs + errorShownMs);
       return;
     }
-    const took = durationText(home.hasImage(image) ? 0 : pullMs);
-    home.imageArrived(image);
+    const took = durationText(home.images.has(image) ? 0 : pullMs);
+    home.images.add(image);
     event("Normal", "Pulled", `Successfully pulled image "${image}" in ${took} (${took} including waiting).`);
-    start(atMs);
+    enter("starting", atMs + startMs);
   }
 
-  function pullFailed(atMs: number): void {
-    pullMessage =
-      `rpc error: code = NotFound desc = failed to pull and unpack image "${image}": ` +
-      `failed to resolve reference "${image}": ${image}: not found`;
-    event("Warning", "Failed", `Failed to pull image "${image}": ${pullMessage}`);
-    event("Warning", "Failed", "Error: ErrImagePull");
-    shown = { waiting: { reason: "ErrImagePull", message: pullMessage } };
-    stage = { kind: "pullFailed", untilMs: atMs + errorShownMs, againMs: atMs + pullBackOff.next(atMs) };
-  }
-
-  function showPullBackOff({ againMs }: { readonly againMs: number }): void {
+  function backOffFromPull(atMs: number): void {
     event("Normal", "BackOff", `Back-off pulling image "${image}"`);
     event("Warning", "Failed", "Error: ImagePullBackOff");
-    const message = `Back-off pulling image "${image}": ErrImagePull: ${pullMessage}`;
+    const message = `Back-off pulling image "${image}": ErrImagePull: ${notFound(image)}`;
     shown = { waiting: { reason: "ImagePullBackOff", message } };
-    stage = { kind: "pullBackOff", untilMs: againMs, againMs };
-  }
-
-  function start(atMs: number): void {
-    stage = { kind: "starting", untilMs: atMs + home.behaviour(container, restarts).startMs };
+    enter("pullBackOff", atMs - errorShownMs + pauseMs(pullFailures));
   }
 
   function started(atMs: number): void {
     if (life) restarts += 1;
     previousLife = life;
-    const behaviour = home.behaviour(container, restarts);
-    const probes = probeTimes(container, behaviour, atMs);
-    life = { id: home.idOf(container, restarts), startedMs: atMs, behaviour, probes, endedMs: undefined };
+    const behaviour = home.behaviour(restarts);
+    const readyMs = atMs + (container.readinessProbe ? behaviour.readyMs : 0);
+    life = { id: home.idOf(restarts), startedMs: atMs, readyMs, behaviour, endedMs: undefined };
     event("Normal", "Created", `Created container: ${name}`);
     event("Normal", "Started", `Started container ${name}`);
     shown = { running: { startedAt: home.stamp(atMs) } };
-    stage = { kind: "running", life };
+    enter("running", atMs + (behaviour.exitAfterMs ?? never));
   }
 
-  function endsAt({ startedMs, behaviour, probes }: Life): number {
-    return Math.min(startedMs + (behaviour.exitAfterMs ?? never), probes.killAtMs, stopAtMs);
-  }
-
-  function ended(atMs: number, ending: Life): void {
-    const { behaviour, probes, id, startedMs } = ending;
-    ending.endedMs = atMs;
+  function ended(atMs: number, { behaviour, id, startedMs }: Life): void {
     const byItself = atMs === startedMs + (behaviour.exitAfterMs ?? never);
-    if (!byItself && atMs === probes.killAtMs) tellUnhealthy(probes);
-    const exitCode = exitCodeOf(behaviour, byItself, atMs);
-    const reason = byItself && behaviour.oom ? "OOMKilled" : exitCode === 0 ? "Completed" : "Error";
+    const isOom = byItself && behaviour.oom === true;
+    exitCode = isOom ? killed : byItself ? (behaviour.exitCode ?? 0) : stopCode;
+    const reason = isOom ? "OOMKilled" : exitCode === 0 ? "Completed" : "Error";
     const [startedAt, finishedAt] = [home.stamp(startedMs), home.stamp(atMs)];
     endBefore = end;
     end = { exitCode, reason, startedAt, finishedAt, containerID: id };
     shown = { terminated: end };
-    stage = { kind: "ended", exitCode };
-    home.lifeEnded(ending);
-    if (stopAtMs === never && startsAgain(exitCode)) restart(atMs);
-  }
-
-  function exitCodeOf({ oom, exitCode = 0 }: FullBehaviour, byItself: boolean, atMs: number): number {
-    if (byItself) return oom ? killed : exitCode;
-    return atMs === stopAtMs ? stopCode : killed;
-  }
-
-  function tellUnhealthy({ killedBy }: ProbeTimes): void {
-    const probe = killedBy === "startup" ? "Startup" : "Liveness";
-    event("Warning", "Unhealthy", `${probe} probe failed: HTTP probe failed with statuscode: 503`);
-    event("Normal", "Killing", `Container ${name} failed ${killedBy} probe, will be restarted`);
-  }
-
-  function startsAgain(exitCode: number): boolean {
-    if (sidecar) return true;
-    if (list === "initContainers") return exitCode !== 0 && home.restartPolicy !== "Never";
-    return home.restartPolicy === "Always" || (home.restartPolicy === "OnFailure" && exitCode !== 0);
+    enter("ended", never);
+    const { restartPolicy } = home;
+    const startsAgain = restartPolicy === "Always" || (restartPolicy === "OnFailure" && exitCode !== 0);
+    if (stopMs === never && startsAgain) restart(atMs, atMs - startedMs);
   }
 
   /** The first time at once; then after a pause that doubles. */
-  function restart(atMs: number): void {
-    const pauseMs = crashBackOff.pauseMs(atMs);
-    if (pauseMs === 0) {
-      startAgain(atMs);
+  function restart(atMs: number, livedMs: number): void {
+    if (livedMs > forgetMs) crashes = 0;
+    crashes += 1;
+    if (crashes === 1) {
+      begin(atMs);
       return;
     }
+    const waitMs = pauseMs(crashes - 1);
     event("Warning", "BackOff", `Back-off restarting failed container ${name} in pod ${home.podText}`);
-    const message = `back-off ${durationText(pauseMs)} restarting failed container=${name} pod=${home.podText}`;
+    const message = `back-off ${durationText(waitMs)} restarting failed container=${name} pod=${home.podText}`;
     shown = { waiting: { reason: "CrashLoopBackOff", message } };
-    stage = { kind: "backingOff", untilMs: atMs + pauseMs };
-  }
-
-  function startAgain(atMs: number): void {
-    crashBackOff.next(atMs);
-    begin(atMs);
-  }
-
-  function dueMs(): number {
-    if (stage.kind === "waiting" || stage.kind === "ended") return never;
-    return stage.kind === "running" ? endsAt(stage.life) : stage.untilMs;
+    enter("backingOff", atMs + waitMs);
   }
 
   function step(): void {
     const atMs = dueMs();
-    if (stage.kind === "pulling") pulled(atMs);
-    else if (stage.kind === "pullFailed") showPullBackOff(stage);
-    else if (stage.kind === "pullBackOff") begin(atMs);
-    else if (stage.kind === "starting") started(atMs);
-    else if (stage.kind === "running") ended(atMs, stage.life);
-    else if (stage.kind === "backingOff") startAgain(atMs);
+    if (stage === "pulling") pulled(atMs);
+    else if (stage === "pullFailed") backOffFromPull(atMs);
+    else if (stage === "starting") started(atMs);
+    else if (stage === "running" && life) {
+      life.endedMs = atMs;
+      ended(atMs, life);
+      home.lifeEnded(life);
+    } else begin(atMs);
+  }
+
+  function dueMs(): number {
+    return stage === "running" ? Math.min(untilMs, stopMs) : untilMs;
   }
 
   function stop(atMs: number, graceMs: number): void {
-    if (stage.kind === "ended") return;
-    if (stage.kind !== "running") {
-      stage = { kind: "ended", exitCode: killed };
+    if (stage !== "running" || !life) {
+      if (stage !== "ended") exitCode = killed;
+      enter("ended", never);
       return;
     }
-    const { stopMs } = stage.life.behaviour;
     // The grace may be cut short while it ends, but never prolonged.
-    if (stopAtMs <= atMs + graceMs) return;
-    if (stopAtMs === never) event("Normal", "Killing", `Stopping container ${name}`);
-    stopAtMs = atMs + Math.min(stopMs, graceMs);
-    stopCode = stopMs <= graceMs ? asked : killed;
+    if (stopMs <= atMs + graceMs) return;
+    if (stopMs === never) event("Normal", "Killing", `Stopping container ${name}`);
+    const takesMs = life.behaviour.stopMs;
+    stopMs = atMs + Math.min(takesMs, graceMs);
+    stopCode = takesMs <= graceMs ? asked : killed;
   }
 
-  const run: ContainerRun = {
+  begin(begunMs);
+  return {
     container,
-    list,
-    sidecar,
     get stage() {
       return stage;
     },
@@ -242,6 +199,9 @@ export function createContainerRun(
     },
     get lastEnd() {
       return shown.terminated ? endBefore : end;
+    },
+    get exitCode() {
+      return exitCode;
     },
     get restarts() {
       return restarts;
@@ -255,9 +215,11 @@ export function createContainerRun(
     get dueMs() {
       return dueMs();
     },
-    begin,
     step,
     stop,
   };
-  return run;
+}
+
+function notFound(image: string): string {
+  return `rpc error: code = NotFound desc = failed to pull and unpack image "${image}": not found`;
 }

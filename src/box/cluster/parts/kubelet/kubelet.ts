@@ -1,20 +1,20 @@
 /** The kubelets of all nodes: they run the pods that were given to their node and tell how they are. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { add } from "../../../../kube/exact-amounts.ts";
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/api-server.ts";
-import { containerPath } from "../event-recorder.ts";
-import type { Machine, Machines } from "../machines.ts";
-import { type Ground, managers, type Part, type Wake } from "../part.ts";
+import type { ServerEvent } from "../../api-server/parts-server.ts";
+import type { Machine } from "../nodes.ts";
+import type { Ground, Part, Wake } from "../part.ts";
+import { allocatableOf, requestsOf, type WholeAmounts } from "../scheduler/requests.ts";
 import { atOf, isDeleting, keyOf } from "../shapes/metadata.ts";
-import type { Node } from "../shapes/node.ts";
-import { isFinished, type Pod, type PodStatus } from "../shapes/pod.ts";
+import type { KubeNode } from "../shapes/node.ts";
+import { type Container, isFinished, type Pod, type PodStatus } from "../shapes/pod.ts";
 import { stampOf } from "../shapes/time.ts";
 import { type Behaviours, behaviourOf } from "./behaviour.ts";
-import type { ContainerHome, Life } from "./container-run.ts";
-import { createPodRun, type PodRun } from "./pod-run.ts";
-import { podStatus, rejectedStatus } from "./pod-status.ts";
-import { createNodeRooms, type Rejection } from "./room.ts";
+import { type ContainerHome, createContainerRun, type Life } from "./container-run.ts";
+import { advance, isOver, type PodRun } from "./pod-run.ts";
+import { podStatus, type Rejection, rejectedStatus } from "./pod-status.ts";
 
 export interface Kubelets extends Part {
   runOf(podUid: string): PodRun | undefined;
@@ -24,18 +24,16 @@ export interface Kubelets extends Part {
   wallMs(atMs: number): number;
 }
 
-const restGraceSeconds = 30;
+const by = "kubelet";
 
 export function createKubelets(
   { server, view, clock, events }: Ground,
-  machines: Machines,
+  machines: ReadonlyMap<string, Machine>,
   behaviours: Behaviours | undefined,
 ): Kubelets {
   const runs = new Map<string, PodRun>();
-  /** Who has which address; a pod on the network of its host has none of its own. */
-  const addresses = new Map<string, { readonly machine: Machine; readonly ip: string }>();
-  const rooms = createNodeRooms();
   const endings = new Map<Life, Set<() => void>>();
+  let addressed = 1;
   let writing = false;
 
   function notice({ type, kind, object }: ServerEvent, wake: Wake): void {
@@ -56,10 +54,11 @@ export function createKubelets(
     if (!run) return undefined;
     const nowMs = clock.monotonicMs();
     if (isDeleting(pod)) askToEnd(pod, run);
-    const nextMs = run.advance(nowMs);
-    write(pod, run, machine);
-    if (run.over) release(run.uid);
-    if (run.over && isDeleting(pod)) remove(pod);
+    const nextMs = advance(run, nowMs);
+    const startTime = pod.status?.startTime ?? stampOf(wallMs(run.startedMs));
+    const status = podStatus(pod, run, { nowMs, now: stampOf(clock.now()), hostIp: machine.hostIp, startTime });
+    if (!isDeepStrictEqual(status, pod.status)) writeStatus(pod, status);
+    if (isOver(run) && isDeleting(pod)) remove(pod);
     return Number.isFinite(nextMs) ? Math.max(0, nextMs - nowMs) : undefined;
   }
 
@@ -69,81 +68,78 @@ export function createKubelets(
       if (isDeleting(pod)) remove(pod);
       return undefined;
     }
-    const node = view.get<Node>(kinds.node, { name: machine.name });
-    const rejection = node && !isDeleting(pod) ? rooms.take(pod, node) : undefined;
+    const requests = requestsOf(pod);
+    const rejection = isDeleting(pod) ? undefined : lack(requests, machine.name);
     if (rejection) {
-      reject(pod, machine, rejection);
+      events.tell(
+        { kind: kinds.pod, object: pod, by, node: machine.name },
+        "Warning",
+        rejection.reason,
+        rejection.message,
+      );
+      writeStatus(pod, rejectedStatus(pod, rejection, stampOf(clock.now())));
       return undefined;
     }
     const { uid } = pod.metadata;
-    const ip = pod.spec.hostNetwork ? machine.hostIp : machine.takeIp();
-    if (!pod.spec.hostNetwork) addresses.set(uid, { machine, ip });
-    const place = { node: machine.name, ip, startedMs: clock.monotonicMs() };
-    const run = createPodRun(pod, place, home(pod, machine));
+    const startedMs = clock.monotonicMs();
+    const containers = pod.spec.containers.map((each) => createContainerRun(each, home(pod, each, machine), startedMs));
+    const run = { uid, ip: pod.spec.hostNetwork ? machine.hostIp : nextAddress(), startedMs, requests, containers };
     runs.set(uid, run);
     return run;
   }
 
-  function reject(pod: Pod, machine: Machine, rejection: Rejection): void {
-    const { reason, message: note } = rejection;
-    const by = "kubelet";
-    events.record({ kind: kinds.pod, object: pod, type: "Warning", reason, note, by, node: machine.name });
-    writeStatus(pod, rejectedStatus(pod, rejection, stampOf(clock.now())));
+  /** What the node has too little of. The scheduler sees to that, but a pod that names its node never met it. */
+  function lack(requests: WholeAmounts, name: string): Rejection | undefined {
+    const here = view.podsOn(name).flatMap(({ metadata }) => runs.get(metadata.uid) ?? []);
+    const living = here.filter((run) => !isOver(run));
+    const used = new Map([["pods", BigInt(living.length)]]);
+    for (const run of living) add(used, run.requests);
+    const allocatable = allocatableOf(view.get<KubeNode>(kinds.node, { name })?.status?.allocatable);
+    for (const [resource, requested] of [["pods", 1n] as const, ...requests]) {
+      const capacity = allocatable.get(resource) ?? 0n;
+      const taken = used.get(resource) ?? 0n;
+      // An extended resource that the node does not know may be the cluster's, not the node's.
+      const isForeign = resource.includes("/") && !allocatable.has(resource);
+      if (isForeign || requested === 0n || requested <= capacity - taken) continue;
+      const amounts = `requested: ${requested}, used: ${taken}, capacity: ${capacity}`;
+      return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };
+    }
+    return undefined;
   }
 
-  function home(pod: Pod, machine: Machine): ContainerHome {
+  /** From 10.244.0.2 on; so many that none comes again while its pod lives. */
+  function nextAddress(): string {
+    addressed += 1;
+    return `10.${244 + ((addressed >> 16) % 12)}.${(addressed >> 8) & 255}.${addressed & 255}`;
+  }
+
+  function home(pod: Pod, container: Container, machine: Machine): ContainerHome {
     const { namespace, name, uid } = pod.metadata;
+    const about = { kind: kinds.pod, object: pod, by, node: machine.name, container: container.name };
     return {
-      behaviour: (container, restarts) => behaviourOf(behaviours, { pod, container, restarts }),
-      hasImage: (image) => machine.images.has(image),
-      imageArrived: (image) => void machine.images.add(image),
-      idOf: (container, restarts) => containerId(`${uid}/${container.name}/${restarts}`),
+      behaviour: (restarts) => behaviourOf(behaviours, { pod, container, restarts }),
+      images: machine.images,
+      idOf: (restarts) => containerId(`${uid}/${container.name}/${restarts}`),
       stamp: (atMs) => stampOf(wallMs(atMs)),
       podText: `${name}_${namespace}(${uid})`,
       restartPolicy: pod.spec.restartPolicy ?? "Always",
-      event: ({ container, list }, type, reason, note) =>
-        events.record({
-          kind: kinds.pod,
-          object: pod,
-          type,
-          reason,
-          note,
-          by: "kubelet",
-          node: machine.name,
-          fieldPath: containerPath(list, container.name),
-        }),
+      event: (type, reason, note) => events.tell(about, type, reason, note),
       lifeEnded: tellEnd,
     };
   }
 
-  function askToEnd(pod: Pod, run: PodRun): void {
-    const { deletionGracePeriodSeconds } = pod.metadata;
-    const graceSeconds = deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? restGraceSeconds;
-    run.stop(clock.monotonicMs(), graceSeconds * 1_000);
-  }
-
-  function write(pod: Pod, run: PodRun, machine: Machine): void {
-    const startTime = pod.status?.startTime ?? stampOf(wallMs(run.startedMs));
-    const nowMs = clock.monotonicMs();
-    const moment = { nowMs, now: stampOf(clock.now()), hostIp: machine.hostIp, startTime };
-    const status = podStatus(pod, run, moment);
-    if (!isDeepStrictEqual(status, pod.status)) writeStatus(pod, status);
+  function askToEnd({ metadata, spec }: Pod, { containers }: PodRun): void {
+    const graceSeconds = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30;
+    for (const run of containers) run.stop(clock.monotonicMs(), graceSeconds * 1_000);
   }
 
   function writeStatus(pod: Pod, status: PodStatus): void {
     writing = true;
     try {
-      server.updateStatus(kinds.pod, { ...pod, status }, managers.kubelet);
+      server.updateStatus(kinds.pod, { ...pod, status }, by);
     } finally {
       writing = false;
     }
-  }
-
-  function release(uid: string): void {
-    rooms.giveBack(uid);
-    const address = addresses.get(uid);
-    addresses.delete(uid);
-    address?.machine.giveBackIp(address.ip);
   }
 
   function remove({ metadata: { namespace, name, uid } }: Pod): void {
@@ -151,11 +147,8 @@ export function createKubelets(
   }
 
   function forget(uid: string): void {
-    const run = runs.get(uid);
-    if (!run) return;
+    for (const { life } of runs.get(uid)?.containers ?? []) if (life) tellEnd(life);
     runs.delete(uid);
-    release(uid);
-    for (const { life } of run.containers) if (life) tellEnd(life);
   }
 
   function tellEnd(life: Life): void {

@@ -29,8 +29,8 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
   }
 
   function runningOf(object: KubeObject, name: string): Life {
-    const stage = containerOf(object, name)?.stage;
-    if (stage?.kind === "running") return stage.life;
+    const { stage, life } = containerOf(object, name) ?? {};
+    if (stage === "running" && life) return life;
     throw new Refused(500, "InternalError", `unable to upgrade connection: container not found ("${name}")`);
   }
 
@@ -60,7 +60,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
 
   async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
     const run = kubelets.runOf(object.metadata.uid ?? "");
-    const running = (run?.containers ?? []).filter(({ stage }) => stage.kind === "running");
+    const running = (run?.containers ?? []).filter(({ stage }) => stage === "running");
     const listening = running.find((container) => listens(container, port));
     if (!listening) {
       const message = `error trying to reach service: dial tcp ${run?.ip ?? ""}:${port}: connect: connection refused`;

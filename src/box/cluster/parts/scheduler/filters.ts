@@ -1,70 +1,84 @@
-/** Why a pod cannot run on a node, in the words of the real scheduler. */
-import { hardTaints, isTolerated, taintKeys } from "../shapes/node.ts";
-import type { Pod } from "../shapes/pod.ts";
-import { isWanted } from "./node-affinity.ts";
-import type { Amounts } from "./requests.ts";
-import type { Room } from "./rooms.ts";
+/** Why a pod cannot run on a node, in the words of the real scheduler, and which of the nodes that do is the best. */
+import { fieldsOf, listOf, recordsOf } from "../../../../kube/json-fields.ts";
+import { meets } from "../../api-server/objects/label-selector.ts";
+import { isTolerated, type KubeNode } from "../shapes/node.ts";
+import type { NodeSelector, Pod } from "../shapes/pod.ts";
+import type { WholeAmounts } from "./requests.ts";
+import type { NodeRoom } from "./rooms.ts";
 import type { VolumeNeeds } from "./volumes.ts";
 
 export interface Candidate {
   readonly pod: Pod;
-  readonly requests: Amounts;
+  readonly requests: WholeAmounts;
   readonly volumes: VolumeNeeds;
 }
 
-export interface Obstacle {
-  readonly reasons: readonly string[];
-  /** Whether fewer pods on the node could help. */
-  readonly passing: boolean;
+/** In the order of the real scheduler: the first one that objects is told. */
+export function obstacles({ pod, requests, volumes }: Candidate, room: NodeRoom): readonly string[] {
+  const { unschedulable, taints = [] } = room.node.spec;
+  if (unschedulable) return ["node(s) were unschedulable"];
+  const hard = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
+  if (!hard.every((taint) => isTolerated(taint, pod.spec.tolerations))) return ["node(s) had untolerated taint(s)"];
+  if (!isWanted(room.node, pod)) return ["node(s) didn't match Pod's node affinity/selector"];
+  const short = shortages(requests, room);
+  return short.length > 0 ? short : volumes.conflictOn(room.node);
 }
 
-type Filter = (candidate: Candidate, room: Room) => Obstacle | undefined;
-
-/** In the order of the real scheduler: the first one that objects is the one that is told. */
-const filters: readonly Filter[] = [nodeIsOpen, taintsAreTolerated, nodeIsWanted, resourcesFit, volumesAreReachable];
-
-export function obstacle(candidate: Candidate, room: Room): Obstacle | undefined {
-  for (const filter of filters) {
-    const found = filter(candidate, room);
-    if (found) return found;
-  }
-  return undefined;
+function isWanted(node: KubeNode, { spec }: Pod): boolean {
+  const labels = node.metadata.labels ?? {};
+  for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) if (labels[key] !== value) return false;
+  return matches(node, spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution);
 }
 
-function nodeIsOpen({ pod }: Candidate, { node }: Room): Obstacle | undefined {
-  if (!node.spec.unschedulable) return undefined;
-  const taint = { key: taintKeys.unschedulable, effect: "NoSchedule" } as const;
-  return isTolerated(taint, pod.spec.tolerations) ? undefined : lasting("node(s) were unschedulable");
+/** Every line of a term must hold; a term without lines matches nothing. */
+export function matches({ metadata: { labels = {} } }: KubeNode, selector: NodeSelector | undefined): boolean {
+  if (!selector) return true;
+  return selector.nodeSelectorTerms.some(
+    ({ matchExpressions: lines = [] }) => lines.length > 0 && lines.every((line) => meets(line, labels)),
+  );
 }
 
-function taintsAreTolerated({ pod }: Candidate, { node }: Room): Obstacle | undefined {
-  const tolerated = hardTaints(node).every((taint) => isTolerated(taint, pod.spec.tolerations));
-  return tolerated ? undefined : lasting("node(s) had untolerated taint(s)");
-}
-
-function nodeIsWanted({ pod }: Candidate, { node }: Room): Obstacle | undefined {
-  return isWanted(node, pod) ? undefined : lasting("node(s) didn't match Pod's node affinity/selector");
-}
-
-function resourcesFit({ requests }: Candidate, room: Room): Obstacle | undefined {
-  let reasons: string[] | undefined;
-  let passing = true;
-  if (BigInt(room.pods) + 1n > (room.allocatable.get("pods") ?? 0n)) reasons = ["Too many pods"];
+function shortages(requests: WholeAmounts, { allocatable, taken, pods }: NodeRoom): string[] {
+  const short = BigInt(pods) + 1n > (allocatable.get("pods") ?? 0n) ? ["Too many pods"] : [];
   for (const [name, wanted] of requests) {
-    if (wanted === 0n) continue;
-    const most = room.allocatable.get(name) ?? 0n;
-    if (wanted <= most - (room.taken.get(name) ?? 0n)) continue;
-    reasons = [...(reasons ?? []), `Insufficient ${name}`];
-    if (wanted > most) passing = false;
+    const left = (allocatable.get(name) ?? 0n) - (taken.get(name) ?? 0n);
+    if (wanted > 0n && wanted > left) short.push(`Insufficient ${name}`);
   }
-  return reasons && { reasons, passing };
+  return short;
 }
 
-function volumesAreReachable({ volumes }: Candidate, { node }: Room): Obstacle | undefined {
-  const reason = volumes.conflictOn(node);
-  return reason === undefined ? undefined : lasting(reason);
+/**
+ * What a pod may demand that is not simulated. Better it waits than that it runs where or how a real one never would.
+ * What is only preferred may be left aside.
+ */
+export function unknownDemand({ spec }: Pod): string | undefined {
+  const { podAffinity, podAntiAffinity } = fieldsOf(spec.affinity);
+  const isRequired = (affinity: unknown) =>
+    listOf(fieldsOf(affinity)["requiredDuringSchedulingIgnoredDuringExecution"]).length > 0;
+  const spreads = recordsOf(spec["topologySpreadConstraints"]);
+  const demands = {
+    "required pod affinity": isRequired(podAffinity),
+    "required pod anti-affinity": isRequired(podAntiAffinity),
+    "topology spread constraints": spreads.some((each) => each["whenUnsatisfiable"] === "DoNotSchedule"),
+    "init containers": listOf(spec["initContainers"]).length > 0,
+  };
+  const unknown = Object.entries(demands).flatMap(([what, isDemanded]) => (isDemanded ? [what] : []));
+  return unknown.length === 0 ? undefined : `the simulated scheduler does not know ${unknown.join(" and ")}`;
 }
 
-function lasting(reason: string): Obstacle {
-  return { reasons: [reason], passing: false };
+/** The one with the most room; then the one with fewer pods; then the name, so that the same history repeats. */
+export function bestRoom(rooms: readonly NodeRoom[]): NodeRoom | undefined {
+  const shares = new Map(rooms.map((room) => [room, freeShare(room)]));
+  const shareOf = (room: NodeRoom) => shares.get(room) ?? 0;
+  return rooms.toSorted(
+    (a, b) => shareOf(b) - shareOf(a) || a.pods - b.pods || (a.node.metadata.name < b.node.metadata.name ? -1 : 1),
+  )[0];
+}
+
+function freeShare({ allocatable, taken }: NodeRoom): number {
+  const [cpu = 0, memory = 0] = ["cpu", "memory"].map((name) => {
+    const capacity = Number(allocatable.get(name) ?? 0n);
+    return capacity === 0 ? 0 : 1 - Number(taken.get(name) ?? 0n) / capacity;
+  });
+  return cpu + memory;
 }

@@ -1,29 +1,19 @@
 /** What a node has and what a pod asks of it, in the units in which the scheduler compares them. */
-
 import { type ExactAmounts, readAllAmounts, wholeAmount } from "../../../../kube/exact-amounts.ts";
-import { podRequests as exactRequests } from "../../../../kube/pod-requests.ts";
-import { invariant } from "../../../../runtime/invariant.ts";
+import { podRequests } from "../../../../kube/pod-requests.ts";
 import type { Pod, ResourceList } from "../shapes/pod.ts";
 
 /** By resource: thousandths for cpu, bytes or pieces for all else. */
-export type Amounts = ReadonlyMap<string, bigint>;
+export type WholeAmounts = ReadonlyMap<string, bigint>;
 
-export function amountsOf(list: ResourceList | undefined): Amounts {
+export function allocatableOf(list: ResourceList | undefined): WholeAmounts {
   return whole(readAllAmounts(list, "what a node has"));
 }
 
-export function podRequests(pod: Pod): Amounts {
-  return whole(exactRequests(pod, readAllAmounts));
+export function requestsOf(pod: Pod): WholeAmounts {
+  return whole(podRequests(pod, readAllAmounts));
 }
 
-function whole(exact: ExactAmounts): Amounts {
+function whole(exact: ExactAmounts): WholeAmounts {
   return new Map(Array.from(exact, ([name, nano]) => [name, wholeAmount(name, nano)]));
-}
-
-export function subtract(total: Map<string, bigint>, amounts: Amounts): void {
-  for (const [name, amount] of amounts) {
-    const left = (total.get(name) ?? 0n) - amount;
-    invariant(left >= 0n, "more was given back than was taken", { resource: name, left });
-    total.set(name, left);
-  }
 }

@@ -1,81 +1,70 @@
 /** What is taken on every node, kept up to date pod by pod. */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/api-server.ts";
-import type { Node } from "../shapes/node.ts";
+import type { ServerEvent } from "../../api-server/parts-server.ts";
+import type { KubeNode } from "../shapes/node.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
-import { type ChargedRoom, createCharges } from "./charges.ts";
-import { type Amounts, amountsOf, podRequests } from "./requests.ts";
+import { allocatableOf, requestsOf, type WholeAmounts } from "./requests.ts";
 
-export interface Room {
-  readonly node: Node;
-  readonly allocatable: Amounts;
-  readonly taken: Amounts;
+export interface NodeRoom {
+  readonly node: KubeNode;
+  readonly allocatable: WholeAmounts;
+  readonly taken: WholeAmounts;
   readonly pods: number;
 }
 
-export interface Rooms {
+export interface NodeRooms {
   notice(event: ServerEvent): void;
-  /** Every room once; each time another one is the first. */
-  inTurn(): Iterable<Room>;
-  readonly size: number;
+  list(): NodeRoom[];
 }
 
-interface OpenRoom extends ChargedRoom {
-  node: Node | undefined;
-  allocatable: Amounts;
+interface Room {
+  /** A pod may name a node that is not there (yet). */
+  node: KubeNode | undefined;
+  allocatable: WholeAmounts;
+  readonly taken: Map<string, bigint>;
+  pods: number;
 }
 
-export function createRooms(): Rooms {
-  /** A pod may name a node that is not there (yet); its room has no node then. */
-  const rooms = new Map<string, OpenRoom>();
-  const known = new Map<string, Room>();
-  let list: readonly Room[] | undefined;
-  let turn = 0;
-  const charges = createCharges<OpenRoom>();
+export function createNodeRooms(): NodeRooms {
+  const rooms = new Map<string, Room>();
+  /** A pod is charged to one room at most, and gives back exactly what it took. */
+  const charged = new Map<string, { readonly room: Room; readonly requests: WholeAmounts }>();
 
-  function roomOf(name: string): OpenRoom {
+  function roomOf(name: string): Room {
     const room = rooms.get(name) ?? { node: undefined, allocatable: new Map(), taken: new Map(), pods: 0 };
     rooms.set(name, room);
     return room;
   }
 
-  function noticeNode(type: ServerEvent["type"], node: Node): void {
-    const { name } = node.metadata;
-    const room = roomOf(name);
-    room.node = type === "deleted" ? undefined : node;
-    room.allocatable = amountsOf(node.status?.allocatable);
-    if (room.node && known.has(name)) return;
-    if (room.node) known.set(name, room as Room);
-    else known.delete(name);
-    list = undefined;
+  function charge(room: Room, requests: WholeAmounts, sign: 1 | -1): void {
+    room.pods += sign;
+    for (const [name, amount] of requests) room.taken.set(name, (room.taken.get(name) ?? 0n) + BigInt(sign) * amount);
   }
 
   /** A finished pod takes nothing any more; one on its way out still does. */
   function noticePod(type: ServerEvent["type"], pod: Pod): void {
     const { uid } = pod.metadata;
-    const name = type === "deleted" || isFinished(pod) ? undefined : pod.spec.nodeName;
-    const before = charges.roomOf(uid);
-    if (before && name && before === rooms.get(name)) return;
-    charges.giveBack(uid);
-    if (name) charges.charge(uid, roomOf(name), podRequests(pod));
+    const isGone = type === "deleted" || isFinished(pod);
+    const room = isGone || !pod.spec.nodeName ? undefined : roomOf(pod.spec.nodeName);
+    const before = charged.get(uid);
+    if (before?.room === room) return;
+    if (before) charge(before.room, before.requests, -1);
+    charged.delete(uid);
+    if (!room) return;
+    const requests = requestsOf(pod);
+    charge(room, requests, 1);
+    charged.set(uid, { room, requests });
   }
 
   return {
     notice({ type, kind, object }) {
-      if (kind === kinds.node) noticeNode(type, object as Node);
-      else if (kind === kinds.pod) noticePod(type, object as Pod);
+      if (kind === kinds.pod) noticePod(type, object as Pod);
+      if (kind !== kinds.node) return;
+      const node = object as KubeNode;
+      const room = roomOf(node.metadata.name);
+      room.node = type === "deleted" ? undefined : node;
+      room.allocatable = allocatableOf(node.status?.allocatable);
     },
-    *inTurn() {
-      list ??= [...known.values()];
-      const first = turn;
-      for (let n = 0; n < list.length; n++) {
-        turn = (first + n + 1) % list.length;
-        const room = list[(first + n) % list.length];
-        if (room) yield room;
-      }
-    },
-    get size() {
-      return known.size;
-    },
+    list: () => [...rooms.values()].filter((room): room is Room & NodeRoom => room.node !== undefined),
   };
 }

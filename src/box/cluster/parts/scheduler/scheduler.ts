@@ -3,30 +3,26 @@
  * that wait are looked at again, but not more often than once a second.
  */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/api-server.ts";
-import { type Ground, managers, type Part, type Wake } from "../part.ts";
-import { atOf, conditionOf, isDeleting, keyOf, withCondition } from "../shapes/metadata.ts";
+import type { ServerEvent } from "../../api-server/parts-server.ts";
+import type { Ground, Part, Wake } from "../part.ts";
+import { atOf, type Condition, conditionOf, isDeleting, keyOf, withConditions } from "../shapes/metadata.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
-import { selectedNode } from "../shapes/storage.ts";
+import { type Claim, selectedNode } from "../shapes/storage.ts";
 import { stampOf } from "../shapes/time.ts";
-import { type Candidate, type Obstacle, obstacle } from "./filters.ts";
-import { podRequests } from "./requests.ts";
-import { createRooms, type Room } from "./rooms.ts";
-import { bestRoom } from "./score.ts";
-import { unknownWish } from "./unknown-wishes.ts";
-import { unschedulableText } from "./unschedulable.ts";
+import { bestRoom, type Candidate, obstacles, unknownDemand } from "./filters.ts";
+import { requestsOf } from "./requests.ts";
+import { createNodeRooms } from "./rooms.ts";
 import { volumeNeeds } from "./volumes.ts";
 
+const manager = "kube-scheduler";
 const by = "default-scheduler";
 /** The key under which all that wait are looked at again; no pod has such a name. */
 const waitingKey = "*";
 /** What the real one waits at least before it tries a pod again. */
 const retryMs = 1_000;
 
-/** `isAttended`: whether a kubelet will take the pod at once, and with it all that is to be said of it. */
-export function createScheduler(ground: Ground, isAttended: (node: string) => boolean): Part {
-  const { server, view, clock, events } = ground;
-  const rooms = createRooms();
+export function createScheduler({ server, view, clock, events }: Ground): Part {
+  const rooms = createNodeRooms();
   const waiting = new Set<string>();
   let retriedMs = Number.NEGATIVE_INFINITY;
   let retry: Wake = () => undefined;
@@ -58,48 +54,30 @@ export function createScheduler(ground: Ground, isAttended: (node: string) => bo
 
   function place(pod: Pod): void {
     const volumes = volumeNeeds(view, pod);
-    const candidate: Candidate = { pod, requests: podRequests(pod), volumes };
-    const blocked = unknownWish(pod) ?? volumes.blocked;
-    const obstacles: Obstacle[] = [];
-    const fitting: Room[] = [];
-    if (blocked === undefined) {
-      const enough = enoughRooms(rooms.size);
-      for (const room of rooms.inTurn()) {
-        const found = obstacle(candidate, room);
-        if (found) obstacles.push(found);
-        else if (fitting.push(room) >= enough) break;
-      }
-    }
-    const room = bestRoom(candidate, fitting);
-    if (!room) wait(pod, unschedulableText({ nodes: rooms.size, blocked, obstacles }));
-    else if (volumes.unbound.length > 0) askForVolumes(candidate, room);
-    else bind(pod, room.node.metadata.name);
+    const candidate: Candidate = { pod, requests: requestsOf(pod), volumes };
+    const blocked = unknownDemand(pod) ?? volumes.blocked;
+    const all = rooms.list().map((room) => ({ room, against: blocked ? [] : obstacles(candidate, room) }));
+    const fitting = blocked ? [] : all.filter(({ against }) => against.length === 0).map(({ room }) => room);
+    const node = bestRoom(fitting)?.node.metadata.name;
+    if (node === undefined)
+      wait(pod, whyNowhere(all.length, blocked ?? histogram(all.flatMap(({ against }) => against))));
+    else if (volumes.unbound.length > 0) askForVolumes(pod, volumes.unbound, node);
+    else bind(pod, node);
   }
 
   function bind(pod: Pod, nodeName: string): void {
-    const bound = server.update(kinds.pod, { ...pod, spec: { ...pod.spec, nodeName } }, managers.scheduler) as Pod;
-    if (!isAttended(nodeName)) writeScheduled(bound, { type: "PodScheduled", status: "True", lastProbeTime: null });
-    const { namespace, name } = pod.metadata;
-    const note = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
-    events.record({
-      kind: kinds.pod,
-      object: pod,
-      type: "Normal",
-      reason: "Scheduled",
-      note,
-      by,
-      action: "Binding",
-    });
+    const bound = server.update(kinds.pod, { ...pod, spec: { ...pod.spec, nodeName } }, manager) as Pod;
+    writeScheduled(bound, { type: "PodScheduled", status: "True", lastProbeTime: null });
+    tell(pod, "Normal", "Scheduled", `Successfully assigned ${keyOf(pod.metadata)} to ${nodeName}`);
   }
 
   /** The volumes come first; the change of their claims brings the pod here again. */
-  function askForVolumes({ pod, volumes }: Candidate, room: Room): void {
+  function askForVolumes(pod: Pod, claims: readonly Claim[], node: string): void {
     waiting.add(keyOf(pod.metadata));
-    for (const claim of volumes.unbound) {
+    for (const claim of claims) {
       if (claim.metadata.annotations?.[selectedNode] !== undefined) continue;
-      const annotations = { ...claim.metadata.annotations, [selectedNode]: room.node.metadata.name };
-      const metadata = { ...claim.metadata, annotations };
-      server.update(kinds.persistentVolumeClaim, { ...claim, metadata }, managers.scheduler);
+      const annotations = { ...claim.metadata.annotations, [selectedNode]: node };
+      server.update(kinds.persistentVolumeClaim, { ...claim, metadata: { ...claim.metadata, annotations } }, manager);
     }
   }
 
@@ -109,31 +87,32 @@ export function createScheduler(ground: Ground, isAttended: (node: string) => bo
     if (before?.status === "False" && before.message === message) return;
     const reason = "Unschedulable";
     writeScheduled(pod, { type: "PodScheduled", status: "False", reason, message, lastProbeTime: null });
-    const note = message;
-    events.record({
-      kind: kinds.pod,
-      object: pod,
-      type: "Warning",
-      reason: "FailedScheduling",
-      note,
-      by,
-      action: "Scheduling",
-    });
+    tell(pod, "Warning", "FailedScheduling", message);
   }
 
-  function writeScheduled(pod: Pod, condition: Parameters<typeof withCondition>[1]): void {
-    const conditions = withCondition(pod.status?.conditions, condition, stampOf(clock.now()));
-    const status = { phase: "Pending", ...pod.status, conditions };
-    server.updateStatus(kinds.pod, { ...pod, status }, managers.scheduler);
+  function writeScheduled(pod: Pod, condition: Condition): void {
+    const conditions = withConditions(pod.status?.conditions, [condition], stampOf(clock.now()));
+    server.updateStatus(kinds.pod, { ...pod, status: { phase: "Pending", ...pod.status, conditions } }, manager);
+  }
+
+  function tell(object: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
+    events.tell({ kind: kinds.pod, object, by }, type, reason, note);
   }
 
   return { name: "scheduler", notice, work };
 }
 
-/** A large cluster is not searched to its end for every pod: the real one stops at as many that would do. */
-function enoughRooms(nodes: number): number {
-  const share = Math.max(5, 50 - nodes / 125);
-  return Math.max(100, Math.floor((nodes * share) / 100));
+function whyNowhere(nodes: number, why: string): string {
+  return nodes === 0 ? "no nodes available to schedule pods" : `0/${nodes} nodes are available: ${why}.`;
+}
+
+/** "1 node(s) were unschedulable, 2 Insufficient cpu" */
+function histogram(reasons: readonly string[]): string {
+  const counts = [...Map.groupBy(reasons, (reason) => reason)];
+  return counts
+    .map(([reason, { length }]) => `${length} ${reason}`)
+    .sort()
+    .join(", ");
 }
 
 function isOurs(pod: Pod): boolean {

@@ -1,18 +1,18 @@
 /** What a pod's claims say about where it may run. */
 import { kinds } from "../../../../kube/kinds.ts";
 import { isDeleting } from "../shapes/metadata.ts";
-import type { Node } from "../shapes/node.ts";
+import type { KubeNode } from "../shapes/node.ts";
 import type { Pod } from "../shapes/pod.ts";
 import { type Claim, classOf, isBound, type PersistentVolume, waitsForConsumer } from "../shapes/storage.ts";
 import type { View } from "../view.ts";
-import { matchesAny } from "./node-affinity.ts";
+import { matches } from "./filters.ts";
 
 export interface VolumeNeeds {
   /** Why it can run nowhere for now. */
   readonly blocked: string | undefined;
   /** Claims that get their volume once it is known where the pod will run. */
   readonly unbound: readonly Claim[];
-  conflictOn(node: Node): string | undefined;
+  conflictOn(node: KubeNode): readonly string[];
 }
 
 export function volumeNeeds(view: View, pod: Pod): VolumeNeeds {
@@ -30,16 +30,7 @@ export function volumeNeeds(view: View, pod: Pod): VolumeNeeds {
     else if (waitsForConsumer(classOf(claim, view.list(kinds.storageClass)))) unbound.push(claim);
     else blocked ??= "pod has unbound immediate PersistentVolumeClaims";
   }
-  return { blocked, unbound, conflictOn: (node) => conflict(volumes, node) };
-}
-
-function conflict(volumes: readonly (PersistentVolume | undefined)[], node: Node): string | undefined {
-  for (const volume of volumes) {
-    if (!volume) return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
-    const required = volume.spec.nodeAffinity?.required;
-    if (required && !matchesAny(node, required.nodeSelectorTerms)) {
-      return "node(s) didn't match PersistentVolume's node affinity";
-    }
-  }
-  return undefined;
+  const isFar = (node: KubeNode) => volumes.some((volume) => !matches(node, volume?.spec.nodeAffinity?.required));
+  const conflict = ["node(s) didn't match PersistentVolume's node affinity"];
+  return { blocked, unbound, conflictOn: (node) => (isFar(node) ? conflict : []) };
 }

@@ -1,5 +1,4 @@
 /** What every object carries, and small questions about it. */
-import { apiVersionOf, type Kind } from "../../../../kube/kinds.ts";
 import type { KubeObject, ObjectAt, ObjectMeta } from "../../../../kube/kube.ts";
 
 export interface OwnerReference {
@@ -24,14 +23,12 @@ export interface Stored extends KubeObject {
 
 export interface Condition {
   readonly type: string;
-  readonly status: "True" | "False" | "Unknown";
+  readonly status: "True" | "False";
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
-  readonly lastUpdateTime?: string;
   readonly lastHeartbeatTime?: string;
   readonly lastProbeTime?: string | null;
-  readonly observedGeneration?: number;
 }
 
 /** "default/web", or "worker-1" where there are no namespaces. */
@@ -44,16 +41,6 @@ export function atOf(key: string): ObjectAt {
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** Who looks after it, where somebody does. */
-export function controllerOf({ metadata }: { readonly metadata: Metadata }): OwnerReference | undefined {
-  return metadata.ownerReferences?.find((reference) => reference.controller);
-}
-
-export function controllerReference(kind: Kind, { metadata }: Stored): OwnerReference {
-  const { name, uid } = metadata;
-  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true };
-}
-
 export function isDeleting({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
@@ -62,17 +49,20 @@ export function conditionOf(conditions: readonly Condition[] | undefined, type: 
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** The list with this condition in it. The time of its transition stays while its status does. */
-export function withCondition(
-  conditions: readonly Condition[] | undefined,
-  next: Condition,
+/** The list with these conditions in it. The time of a transition stays while the status does. */
+export function withConditions(
+  given: readonly Condition[] | null | undefined,
+  next: readonly Condition[],
   now: string,
 ): readonly Condition[] {
-  const before = conditionOf(conditions, next.type);
-  const lastTransitionTime = before?.status === next.status ? (before.lastTransitionTime ?? now) : now;
-  const stamped = { lastTransitionTime, ...next };
-  if (!before) return [...(conditions ?? []), stamped];
-  return (conditions ?? []).map((condition) => (condition.type === next.type ? stamped : condition));
+  const conditions = given ?? [];
+  const stamped = next.map((each) => {
+    const before = conditionOf(conditions, each.type);
+    const lastTransitionTime = before?.status === each.status ? (before.lastTransitionTime ?? now) : now;
+    return { lastTransitionTime, ...each };
+  });
+  const kept = conditions.map((each) => conditionOf(stamped, each.type) ?? each);
+  return [...kept, ...stamped.filter(({ type }) => !conditionOf(conditions, type))];
 }
 
 /** The older first; those of the same second by name. */

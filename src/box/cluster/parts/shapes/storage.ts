@@ -1,35 +1,32 @@
 /** Volumes, the claims to them, and the classes they come from. */
-
 import { byAge, type Stored } from "./metadata.ts";
-import type { NodeSelectorTerm, ResourceList } from "./pod.ts";
+import type { NodeSelector, ResourceList } from "./pod.ts";
 
 export interface Claim extends Stored {
   readonly spec: {
     readonly storageClassName?: string;
     readonly volumeName?: string;
-    readonly volumeMode?: string;
     readonly accessModes?: readonly string[];
     readonly resources?: { readonly requests?: ResourceList };
     readonly [other: string]: unknown;
   };
-  readonly status?: { readonly phase?: "Pending" | "Bound" | "Lost"; readonly capacity?: ResourceList };
+  readonly status?: { readonly phase?: "Pending" | "Bound"; readonly capacity?: ResourceList };
 }
 
 export interface PersistentVolume extends Stored {
   readonly spec: {
     readonly storageClassName?: string;
-    readonly volumeMode?: string;
     readonly accessModes?: readonly string[];
     readonly capacity?: ResourceList;
     readonly persistentVolumeReclaimPolicy?: string;
-    readonly claimRef?: { readonly namespace?: string; readonly name: string; readonly uid?: string };
-    readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
+    readonly claimRef?: { readonly name: string; readonly uid?: string };
+    readonly nodeAffinity?: { readonly required?: NodeSelector };
     readonly [other: string]: unknown;
   };
-  readonly status?: { readonly phase?: "Pending" | "Available" | "Bound" | "Released" | "Failed" };
+  readonly status?: { readonly phase?: "Pending" | "Available" | "Bound" | "Released" };
 }
 
-export interface StorageClass extends Stored {
+export interface ProvisionedClass extends Stored {
   readonly provisioner: string;
   readonly reclaimPolicy?: string;
   readonly volumeBindingMode?: string;
@@ -45,13 +42,13 @@ export function isBound(claim: Claim): boolean {
 }
 
 /** The class that a claim names, or the default one; an empty name means none. */
-export function classOf({ spec }: Claim, classes: readonly StorageClass[]): StorageClass | undefined {
+export function classOf({ spec }: Claim, classes: readonly ProvisionedClass[]): ProvisionedClass | undefined {
   const { storageClassName } = spec;
   if (storageClassName !== undefined) return classes.find(({ metadata }) => metadata.name === storageClassName);
-  const isDefault = ({ metadata }: StorageClass) => metadata.annotations?.[defaultClass] === "true";
+  const isDefault = ({ metadata }: ProvisionedClass) => metadata.annotations?.[defaultClass] === "true";
   return classes.filter(isDefault).sort(byAge).at(-1);
 }
 
-export function waitsForConsumer(storageClass: StorageClass | undefined): boolean {
+export function waitsForConsumer(storageClass: ProvisionedClass | undefined): boolean {
   return storageClass?.volumeBindingMode === "WaitForFirstConsumer";
 }

@@ -12,16 +12,6 @@ export function stampOf(ms: number): string {
   return lastStamp;
 }
 
-/** "2026-11-15T08:55:00.000000Z", for events and logs of the newer kinds. */
-export function microStampOf(ms: number): string {
-  return `${formatTime(ms).slice(0, 23)}000Z`;
-}
-
-export function msOf(stamp: string): number {
-  // biome-ignore lint/style/noRestrictedGlobals: it reads a written time, and asks nobody what time it is.
-  return Date.parse(stamp);
-}
-
 /** "10s", "1m20s", "5m0s": as the Kubernetes components write a duration. */
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
