@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { cursorIn } from "../src/chain/chain-service.ts";
 import { createFollower } from "../src/chain/comet/follower.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
@@ -49,7 +50,7 @@ async function follow(url: string): Promise<void> {
   let halfMb = 0;
   const follower = createFollower({
     pool,
-    journal,
+    cursor: cursorIn(journal),
     ...parts,
     consumer: {
       async block(block) {

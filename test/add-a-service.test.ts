@@ -44,7 +44,6 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
       const chain = await ground.chain;
       chain.onStep(({ block }) => {
         if (block) queue.add(`${block.height}`);
-        return undefined;
       });
       scope.task("heights", queue.run);
     },

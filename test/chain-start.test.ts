@@ -1,10 +1,9 @@
 /** The chain's service at its start and against the local clock: what it waits for, what it refuses, and what it shows. */
-
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCometChain } from "../src/chain/comet/comet-chain.ts";
+import type { Cursor } from "../src/chain/comet/cursor.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
-import type { Journal } from "../src/journal/journal.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
@@ -13,7 +12,7 @@ import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type MarketChain, providerAddress, startMarketChain } from "./market-chain.ts";
-import { upToDate, watch } from "./mirror-stage.ts";
+import { serviceOf, upToDate, watch } from "./mirror-stage.ts";
 import type { Owner } from "./owner.ts";
 
 async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy, FaultProxy]> {
@@ -21,14 +20,14 @@ async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy,
 }
 
 /** Starts the chain's service with next to no time for a start, and does not wait for it. */
-function startChain(t: Owner, urls: readonly string[], journal: Pick<Journal, "relaxed" | "read">) {
+function startChain(t: Owner, urls: readonly string[], cursor: Cursor) {
   const told: string[] = [];
   const log: Log = { ...silentLog, error: (message) => void told.push(message) };
   const parts = { clock: realClock, random: createSeededRandom(1), log };
   const addresses = urls.map((url) => ({ url }));
   const nodes = createHttpTransports(addresses, realClock);
-  const chain = createCometChain({ nodes, provider: providerAddress, journal, ...parts });
-  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog, startMs: 20 });
+  const chain = createCometChain({ nodes, provider: providerAddress, cursor, ...parts });
+  const lifecycle = createLifecycle({ services: [serviceOf(chain)], clock: realClock, log: silentLog, startMs: 20 });
   const stopping = new AbortController();
   const ended = lifecycle.run(stopping.signal);
   t.after(async () => {
@@ -38,10 +37,8 @@ function startChain(t: Owner, urls: readonly string[], journal: Pick<Journal, "r
   return { chain, told, ended };
 }
 
-/** A journal in memory that knows no more than how far the chain was followed. */
-function cursorAt(height: bigint | undefined): Pick<Journal, "relaxed" | "read"> {
-  const read = { cursor: { get: () => height } } as unknown as Journal["read"];
-  return { read, relaxed: () => Promise.resolve() } as unknown as Pick<Journal, "relaxed" | "read">;
+function cursorAt(height: bigint | undefined): Cursor {
+  return { load: () => height, save: () => Promise.resolve() };
 }
 
 test("a start without any node waits for one, tells so once and shows why", async (t) => {
@@ -88,9 +85,9 @@ test("a start for which every node fails at the lists waits until one gives them
 test("a start whose nodes are all of another chain does not wait: a person must correct that", async (t) => {
   const market = await startMarketChain(t);
   const nodes = createHttpTransports([{ url: market.node.rpcUrl }], realClock);
-  const parts = { journal: cursorAt(undefined), clock: realClock, random: createSeededRandom(1), log: silentLog };
+  const parts = { cursor: cursorAt(undefined), clock: realClock, random: createSeededRandom(1), log: silentLog };
   const chain = createCometChain({ nodes, chainId: "other-1", provider: providerAddress, ...parts });
-  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
+  const lifecycle = createLifecycle({ services: [serviceOf(chain)], clock: realClock, log: silentLog });
   await assert.rejects(lifecycle.run(new AbortController().signal), { code: "AKP_CHAIN_WRONG_ID" });
 });
 

@@ -1,10 +1,10 @@
 /** A chain of the event application, and a follower that keeps what it is handed. */
-
 import { join } from "node:path";
 import { createNode, type Node, type NodeOptions } from "../src/box/chain/node/node.ts";
+import type { Gap } from "../src/chain/chain.ts";
+import { cursorIn } from "../src/chain/chain-service.ts";
 import type { BlockConsumer, Follower } from "../src/chain/comet/follower.ts";
 import { createFollower } from "../src/chain/comet/follower.ts";
-import type { Gap } from "../src/chain/comet/gap.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool, type Pool } from "../src/chain/comet/pool.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -105,14 +105,14 @@ export async function follow(owner: Owner, pool: Pool, options: FollowOptions = 
   const gaps: Gap[] = [];
   const follower = createFollower({
     pool,
-    journal,
+    cursor: cursorIn(journal),
     clock: realClock,
     log: options.log ?? silentLog,
     consumer: {
-      async block(block) {
+      async block(block, head) {
         for (const { event } of block.events) if (event.kind === "OrderCreated") seen.push(formatOrderId(event.id));
         heights.push(block.height);
-        return consumer.block?.(block);
+        return consumer.block?.(block, head);
       },
       async gap(gap) {
         gaps.push(gap);

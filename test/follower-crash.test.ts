@@ -1,7 +1,6 @@
 /** The program dies at every write of the journal while it follows, and starts again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CursorUnit } from "../src/chain/comet/cursor-writer.ts";
 import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { type EventChain, follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
@@ -9,22 +8,19 @@ import { temporaryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
 
-/** Where the consumer notes, in the same unit as the cursor, how far it got. */
-const ownMark = "consumer";
-
 interface Life {
   readonly handed: readonly bigint[];
   readonly crossings: readonly string[];
   readonly crashed: boolean;
   /** What stood in the journal when it was opened. */
-  readonly found: { readonly cursor: bigint; readonly mark: bigint };
+  readonly found: { readonly cursor: bigint };
 }
 
 /** Follows until the head or until the crash at the k-th boundary. */
 async function live(owner: Owner, chain: EventChain, dir: string, crashAt: number): Promise<Life> {
   const boundary = createCountingBoundary(crashAt);
   const handed: bigint[] = [];
-  const found = { cursor: 0n, mark: 0n };
+  const found = { cursor: 0n };
   const pool = openPool(owner, [chain.node.rpcUrl]);
   await pool.open();
   try {
@@ -34,12 +30,10 @@ async function live(owner: Owner, chain: EventChain, dir: string, crashAt: numbe
       hurried: true,
       opened({ read }) {
         found.cursor = read.cursor.get(chain.node.chainId) ?? 0n;
-        found.mark = read.cursor.get(ownMark) ?? 0n;
       },
       consumer: {
-        async block({ height }): Promise<CursorUnit> {
+        async block({ height }) {
           handed.push(height);
-          return (tables) => tables.cursor.set(ownMark, height);
         },
       },
     });
@@ -74,7 +68,6 @@ test("after a crash at any write of the journal every block is handed over, in o
     const where = `crash ${crashAt} at ${first.crossings.at(-1)}`;
     const lastHanded = first.handed.at(-1) ?? 0n;
     assert.ok(second.found.cursor <= lastHanded, `${where}: the cursor is at ${second.found.cursor} of ${lastHanded}`);
-    assert.equal(second.found.mark, second.found.cursor, `${where}: cursor and consumer stand together`);
     for (const { handed, found } of [first, second]) {
       assert.deepEqual(
         handed,

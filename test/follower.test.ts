@@ -1,7 +1,7 @@
 /** The follower against an embedded node: what it hands over is the chain's own list, whatever happens in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BlockTx } from "../src/chain/comet/block-tx.ts";
+import type { BlockTx } from "../src/chain/block.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";

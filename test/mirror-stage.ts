@@ -1,14 +1,13 @@
 /** A chain over RPC with its mirror, running, and every step that it tells. */
-
 import { join } from "node:path";
 import type { Step, StepListener } from "../src/chain/chain.ts";
+import { cursorIn } from "../src/chain/chain-service.ts";
 import { type CometChain, createCometChain } from "../src/chain/comet/comet-chain.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
-import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
-import { createLifecycle } from "../src/runtime/lifecycle.ts";
+import { createLifecycle, type Scope, type Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -29,12 +28,10 @@ export interface WatchOptions {
   readonly urls?: readonly string[];
   readonly clock?: Clock;
   readonly listener?: StepListener;
-  /** The journal as the chain is to find it. */
-  readonly journalOf?: (journal: Journal) => Pick<Journal, "relaxed" | "read">;
 }
 
 export async function watch(t: Owner, market: MarketChain, options: WatchOptions = {}): Promise<Watched> {
-  const { dir = temporaryFolder(t), urls = [market.node.rpcUrl], journalOf = (same) => same } = options;
+  const { dir = temporaryFolder(t), urls = [market.node.rpcUrl] } = options;
   const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
   const chain = createCometChain({
     nodes: createHttpTransports(
@@ -42,7 +39,7 @@ export async function watch(t: Owner, market: MarketChain, options: WatchOptions
       realClock,
     ),
     provider: providerAddress,
-    journal: journalOf(journal),
+    cursor: cursorIn(journal),
     clock: options.clock ?? realClock,
     random: createSeededRandom(1),
     log: silentLog,
@@ -51,7 +48,7 @@ export async function watch(t: Owner, market: MarketChain, options: WatchOptions
   chain.onStep((step) => void steps.push(step));
   if (options.listener) chain.onStep(options.listener);
   const stopping = new AbortController();
-  const lifecycle = createLifecycle({ services: [chain.service], clock: realClock, log: silentLog });
+  const lifecycle = createLifecycle({ services: [serviceOf(chain)], clock: realClock, log: silentLog });
   const ended = lifecycle.run(stopping.signal);
   async function stop(): Promise<void> {
     stopping.abort();
@@ -64,6 +61,14 @@ export async function watch(t: Owner, market: MarketChain, options: WatchOptions
   t.after(stop);
   await Promise.race([ended, eventually("the mirror", () => chain.mirror.ready)]);
   return { chain, steps, ended, stop };
+}
+
+export function serviceOf({ open, follow }: CometChain): Service {
+  async function start(scope: Scope): Promise<void> {
+    await open(scope);
+    follow(scope);
+  }
+  return { name: "chain", waitsForOthers: true, start };
 }
 
 export const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });

@@ -125,7 +125,6 @@ function skeletonPart(
           if (kind === "order") orders.add(key);
           if (kind === "lease") leases.add(key);
         }
-        return undefined;
       });
       scope.task("orders", orders.run);
       scope.task("leases", leases.run);

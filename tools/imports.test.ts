@@ -31,6 +31,14 @@ test("folders of the chain import one another in one direction", () => {
   assert.ok(judgeImport("chain/codec/message.ts", "chain/tx/messages.ts"));
 });
 
+test("an interface does not import its implementations", () => {
+  assert.equal(judgeImport("chain/comet/comet-chain.ts", "chain/chain.ts"), undefined);
+  assert.equal(judgeImport("chain/chain.ts", "chain/records.ts"), undefined);
+  assert.ok(judgeImport("chain/chain.ts", "chain/comet/block.ts"));
+  assert.ok(judgeImport("kube/kube.ts", "kube/client/client.ts"));
+  assert.ok(judgeImport("bus/bus.ts", "bus/redis.ts"));
+});
+
 test("the market knows nothing of ours but errors", () => {
   assert.equal(judgeImport("market/coin.ts", "runtime/errors.ts"), undefined);
   assert.ok(judgeImport("market/coin.ts", "runtime/clock.ts"));

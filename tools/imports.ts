@@ -26,6 +26,13 @@ const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
 };
 
+/** What the services need of the outside, and the folders and files that give it: those import this, never the reverse. */
+const implementations: Record<string, readonly string[]> = {
+  "chain/chain.ts": ["chain/comet/", "chain/outbox/"],
+  "kube/kube.ts": ["kube/client/", "kube/http/"],
+  "bus/bus.ts": ["bus/memory", "bus/redis"],
+};
+
 export interface ImportFault {
   readonly file: string;
   readonly imports: string;
@@ -36,6 +43,8 @@ export interface ImportFault {
 export function judgeImport(file: string, target: string): ImportFault | undefined {
   const [from = ""] = file.split("/");
   const [to = ""] = target.split("/");
+  if (implementations[file]?.some((start) => target.startsWith(start)))
+    return { file, imports: target, allowed: "nothing of its implementations" };
   if (from === to) return judgeLayers(file, target);
   if (to === "box" && boxCommands.includes(file)) return undefined;
   const allowed = mayImport[from];

@@ -1,14 +1,14 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
 import type { Journal } from "../journal/journal.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { invariant } from "../runtime/invariant.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
-import type { Chain } from "./chain.ts";
+import type { Chain, Step } from "./chain.ts";
 import { measureChain, measureOutbox } from "./chain-metrics.ts";
 import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
+import type { Cursor } from "./comet/cursor.ts";
 import { showEvent } from "./comet/event-text.ts";
 import type { RpcTransport } from "./comet/transport.ts";
 import type { Signer } from "./keys/signer.ts";
@@ -62,36 +62,16 @@ export function createChainService(
   beforeBlocks: (chain: Chain) => Promise<void> | void = () => undefined,
 ): GroundService<ChainWithOutbox, ChainDocument> {
   const { nodes, signer, chainId, settings } = options;
-  const { promise: opened, resolve } = Promise.withResolvers<ChainWithOutbox>();
+  const { promise, resolve } = Promise.withResolvers<ChainWithOutbox>();
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: Outbox | undefined;
   let lastDocument: ChainDocument | undefined;
 
-  async function connect(journal: Journal, log: Log): Promise<CometChain> {
-    const { clock, random } = ground;
-    const comet = createCometChain({
-      nodes: nodes(),
-      ...(chainId !== undefined && { chainId }),
-      provider: signer.address,
-      journal,
-      clock,
-      random,
-      log,
-    });
-    await beforeBlocks(comet);
-    comet.onStep(async (step) => {
-      const { block, gap } = step;
-      // The cursor moves past what the outbox would never see.
-      invariant(outbox || !(block || gap), "the outbox is there before blocks are followed");
-      await outbox?.onStep(step);
-      if (!block) return undefined;
-      for (const { event } of block.events.slice(-limits.viewEvents))
-        lastEvents.push(`${block.height} ${showEvent(event)}`);
-      lastEvents.splice(0, lastEvents.length - limits.viewEvents);
-      return undefined;
-    });
-    return comet;
+  function noteEvents({ block }: Step): void {
+    for (const { event } of block?.events.slice(-limits.viewEvents) ?? [])
+      lastEvents.push(`${block?.height} ${showEvent(event)}`);
+    lastEvents.splice(0, lastEvents.length - limits.viewEvents);
   }
 
   function lookNow(): ChainDocument | undefined {
@@ -117,23 +97,30 @@ export function createChainService(
     name: "chain",
     waitsForOthers: true,
     async start(scope) {
-      const { clock } = ground;
+      const { clock, random } = ground;
       const journal = await ground.journal;
       const log = ground.log.with({ module: "chain" });
-      const comet = await connect(journal, log);
+      const deps = { clock, random, log };
+      const wanted = { nodes: nodes(), ...(chainId !== undefined && { chainId }) };
+      const comet = createCometChain({ ...wanted, provider: signer.address, cursor: cursorIn(journal), ...deps });
       chain = comet;
-      await comet.service.start(scope);
+      await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
       const own = createOutbox({ chainId: comet.chainId, signer, chain: broadcaster, journal, clock, log, settings });
       outbox = own;
+      const opened = Object.assign(comet, { outbox: own, broadcaster });
+      await beforeBlocks(opened);
+      comet.onStep(own.onStep);
+      comet.onStep(noteEvents);
+      comet.follow(scope);
       scope.task("outbox", own.run);
-      resolve(Object.assign(comet, { outbox: own, broadcaster }));
+      resolve(opened);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();
       });
     },
-    opened,
+    opened: promise,
     detail() {
       if (!chain) return "";
       const { trouble, nodes } = chain.status;
@@ -145,6 +132,14 @@ export function createChainService(
       if (chain) measureChain(metrics, chain);
       if (outbox) measureOutbox(metrics, outbox);
     },
+  };
+}
+
+/** Relaxed: a power cut may set it back by moments, and the blocks since then come again. */
+export function cursorIn(journal: Pick<Journal, "read" | "relaxed">): Cursor {
+  return {
+    load: (chainId) => journal.read.cursor.get(chainId),
+    save: (chainId, height) => journal.relaxed("cursor", ({ cursor }) => cursor.set(chainId, height)),
   };
 }
 

@@ -1,7 +1,8 @@
 /** What the commands that act on a chain share: the nodes, the key, and a transaction that is waited for. */
 import type { Command } from "commander";
+import type { Queries } from "../chain/chain.ts";
 import { createPool, type Pool } from "../chain/comet/pool.ts";
-import { createQueries, type Queries } from "../chain/comet/queries/queries.ts";
+import { createQueries } from "../chain/comet/queries/queries.ts";
 import { openKey } from "../chain/keys/open-key.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import { createCometBroadcaster } from "../chain/tx/comet-broadcaster.ts";

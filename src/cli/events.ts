@@ -8,7 +8,6 @@ import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
 import { withNodes } from "./client.ts";
 import { abortOnSignals } from "./signals.ts";
-import { createVolatileCursor } from "./volatile-cursor.ts";
 
 interface EventsOptions {
   readonly fromHeight?: bigint;
@@ -28,7 +27,8 @@ export function eventsCommand(): Command {
       const print = (line: string) => void process.stdout.write(`${line}\n`);
       const follower = createFollower({
         pool,
-        journal: createVolatileCursor(),
+        // It ends with the command: nobody takes up where it was left.
+        cursor: { load: () => undefined, save: async () => undefined },
         clock: realClock,
         log,
         consumer: {
@@ -36,11 +36,9 @@ export function eventsCommand(): Command {
             const lines = showBlock(block);
             lines.forEach(print);
             if (options.blocks && lines.length === 0) print(`${block.height}`);
-            return undefined;
           },
           async gap({ from, to }) {
             print(`blocks ${from} to ${to} are gone: no node has them any more`);
-            return undefined;
           },
         },
       });

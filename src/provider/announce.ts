@@ -17,6 +17,5 @@ export function announce(chain: Pick<Chain, "onStep" | "mirror">, bus: Bus): voi
         bus.publish("akash.provider.event.lease", { kind: runs ? "LeaseCreated" : "LeaseClosed", lease: key });
       }
     }
-    return undefined;
   });
 }

@@ -181,8 +181,6 @@ export const limits = {
   rpcClockSkewBlocks: 3,
   /** A block that all nodes should have and none gives is called lost after this: restarts are over then. */
   rpcGapPatienceMs: minute,
-  /** Units of consumers that wait to be written together with the cursor. */
-  rpcCursorUnits: 1_000,
   /** A subscription that is silent this long is asked whether it still lives. */
   rpcWakePingMs: 10 * second,
   rpcWakeReconnectFirstMs: 500,

@@ -1,35 +1,13 @@
-/** A block as we follow it: its height, its time, its transactions, and what happened on the market in it, in order. */
+/** Reads blocks from what nodes answer. What is none is a TypeError that says so. */
+import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
-import { eventsIn, listIn } from "./abci-events.ts";
-import { type BlockTx, blockTx, readTxResult, type TxResult } from "./block-tx.ts";
-import { type AbciEvent, type MarketEvent, readEvent } from "./events.ts";
+import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
+import { readEvent } from "./events.ts";
 import { reading } from "./rpc-answer.ts";
-import { readHeight, readTimeNs } from "./wire-text.ts";
-
-/** The number of the transaction in its block, or where the chain itself did it. */
-export type EventSource = number | "begin" | "end";
-
-export interface SourcedEvent {
-  readonly source: EventSource;
-  readonly event: MarketEvent;
-}
-
-export interface ChainBlock {
-  readonly height: bigint;
-  readonly timeNs: bigint;
-  /** All of them, whoever sent them and whatever came of them. */
-  readonly txs: readonly BlockTx[];
-  readonly events: readonly SourcedEvent[];
-  /** Addresses whose coins came or went, also by the fee of a transaction that failed. */
-  readonly coinsMovedOf: ReadonlySet<string>;
-  /** Events that are none of the market's: passed over. */
-  readonly otherEvents: number;
-  /** Events of the market that cannot be read. State that they touch must be read from the chain. */
-  readonly malformed: readonly ProviderError[];
-}
+import { readGas, readHeight, readTimeNs } from "./wire-text.ts";
 
 export interface BlockResults {
   readonly height: bigint;
@@ -146,4 +124,56 @@ function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderE
 
 function mustBe(wanted: bigint, found: bigint): void {
   if (found !== wanted) throw new TypeError(`it is of height ${found} instead of ${wanted}`);
+}
+
+/** An entry of txs_results. */
+export function readTxResult(result: unknown): TxResult {
+  if (!isRecord(result)) throw new TypeError("a result of a transaction is not an object");
+  const { code = 0, codespace = "", log = "" } = result;
+  if (typeof code !== "number") throw new TypeError("a result of a transaction has no number as its code");
+  return {
+    code,
+    codespace: String(codespace),
+    log: String(log),
+    gasWanted: readGas(result["gas_wanted"] ?? "0"),
+    gasUsed: readGas(result["gas_used"] ?? "0"),
+    events: eventsIn(result["events"]),
+  };
+}
+
+/** Hashed when somebody asks: most of the time nobody waits for any transaction. */
+function blockTx(base64: string, result: TxResult): BlockTx {
+  let known: string | undefined;
+  return {
+    ...result,
+    get hash() {
+      known ??= hash("sha256", Buffer.from(base64, "base64"), "hex").toUpperCase();
+      return known;
+    },
+  };
+}
+
+function eventsIn(value: unknown): AbciEvent[] {
+  return listIn(value).map((event) => {
+    if (!isRecord(event) || typeof event["type"] !== "string") throw new TypeError("an event has no type");
+    const attributes = listIn(event["attributes"]);
+    // As they came where that is possible: a block may have a hundred thousand of them.
+    if (attributes.every(isAttribute)) return { type: event["type"], attributes };
+    return { type: event["type"], attributes: attributes.map(attributeOf) };
+  });
+}
+
+function isAttribute(value: unknown): value is AbciAttribute {
+  return isRecord(value) && typeof value["key"] === "string" && typeof value["value"] === "string";
+}
+
+function attributeOf(value: unknown): AbciAttribute {
+  if (!isRecord(value)) throw new TypeError("an attribute is not an object");
+  return { key: String(value["key"]), value: String(value["value"] ?? "") };
+}
+
+function listIn(value: unknown): unknown[] {
+  if (value === null || value === undefined) return [];
+  if (!Array.isArray(value)) throw new TypeError("a list is missing");
+  return value;
 }

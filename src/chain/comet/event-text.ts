@@ -2,8 +2,7 @@
 import { showDecCoin } from "../../market/coin.ts";
 import { formatBidId, formatDeploymentId, formatGroupId, formatOrderId } from "../../market/ids.ts";
 import { formatTime } from "../../runtime/clock.ts";
-import type { ChainBlock, EventSource } from "./block.ts";
-import type { MarketEvent } from "./events.ts";
+import type { ChainBlock, EventSource, MarketEvent } from "../block.ts";
 
 /** "LeaseCreated": "lease created". */
 function nameOf({ kind }: MarketEvent): string {

@@ -1,29 +1,30 @@
 /**
- * Follows the chain block by block, by height, from the journal's cursor: no height is ever left out. A block is handed
+ * Follows the chain block by block, by height, from the cursor: no height is ever left out. A block is handed
  * over and only then counts as done; after a crash the last ones come again, so consumers must not mind that.
  */
-import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { type ChainBlock, readBlock, readBlockContent, readBlockResults } from "./block.ts";
+import type { ChainBlock } from "../block.ts";
+import type { Gap } from "../chain.ts";
+import { readBlock, readBlockContent, readBlockResults } from "./block.ts";
 import { createBlockTime } from "./block-time.ts";
 import { createClockCheck } from "./clock-check.ts";
-import { type CursorUnit, type CursorWriter, createCursorWriter } from "./cursor-writer.ts";
-import { createGapJudge, type Gap, hasRefusal } from "./gap.ts";
+import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
+import { createGapJudge, hasRefusal } from "./gap.ts";
 import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
 import { type Fetching, readAhead } from "./read-ahead.ts";
 import type { CallLimits } from "./rpc-call.ts";
 
 export interface BlockConsumer {
-  /** May return what is to be written together with the cursor. A failure of the chain's makes it come again. */
-  block(block: ChainBlock): Promise<CursorUnit | undefined>;
+  /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
+  block(block: ChainBlock, head: bigint): Promise<unknown>;
   /** These blocks are lost: whatever they changed must be read from the chain's lists. */
-  gap(gap: Gap): Promise<CursorUnit | undefined>;
+  gap(gap: Gap): Promise<unknown>;
 }
 
 export interface FollowerCounts {
@@ -37,7 +38,7 @@ export interface FollowerCounts {
 }
 
 export interface Follower {
-  /** Follows until the signal; rejects when the journal or the consumer fails. `start` is where a chain never followed begins. */
+  /** Follows until the signal; rejects when the cursor or the consumer fails. `start` is where a chain never followed begins. */
   run(start: bigint, signal: AbortSignal): Promise<void>;
   /** There may be a new block. */
   wake(): void;
@@ -53,7 +54,7 @@ export interface Follower {
 
 export interface FollowerDeps {
   readonly pool: Pool;
-  readonly journal: Pick<Journal, "relaxed" | "read">;
+  readonly cursor: Cursor;
   readonly consumer: BlockConsumer;
   readonly clock: Clock;
   readonly log: Log;
@@ -61,7 +62,7 @@ export interface FollowerDeps {
 
 const aheadBounds = { width: limits.rpcReadAheadBlocks, bytes: limits.rpcReadAheadBytes };
 
-export function createFollower({ pool, journal, consumer, clock, log }: FollowerDeps): Follower {
+export function createFollower({ pool, cursor: kept, consumer, clock, log }: FollowerDeps): Follower {
   const counts: FollowerCounts = {
     blocks: 0,
     events: 0,
@@ -135,9 +136,9 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     try {
       for await (const block of readAhead(height + 1n, to, aheadBounds, fetchBlock, signal)) {
-        const unit = await handOver(block);
+        await handOver(block);
         height = block.height;
-        await cursor.moveTo(height, unit);
+        cursor.moveTo(height);
         settleDown();
         // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
         if (pool.newest) note(pool.newest);
@@ -153,23 +154,22 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
     }
   }
 
-  async function handOver(block: ChainBlock): Promise<CursorUnit | undefined> {
-    const unit = await consumer.block(block);
+  async function handOver(block: ChainBlock): Promise<void> {
+    await consumer.block(block, head?.height ?? block.height);
     for (const error of block.malformed) log.error("cannot read an event of a block", { error });
     blockTime.note(block.height, block.timeNs);
     counts.blocks += 1;
     counts.events += block.events.length;
     counts.otherEvents += block.otherEvents;
     counts.malformedEvents += block.malformed.length;
-    return unit;
   }
 
   async function skip(gap: Gap, reason: string, cursor: CursorWriter): Promise<void> {
     log.error("blocks lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap, reason }) });
-    const unit = await consumer.gap(gap);
+    await consumer.gap(gap);
     counts.gaps += 1;
     height = gap.to;
-    await cursor.moveTo(height, unit);
+    cursor.moveTo(height);
   }
 
   async function changeNode(signal: AbortSignal): Promise<void> {
@@ -209,12 +209,12 @@ export function createFollower({ pool, journal, consumer, clock, log }: Follower
   return {
     async run(start, signal) {
       const { chainId } = pool;
-      const cursor = createCursorWriter(journal, chainId);
-      const known = journal.read.cursor.get(chainId);
+      const cursor = createCursorWriter(kept, chainId);
+      const known = kept.load(chainId);
       height = known ?? start;
       newsAtMs = clock.monotonicMs();
       // Written at once: were we to die before the next block, the next start would begin later and miss some.
-      if (known === undefined) await cursor.moveTo(start, undefined);
+      if (known === undefined) cursor.moveTo(start);
       try {
         while (!signal.aborted) {
           try {

@@ -6,13 +6,9 @@ import { largest, smallest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Gap } from "../chain.ts";
 import { isUsable } from "./member.ts";
 import type { Pool } from "./pool.ts";
-
-export interface Gap {
-  readonly from: bigint;
-  readonly to: bigint;
-}
 
 export interface GapJudge {
   /**

@@ -4,7 +4,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
 import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { AbciEvent } from "../comet/events.ts";
+import type { AbciEvent } from "../block.ts";
 import type { Included, Refusal } from "../tx/broadcaster.ts";
 import { causeOf, fateOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";

@@ -2,7 +2,7 @@
 import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { AbciEvent } from "../comet/events.ts";
+import type { AbciEvent } from "../block.ts";
 import { isOfChain } from "../comet/follower.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** What the chain's refusals mean for the messages of a transaction. */
-import type { TxResult } from "../comet/block-tx.ts";
+import type { TxResult } from "../block.ts";
 import type { Included } from "./broadcaster.ts";
 
 /** Why a transaction was refused, as far as it matters for what to do next. */

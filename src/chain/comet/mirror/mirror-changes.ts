@@ -11,9 +11,9 @@ import {
   type OrderId,
   orderOf,
 } from "../../../market/ids.ts";
-import type { ChainBlock } from "../block.ts";
-import type { MarketEvent } from "../events.ts";
-import type { MirrorKey, MirrorState } from "./mirror-state.ts";
+import type { ChainBlock, MarketEvent } from "../../block.ts";
+import type { MirrorKey } from "../../chain.ts";
+import type { MirrorState } from "./mirror-state.ts";
 
 export interface MirrorChanges {
   /** To be read, by the text of the id. */

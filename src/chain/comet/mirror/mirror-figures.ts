@@ -1,7 +1,8 @@
 /** Money in the mirror. It moves without an event of the market, so that it differs is no fault, but somebody waits for it. */
 import { formatDecimal } from "../../../market/decimal.ts";
+import type { MirrorKey } from "../../chain.ts";
 import type { Bid, Deployment, EscrowAccount, EscrowPayment, SignedDecCoin } from "../../records.ts";
-import type { MirrorKey, MirrorState } from "./mirror-state.ts";
+import type { MirrorState } from "./mirror-state.ts";
 
 /** Which figures of things in both states are not the same, and which balances are not. */
 export function changedFigures(before: MirrorState, after: MirrorState): MirrorKey[] {

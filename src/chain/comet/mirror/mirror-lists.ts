@@ -4,10 +4,9 @@ import { type DeploymentId, deploymentOf, formatDeploymentId } from "../../../ma
 import { ProviderError } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { Listed, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Deployment, Lease, Order } from "../../records.ts";
-import { isStateGone, type QueryOptions } from "../queries/abci-query.ts";
-import type { Listed } from "../queries/paged-list.ts";
-import type { Queries } from "../queries/queries.ts";
+import { isStateGone } from "../queries/abci-query.ts";
 import { type MirrorState, stateOf } from "./mirror-state.ts";
 
 export interface MirrorLists {

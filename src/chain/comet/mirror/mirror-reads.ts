@@ -3,9 +3,8 @@ import type { Address } from "../../../market/address.ts";
 import { formatBidId } from "../../../market/ids.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { At, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
-import type { At, QueryOptions } from "../queries/abci-query.ts";
-import type { Queries } from "../queries/queries.ts";
 import type { MirrorChanges } from "./mirror-changes.ts";
 import { readBalances, unlessGone } from "./mirror-lists.ts";
 

@@ -1,6 +1,7 @@
 /** What the mirror holds, by the text of each id. */
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { MirrorKey } from "../../chain.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 
 export interface MirrorState {
@@ -11,13 +12,6 @@ export interface MirrorState {
   readonly deployments: Map<string, Deployment>;
   /** What our account holds, by denomination. */
   readonly balances: Map<string, Balance>;
-}
-
-/** Which thing changed. Says nothing about what it is now: look it up. */
-export interface MirrorKey {
-  readonly kind: "order" | "bid" | "lease" | "deployment" | "provider" | "escrow" | "balance";
-  /** Of escrow that of the account or the payment, of a balance its denomination. */
-  readonly key: string;
 }
 
 export function emptyState(): MirrorState {

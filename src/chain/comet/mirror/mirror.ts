@@ -8,9 +8,8 @@ import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/
 import { largest } from "../../../runtime/bigint.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { MirrorView } from "../../chain.ts";
-import type { ChainBlock } from "../block.ts";
-import type { Queries } from "../queries/queries.ts";
+import type { ChainBlock } from "../../block.ts";
+import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
 import { changesOf, type MirrorChanges } from "./mirror-changes.ts";
 import { changedFigures, refreshFigures } from "./mirror-figures.ts";
 import { readLists } from "./mirror-lists.ts";
@@ -21,7 +20,6 @@ import {
   emptyState,
   forgetEnded,
   isLive,
-  type MirrorKey,
   type MirrorState,
   putOrder,
   stateOf,
@@ -36,13 +34,14 @@ export interface MirrorCounts {
   drift: number;
 }
 
+/** What changes it is called one at a time: a block must not change what is just being built. */
 export interface Mirror extends MirrorView {
   /** Builds it from the lists of a node at this height or above; gives what is different now. */
   build(atOrAbove: bigint, signal?: AbortSignal): Promise<readonly MirrorKey[]>;
   /** Takes a block into account; gives what it changed. `head` is how far the chain is. */
   apply(block: ChainBlock, head: bigint): Promise<readonly MirrorKey[]>;
-  /** Compares it with the chain's lists and puts right what differs; gives what did. */
-  compare(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
+  /** Reads the chain's lists beside the blocks; `adopt` then compares, puts right what differs and gives what did. */
+  compare(signal?: AbortSignal): Promise<{ adopt(): Promise<readonly MirrorKey[]> }>;
   readonly counts: Readonly<MirrorCounts>;
 }
 
@@ -59,14 +58,6 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   let timeNs = 0n;
   let ready = false;
   const waiting = new Set<{ readonly height: bigint; readonly reached: () => void }>();
-  let turn: Promise<unknown> = Promise.resolve();
-
-  /** One at a time: a block must not change what is just being built. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = turn.then(work, work);
-    turn = mine.catch(() => undefined);
-    return mine;
-  }
 
   async function build(atOrAbove: bigint, signal?: AbortSignal): Promise<MirrorKey[]> {
     // Never back in time, also where less would do.
@@ -136,25 +127,25 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     return figures;
   }
 
-  async function compare(signal?: AbortSignal): Promise<MirrorKey[]> {
+  async function compare(signal?: AbortSignal) {
     const [ours, at] = [copyState(state), height];
     const theirs = await readLists(queries, provider, { atOrAbove: at, height: at, signal });
-    // Lists of another height differ for good reasons; they can replace what we have, and show nothing.
-    if (!theirs.steady || theirs.height !== at) return inTurn(() => build(height, signal));
-    const drifted = differences(ours, theirs.state);
-    counts.comparisons += 1;
-    counts.drift += drifted.length;
-    if (drifted.length === 0) return refreshFigures(state, ours, theirs.state);
-    log.error("mirror differed from the chain, rebuilding it", {
-      height: at,
-      drifted: drifted.slice(0, 10),
-    });
-    return [...drifted, ...(await inTurn(() => build(height, signal)))];
+    async function adopt(): Promise<MirrorKey[]> {
+      // Lists of another height differ for good reasons; they can replace what we have, and show nothing.
+      if (!theirs.steady || theirs.height !== at) return build(height, signal);
+      const drifted = differences(ours, theirs.state);
+      counts.comparisons += 1;
+      counts.drift += drifted.length;
+      if (drifted.length === 0) return refreshFigures(state, ours, theirs.state);
+      log.error("mirror differed from the chain, rebuilding it", { height: at, drifted: drifted.slice(0, 10) });
+      return [...drifted, ...(await build(height, signal))];
+    }
+    return { adopt };
   }
 
   return {
-    build: (atOrAbove, signal) => inTurn(() => build(atOrAbove, signal)),
-    apply: (block, head) => inTurn(() => apply(block, head)),
+    build,
+    apply,
     compare,
     counts,
     get ready() {

@@ -2,24 +2,11 @@
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { At, QueryOptions } from "../../chain.ts";
 import { notYet } from "../member.ts";
-import type { CallOptions, Pool } from "../pool.ts";
+import type { Pool } from "../pool.ts";
 import { reading } from "../rpc-answer.ts";
 import { readHeight } from "../wire-text.ts";
-
-export interface QueryOptions extends CallOptions {
-  /** The state after this block; nodes keep some of the last ones. Without it, the newest state. */
-  readonly height?: bigint | undefined;
-  /** Of a list, how many entries to ask for at once. */
-  readonly pageEntries?: number;
-}
-
-/** What the chain said, and the height of the state in which that was so. */
-export interface At<T> {
-  readonly value: T;
-  readonly height: bigint;
-  readonly endpoint: string;
-}
 
 export interface Query<Request, Value> {
   readonly path: string;

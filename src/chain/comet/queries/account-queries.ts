@@ -23,6 +23,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { type Address, parseAddress } from "../../../market/address.ts";
 import type { Coin } from "../../../market/coin.ts";
+import type { CertificateFilter } from "../../chain.ts";
 import { readUint64 } from "../../codec/wire64.ts";
 import type { Account } from "../../records.ts";
 import type { Query } from "./abci-query.ts";
@@ -87,12 +88,6 @@ export const auditorAttributesQuery: Query<{ auditor: Address; owner: Address },
   encode: (request) => QueryProviderAuditorRequest.encode(request).finish(),
   decode: (bytes) => QueryProvidersResponse.decode(bytes).providers,
 };
-
-export interface CertificateFilter {
-  readonly owner?: string;
-  readonly serial?: string;
-  readonly state?: "valid" | "revoked";
-}
 
 export const certificatesQuery: ListQuery<CertificateFilter, CertificateResponse> = {
   path: "/akash.cert.v1.Query/Certificates",

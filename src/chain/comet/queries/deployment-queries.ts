@@ -14,21 +14,16 @@ import {
   QueryGroupResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { DeploymentId, GroupId } from "../../../market/ids.ts";
+import type { DeploymentFilter, EscrowFilter } from "../../chain.ts";
 import { queryDeploymentResponse, queryDeploymentsResponse } from "../../codec/answers.ts";
 import { writeId, writeUint64 } from "../../codec/wire64.ts";
-import type { Deployment, DeploymentState, EscrowAccount, EscrowPayment, EscrowState, Group } from "../../records.ts";
+import type { Deployment, EscrowAccount, EscrowPayment, Group } from "../../records.ts";
 import type { Query } from "./abci-query.ts";
 import type { ListQuery } from "./paged-list.ts";
 import { strange } from "./wire-ids.ts";
 import { readDeployment, readEscrowAccount, readEscrowPayment, readGroup } from "./wire-records.ts";
 
 const service = "/akash.deployment.v1beta4.Query";
-
-export interface DeploymentFilter {
-  readonly state?: DeploymentState;
-  readonly owner?: string;
-  readonly dseq?: bigint;
-}
 
 export const deploymentQuery: Query<DeploymentId, Deployment> = {
   path: `${service}/Deployment`,
@@ -66,12 +61,6 @@ export const deploymentParamsQuery: Query<undefined, DeploymentParams> = {
     return params;
   },
 };
-
-export interface EscrowFilter {
-  readonly state?: EscrowState;
-  /** What the key must begin with: "deployment/owner/dseq". */
-  readonly xid?: string;
-}
 
 export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = {
   path: "/akash.escrow.v1.Query/Accounts",

@@ -8,6 +8,7 @@ import {
   QueryOrdersRequest,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { BidId, LeaseId, OrderId } from "../../../market/ids.ts";
+import type { MarketFilter } from "../../chain.ts";
 import {
   queryBidResponse,
   queryBidsResponse,
@@ -26,16 +27,6 @@ import { strange } from "./wire-ids.ts";
 import { readBid, readLease, readOrder } from "./wire-records.ts";
 
 const service = "/akash.market.v1beta5.Query";
-
-/** What is left out is not asked for. */
-export interface MarketFilter<State> {
-  readonly state?: State;
-  readonly owner?: string;
-  readonly dseq?: bigint;
-  readonly gseq?: number;
-  readonly oseq?: number;
-  readonly provider?: string;
-}
 
 function filters<State>({ dseq, ...rest }: MarketFilter<State>) {
   return { ...rest, ...(dseq !== undefined && { dseq: writeUint64(dseq) }) };

@@ -9,8 +9,9 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { Listed, QueryOptions } from "../../chain.ts";
 import type { Pool } from "../pool.ts";
-import { ask, isStateGone, type Query, type QueryOptions } from "./abci-query.ts";
+import { ask, isStateGone, type Query } from "./abci-query.ts";
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -23,15 +24,6 @@ export interface Paged<Filter> {
 }
 
 export type ListQuery<Filter, T> = Query<Paged<Filter>, Page<T>>;
-
-export interface Listed<T> {
-  readonly items: readonly T[];
-  /** Everything up to this height is in it. */
-  readonly height: bigint;
-  /** All of it is of that one height. */
-  readonly steady: boolean;
-  readonly endpoint: string;
-}
 
 export async function list<Filter, T>(
   pool: Pool,

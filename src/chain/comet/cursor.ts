@@ -1,25 +1,24 @@
 /**
- * Moves the journal's cursor behind what was handed over, never ahead of it. Writes are relaxed and the newest height
- * stands for all before it: a power cut may set the cursor back by moments, and those blocks are handed over again.
+ * How far we have followed, kept behind what was handed over and never ahead of it. The newest height stands for all
+ * before it: a power cut may set the cursor back by moments, and those blocks are handed over again.
  */
-import type { Journal } from "../../journal/journal.ts";
-import type { Tables } from "../../journal/tables.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 
-/** What a consumer wants written together with the cursor: both stand or neither does. */
-export type CursorUnit = (tables: Tables) => void;
+/** Where it is kept. */
+export interface Cursor {
+  /** The last height that was worked through, or undefined on a chain never followed. */
+  load(chainId: string): bigint | undefined;
+  save(chainId: string, height: bigint): Promise<void>;
+}
 
 export interface CursorWriter {
   /** This height was handed over. Throws when an earlier move could not be written. */
-  moveTo(height: bigint, unit: CursorUnit | undefined): Promise<void>;
+  moveTo(height: bigint): void;
   /** Resolves when all that was moved is written; throws when it could not be. */
   flush(): Promise<void>;
 }
 
-export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: string): CursorWriter {
-  /** Not written yet. */
-  const units: CursorUnit[] = [];
+export function createCursorWriter(cursor: Cursor, chainId: string): CursorWriter {
   let moved = 0n;
   let written = 0n;
   let writing: Promise<void> | undefined;
@@ -28,13 +27,9 @@ export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: s
   async function write(): Promise<void> {
     failure = undefined;
     while (written < moved && !failure) {
-      const [height, together] = [moved, [...units]];
+      const height = moved;
       try {
-        await journal.relaxed("cursor", (tables) => {
-          for (const unit of together) unit(tables);
-          tables.cursor.set(chainId, height);
-        });
-        units.splice(0, together.length);
+        await cursor.save(chainId, height);
         written = height;
       } catch (error) {
         failure = { error };
@@ -53,14 +48,10 @@ export function createCursorWriter(journal: Pick<Journal, "relaxed">, chainId: s
   }
 
   return {
-    async moveTo(height, unit) {
+    moveTo(height) {
       if (!isPassing()) check();
-      if (unit) units.push(unit);
       moved = height;
       if (moved > written) writing ??= write();
-      if (units.length < limits.rpcCursorUnits) return;
-      await writing;
-      check();
     },
     async flush() {
       await writing;

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ProviderError } from "../../runtime/errors.ts";
+import { createCursorWriter } from "./cursor.ts";
+
+/** Keeps what it is given unless there is a reason not to. */
+function recordingCursor() {
+  const written: bigint[] = [];
+  const state = { refusal: undefined as ProviderError | undefined };
+  const cursor = {
+    load: () => undefined,
+    async save(_: string, height: bigint) {
+      await Promise.resolve();
+      if (state.refusal) throw state.refusal;
+      written.push(height);
+    },
+  };
+  return { written, state, cursor };
+}
+
+const busy = () =>
+  new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", reason: "another program holds it locked" });
+
+test("a journal that is locked for an instant loses nothing and does not end the following", async () => {
+  const { written, state, cursor } = recordingCursor();
+  const writer = createCursorWriter(cursor, "test-1");
+  state.refusal = busy();
+  writer.moveTo(1n);
+  await new Promise(setImmediate);
+  writer.moveTo(2n);
+  await new Promise(setImmediate);
+  assert.deepEqual(written, []);
+  state.refusal = undefined;
+  writer.moveTo(3n);
+  await writer.flush();
+  assert.deepEqual(written, [3n]);
+});
+
+test("a journal that stays locked is told at the end", async () => {
+  const { state, cursor } = recordingCursor();
+  const writer = createCursorWriter(cursor, "test-1");
+  state.refusal = busy();
+  writer.moveTo(1n);
+  await assert.rejects(writer.flush(), { code: "AKP_JOURNAL_BUSY" });
+});
+
+test("a journal that cannot be written is told with the next move", async () => {
+  const { state, cursor } = recordingCursor();
+  const writer = createCursorWriter(cursor, "test-1");
+  state.refusal = new ProviderError("AKP_JOURNAL_CLOSED", { reason: "the disk is full" });
+  writer.moveTo(1n);
+  await new Promise(setImmediate);
+  assert.throws(() => writer.moveTo(2n), { code: "AKP_JOURNAL_CLOSED" });
+});
