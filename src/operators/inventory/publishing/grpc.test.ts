@@ -12,8 +12,7 @@ import { realClock } from "../../../runtime/clock.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { NodeInventory } from "../inventory.ts";
-import { startGrpc } from "./grpc.ts";
-import { ageHeader } from "./inventory-methods.ts";
+import { ageHeader, startGrpc } from "./grpc.ts";
 import { createPublisher } from "./publisher.ts";
 
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";

@@ -2,14 +2,20 @@
  * One moment's inventory in every form in which it is published. Each form is made when it is first asked for; what
  * belongs to a single node is taken over from picture to picture for as long as that node stays the same object.
  */
-import type { JsonObject } from "../../../bus/topics.ts";
+import type { Json, JsonObject } from "../../../bus/topics.ts";
+import { formatBytes } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
-import type { Inventory, NodeInventory } from "../inventory.ts";
-import { clusterMessage, nodeMessage, nodeOfCluster } from "./cluster-message.ts";
-import { conditionJson, fullNodeJson, fullStorageJson, nodeHardwareJson } from "./full-json.ts";
-import { networkNodeJson, networkStorageJson } from "./network-json.ts";
-import { networkNode, networkStorage } from "./network-node.ts";
-import { remembered } from "./remembered.ts";
+import type { Condition, Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
+import { interfaceKind } from "../registry/registry.ts";
+import {
+  clusterMessage,
+  networkNode,
+  networkNodeJson,
+  networkStorage,
+  networkStorageJson,
+  nodeMessage,
+  nodeOfCluster,
+} from "./network-inventory.ts";
 
 export interface Picture {
   readonly inventory: Inventory;
@@ -31,13 +37,12 @@ export interface Picture {
 
 /** Makes pictures that share what they can. */
 export function createPictures(): (inventory: Inventory) => Picture {
-  const network = remembered(networkNode);
-  const message = remembered((node: NodeInventory) => nodeMessage(network(node)));
-  const messageInCluster = remembered((node: NodeInventory) => nodeOfCluster(message(node)));
-  const networkJson = remembered((node: NodeInventory) => networkNodeJson(network(node)));
-  const fullText = remembered((node: NodeInventory) => JSON.stringify(fullNodeJson(node)));
-  const hardwareJson = remembered(nodeHardwareJson);
-  const hardwareText = remembered((node: NodeInventory) => JSON.stringify(hardwareJson(node)));
+  const message = memoized((node: NodeInventory) => nodeMessage(networkNode(node)));
+  const messageInCluster = memoized((node: NodeInventory) => nodeOfCluster(message(node)));
+  const networkJson = memoized((node: NodeInventory) => networkNodeJson(networkNode(node)));
+  const fullText = memoized((node: NodeInventory) => JSON.stringify(fullNodeJson(node)));
+  const hardwareJson = memoized(nodeHardwareJson);
+  const hardwareText = memoized((node: NodeInventory) => JSON.stringify(hardwareJson(node)));
 
   return (inventory) => {
     const { nodes, storage, conditions, atMs } = inventory;
@@ -73,10 +78,136 @@ export function createPictures(): (inventory: Inventory) => Picture {
   };
 }
 
+/** What is made of an object that never changes is made once, and forgotten with it. */
+function memoized<K extends object, V>(make: (from: K) => V): (from: K) => V {
+  const made = new WeakMap<K, { readonly value: V }>();
+  return (from) => {
+    const known = made.get(from);
+    if (known) return known.value;
+    const value = make(from);
+    made.set(from, { value });
+    return value;
+  };
+}
+
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
     made ??= { value: make() };
     return made.value;
   };
+}
+
+/**
+ * All that is known, for people and for those who read the seeds' keys: the network's JSON with more beside it. Where
+ * both have a key of the same name with another meaning, the network's stands under `resources`.
+ */
+export function fullNodeJson(node: NodeInventory): JsonObject {
+  const { cpuMilli, memoryBytes, gpus, hardware, hardwareAtMs, usage } = node;
+  return compact({
+    ...networkNodeJson(networkNode(node)),
+    ...(node.offered ? {} : { reasons: reasonsOf(node) }),
+    cpu: {
+      quantity: { allocatable: Number(cpuMilli.allocatable), allocated: Number(cpuMilli.allocated) },
+      info: hardware?.cpus.map(({ model, vcores }) => ({ model, vcores })) ?? [],
+    },
+    gpu: {
+      quantity: { allocatable: Number(gpus.allocatable), allocated: Number(gpus.allocated) },
+      info: node.namedGpus.filter(({ name }) => name !== undefined).map(gpuJson),
+      unknown: node.namedGpus.filter(({ name }) => name === undefined).map(gpuJson),
+    },
+    memory: {
+      quantity: { allocatable: formatBytes(memoryBytes.allocatable), allocated: formatBytes(memoryBytes.allocated) },
+    },
+    ...hardwareJson(node),
+    hardware_at: hardwareAtMs === undefined ? undefined : formatTime(hardwareAtMs),
+    usage: usage && { cpu: Number(usage.cpuMilli), memory: formatBytes(usage.memoryBytes) },
+    problems: hardware?.problems,
+    conditions: node.conditions.map(conditionJson),
+  });
+}
+
+/** What the node is made of, whoever uses it: it changes when somebody changes the machine. */
+function nodeHardwareJson(node: NodeInventory): JsonObject {
+  const { capacity, allocatable } = node.memoryBytes;
+  return compact({
+    name: node.name,
+    offered: node.offered,
+    reasons: reasonsOf(node),
+    cpu: {
+      capacity: Number(node.cpuMilli.capacity),
+      allocatable: Number(node.cpuMilli.allocatable),
+      info: node.hardware?.cpus.map(({ id, vendor, model, vcores }) => ({ id, vendor, model, vcores })) ?? [],
+    },
+    memory: { capacity: formatBytes(capacity), allocatable: formatBytes(allocatable) },
+    gpu: {
+      capacity: Number(node.gpus.capacity),
+      allocatable: Number(node.gpus.allocatable),
+      info: node.namedGpus.map(gpuJson),
+    },
+    ...hardwareJson(node),
+    capabilities: { storage_classes: node.storageClasses },
+  });
+}
+
+export function fullStorageJson(storage: StorageInventory): JsonObject {
+  return compact({
+    ...networkStorageJson(networkStorage(storage)),
+    class: storage.class,
+    size: formatBytes(storage.bytes.capacity),
+    provisioner: storage.provisioner,
+    driver: storage.driver,
+    performance: storage.performance,
+    replicas: storage.replicas,
+    conditions: storage.conditions.map(conditionJson),
+  });
+}
+
+function conditionJson({ type, message }: Condition): JsonObject {
+  return { type, message };
+}
+
+function reasonsOf({ notOffered }: NodeInventory): string[] {
+  return notOffered.map(({ message }) => message);
+}
+
+function hardwareJson({ hardware }: NodeInventory): Record<string, Json | undefined> {
+  return {
+    architecture: hardware?.architecture,
+    disks: hardware?.disks.map(({ name, type, sizeBytes, model }) =>
+      compact({ name, type, size: formatBytes(BigInt(sizeBytes)), model }),
+    ),
+    interfaces: hardware?.interfaces.map(({ name, up, speedMbps }) => compact({ name, up, speed_mbps: speedMbps })),
+  };
+}
+
+function gpuJson(card: NamedGpu): JsonObject {
+  const { health } = card;
+  return compact({
+    vendor: card.vendor,
+    vendor_id: card.vendorId,
+    name: card.name,
+    modelid: card.deviceId,
+    model_id: card.deviceId,
+    interface: card.interface && interfaceKind(card.interface),
+    memory_size: card.memorySize,
+    address: card.address,
+    uuid: card.uuid,
+    driver: card.driver,
+    driver_version: card.driverVersion,
+    driver_model: card.driverModel,
+    cuda_version: card.cudaVersion,
+    compute_capability: card.computeCapability,
+    mig_instances: card.migInstances,
+    not_sold: card.notSold,
+    health: health && compact({ healthy: health.healthy, reason: health.reason }),
+    registry_line: card.registryLine,
+  });
+}
+
+/** Without the keys that have no value. */
+function compact(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const kept: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value;
+  return kept;
 }

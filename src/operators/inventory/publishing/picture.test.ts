@@ -15,10 +15,8 @@ import { runs } from "../../../../test/runs.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { NamedGpu } from "../inventory.ts";
-import { fullNodeJson, fullStorageJson } from "./full-json.ts";
-import { networkNodeJson, networkStorageJson } from "./network-json.ts";
-import { networkNode, networkStorage } from "./network-node.ts";
-import { createPictures } from "./picture.ts";
+import { networkNode, networkNodeJson, networkStorage, networkStorageJson } from "./network-inventory.ts";
+import { createPictures, fullNodeJson, fullStorageJson } from "./picture.ts";
 
 const mib = 1024n ** 2n;
 
@@ -121,7 +119,7 @@ const unknownCard: NamedGpu = {
 test("a card without a name is shown to people and not to the network", () => {
   const node = sampleNode("n1", { namedGpus: [unknownCard, rtx4090("0000:01:00.0")] });
   assert.deepEqual(
-    networkNode(node).gpus.map(({ name }) => name),
+    networkNode(node).resources.gpu.info.map(({ name }) => name),
     ["rtx4090"],
   );
   const { info, unknown } = fullNodeJson(node)["gpu"] as unknown as Record<"info" | "unknown", object[]>;
@@ -133,7 +131,7 @@ test("an unhealthy card is shown to people and not to the network", () => {
   const sick = { ...rtx4090("0000:02:00.0"), health: { healthy: false, reason: "off the bus" } };
   const sound = { ...rtx4090("0000:03:00.0"), health: { healthy: true } };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), sick, sound] });
-  assert.equal(networkNode(node).gpus.length, 2);
+  assert.equal(networkNode(node).resources.gpu.info.length, 2);
   const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
   assert.deepEqual(
     info.map(({ address, health }) => [address, health]),
@@ -143,13 +141,13 @@ test("an unhealthy card is shown to people and not to the network", () => {
       ["0000:03:00.0", { healthy: true }],
     ],
   );
-  assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).gpus, []);
+  assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).resources.gpu.info, []);
 });
 
 test("a card that is not sold as one is shown to people with the reason, and not to the network", () => {
   const parts = { ...rtx4090("0000:02:00.0"), migInstances: 7, notSold: "has 7 MIG instances" };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), parts] });
-  assert.equal(networkNode(node).gpus.length, 1);
+  assert.equal(networkNode(node).resources.gpu.info.length, 1);
   const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
   assert.partialDeepStrictEqual(info[1], { mig_instances: 7, not_sold: "has 7 MIG instances" });
 });
@@ -183,7 +181,7 @@ test("the largest node there can be is a small part of what clients of gRPC take
 test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {
   const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
   const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];
-  const listed = networkNode(sampleNode("n1", { namedGpus: cards })).gpus;
+  const listed = networkNode(sampleNode("n1", { namedGpus: cards })).resources.gpu.info;
   assert.deepEqual(
     listed.map(({ vendor, memorySize }) => `${vendor} ${memorySize}`),
     ["amd 32Gi", "nvidia 40Gi", "nvidia 80Gi"],
