@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Hardware, NodeInventory } from "../src/operators/inventory/inventory.ts";
+import type { Hardware } from "../src/operators/inventory/hardware.ts";
+import type { NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { discoveryPodName } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { discoveryImage, hardware, namespace, pod, stage } from "./inventory-stage.ts";

@@ -4,7 +4,8 @@ import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluste
 import type { ObjectReference } from "../src/kube/event-recorder.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import type { Hardware, Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
+import type { Hardware } from "../src/operators/inventory/hardware.ts";
+import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { discoverySelector } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { createInventoryOperator, type InventoryOperator } from "../src/operators/inventory/operator.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";

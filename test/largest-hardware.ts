@@ -1,5 +1,5 @@
 /** A machine with as many parts and as long names as discovery ever tells of, in characters of three bytes each. */
-import type { Hardware } from "../src/operators/inventory/inventory.ts";
+import type { Hardware } from "../src/operators/inventory/hardware.ts";
 import { limits } from "../src/runtime/limits.ts";
 
 const name = "\u20ac".repeat(limits.discoveryNameChars);

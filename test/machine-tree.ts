@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { discover } from "../src/operators/inventory/discovery/discover.ts";
-import type { Hardware } from "../src/operators/inventory/inventory.ts";
+import type { Hardware } from "../src/operators/inventory/hardware.ts";
 import { temporaryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
 

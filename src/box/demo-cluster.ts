@@ -1,6 +1,6 @@
 /** The cluster of the demo: a few machines as a small provider might have them, simulated in this process. */
 import { kinds } from "../kube/kinds.ts";
-import type { Hardware } from "../operators/inventory/inventory.ts";
+import type { Hardware } from "../operators/inventory/hardware.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";

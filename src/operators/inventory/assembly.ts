@@ -14,11 +14,11 @@ import { projectNode, volumeLimits, type WatchedNode } from "./accounting/watche
 import { projectPod } from "./accounting/watched-pod.ts";
 import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
+import { nameCard } from "./gpu-names/market-name.ts";
+import type { RegistrySource } from "./gpu-names/registry-source.ts";
 import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
-import { nameCard } from "./registry/name-card.ts";
-import type { RegistrySource } from "./registry/registry-source.ts";
 import { staleness } from "./staleness.ts";
 import type { Storage } from "./storage/storage.ts";
 

@@ -4,6 +4,7 @@
  */
 
 import { invariant } from "../../runtime/invariant.ts";
+import type { GpuCard, Hardware } from "./hardware.ts";
 
 /** Whole numbers of one unit: thousandths of a cpu, bytes, or pieces. Never negative. */
 export interface Amounts {
@@ -11,63 +12,6 @@ export interface Amounts {
   readonly allocatable: bigint;
   /** May exceed what is allocatable when the cluster really is overbooked; a condition then says by what. */
   readonly allocated: bigint;
-}
-
-export interface CpuInfo {
-  /** Of the physical package. */
-  readonly id: string;
-  readonly vendor: string;
-  readonly model: string;
-  readonly vcores: number;
-}
-
-/** A card as the node's PCI bus and driver show it, before any registry gives it a name. */
-export interface GpuCard {
-  /** "0000:00:06.0" */
-  readonly address: string;
-  /** Four lower-case hex digits, for instance "10de". */
-  readonly vendorId: string;
-  readonly deviceId: string;
-  /** The kernel's driver; absent where none is bound. */
-  readonly driver?: string;
-  readonly driverVersion?: string;
-  /** What the driver calls it, "NVIDIA L40S": from this an unknown card's line for the registry is made. */
-  readonly driverModel?: string;
-  readonly cudaVersion?: string;
-  readonly computeCapability?: string;
-  readonly uuid?: string;
-  readonly memoryBytes?: number;
-  /** How many parts MIG has split it into; absent where it is whole. */
-  readonly migInstances?: number;
-  /** Absent where the driver does not tell. */
-  readonly health?: { readonly healthy: boolean; readonly reason?: string };
-}
-
-export interface Disk {
-  readonly name: string;
-  readonly type: "nvme" | "ssd" | "hdd";
-  readonly sizeBytes: number;
-  readonly model?: string;
-}
-
-export interface NetworkInterface {
-  readonly name: string;
-  readonly up: boolean;
-  /** Absent where the kernel does not know, as of virtual ones. */
-  readonly speedMbps?: number;
-}
-
-/** All that discovery finds on one node. It travels as JSON from the discovery pod to the operator. */
-export interface Hardware {
-  /** As Kubernetes names it: "amd64", "arm64". */
-  readonly architecture: string;
-  readonly cpus: readonly CpuInfo[];
-  readonly memory: { readonly totalBytes: number };
-  readonly gpus: readonly GpuCard[];
-  readonly disks: readonly Disk[];
-  readonly interfaces: readonly NetworkInterface[];
-  /** What could not be read, and why; the rest still holds. */
-  readonly problems: readonly string[];
 }
 
 /** A card with the name that the registry has for it; without one, the line that would name it. */

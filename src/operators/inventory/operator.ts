@@ -13,14 +13,14 @@ import { type Assembly, createAssembly } from "./assembly.ts";
 import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
+import type { RegistryLocation } from "./gpu-names/read-registry.ts";
+import { createRegistrySource, type RegistrySourceCounts } from "./gpu-names/registry-source.ts";
 import type { Inventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-selectors.ts";
 import { createLabelWriter, type LabelWriterCounts } from "./labels/label-writer.ts";
 import { wantedLabels } from "./labels/wanted-labels.ts";
 import { createDiscoveryPods, type DesiredPod, type DiscoveryOptions } from "./nodes/discovery-pods.ts";
 import { createUsageReadings } from "./nodes/usage-readings.ts";
-import type { RegistryLocation } from "./registry/read-registry.ts";
-import { createRegistrySource, type RegistrySourceCounts } from "./registry/registry-source.ts";
 import { createStorage, type StorageChange, type StorageCounts } from "./storage/storage.ts";
 
 export interface InventoryOperatorOptions {

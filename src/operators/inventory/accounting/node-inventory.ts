@@ -5,11 +5,11 @@
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { excludedBy, type InventoryConfig } from "../configuration/inventory-config.ts";
+import type { Hardware } from "../hardware.ts";
 import {
   type Amounts,
   assertSound,
   type Condition,
-  type Hardware,
   type NamedGpu,
   type NodeInventory,
   type NotOffered,

@@ -8,6 +8,7 @@ import {
   nvidiaFiles,
   ordinary,
   pciFiles,
+  plantMachine,
   processorFiles,
   xeon,
 } from "../../../../test/machine-tree.ts";
@@ -15,10 +16,12 @@ import { filesFromFacts } from "../../../../test/node-facts.ts";
 import { runs } from "../../../../test/runs.ts";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { readHardwareAnswer } from "../nodes/hardware-answer.ts";
-import { builtInRegistry } from "../registry/built-in-registry.ts";
-import { nameCard } from "../registry/name-card.ts";
-import { interfaceKind } from "../registry/registry.ts";
+import { builtInRegistry } from "../gpu-names/built-in-registry.ts";
+import { nameCard } from "../gpu-names/market-name.ts";
+import { interfaceKind } from "../gpu-names/registry.ts";
+import { readHardwareAnswer } from "../hardware.ts";
+import { readInterfaces } from "./discover.ts";
+import { createTree } from "./tree.ts";
 
 vectorTest("the recorded machine with an H200 is seen as its own tools see it", async () => {
   const hardware = await discoverIn(filesFromFacts(readVector("node-h200/facts.txt").toString()));
@@ -380,4 +383,43 @@ test("no text that a machine tells of itself is longer than a name", async () =>
   assert.ok(texts.length > 5);
   for (const text of texts) assert.ok(text.length <= limits.discoveryNameChars, text.slice(0, 200));
   for (const problem of problems) assert.ok(problem.length <= limits.discoveryProblemChars, problem.slice(0, 200));
+});
+
+function netFiles(name: string, files: MachineFiles): MachineFiles {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, content]) => [`/sys/class/net/${name}/${path}`, content]),
+  );
+}
+
+const device = "a folder";
+
+test("interfaces with a device behind them are told, with their speed where it is known", async (t) => {
+  const root = plantMachine(t, {
+    ...netFiles("eth10", { device, operstate: "up\n", speed: "100000\n" }),
+    ...netFiles("eth2", { device: { link: "../../../virtio2" }, operstate: "up\n", speed: "-1\n" }),
+    ...netFiles("eth3", { device, operstate: "down\n", speed: "4294967295\n" }),
+    // Some drivers do not tell their state, but the wire does.
+    ...netFiles("ib0", { device, operstate: "unknown\n", carrier: "1\n", speed: "200000\n" }),
+  });
+  const tree = createTree(root);
+  assert.deepEqual(await readInterfaces(tree), [
+    { name: "eth2", up: true },
+    { name: "eth3", up: false },
+    { name: "eth10", up: true, speedMbps: 100_000 },
+    { name: "ib0", up: true, speedMbps: 200_000 },
+  ]);
+  assert.deepEqual(tree.problems(), []);
+});
+
+test("what has no device of its own is no interface of the node", async (t) => {
+  const names = ["lo", "veth1234", "docker0", "ifb0", "bond0", "cni0"];
+  const virtual = Object.assign({}, ...names.map((name) => netFiles(name, { operstate: "up\n" })));
+  const root = plantMachine(t, {
+    ...virtual,
+    ...netFiles("eth0v3", { operstate: "up\n", "device/physfn": "a folder" }),
+    "/sys/class/net/bonding_masters": "bond0\n",
+  });
+  const tree = createTree(root);
+  assert.deepEqual(await readInterfaces(tree), []);
+  assert.deepEqual(tree.problems(), []);
 });

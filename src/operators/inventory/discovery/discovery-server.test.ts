@@ -17,7 +17,7 @@ import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import type { Hardware } from "../inventory.ts";
+import type { Hardware } from "../hardware.ts";
 import { discover, type Survey, survey } from "./discover.ts";
 import { type DiscoveryServerOptions, serveDiscovery } from "./discovery-server.ts";
 

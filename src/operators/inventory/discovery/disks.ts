@@ -1,7 +1,7 @@
 /** The disks that are in the node: not their partitions, and not what only looks like a disk. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Disk } from "../inventory.ts";
+import type { Disk } from "../hardware.ts";
 import { plainName, type Tree } from "./tree.ts";
 
 /** Files, memory, unions of disks, optical and floppy drives, disks of other machines, and parts of a flash chip. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../../test/vectors.ts";
-import { interfaceKind } from "../registry/registry.ts";
+import { interfaceKind } from "../gpu-names/registry.ts";
 import { isCapabilityLabel, isGpuLabel, labelKeys } from "./label-keys.ts";
 
 test("the keys are those of the seeds and of the network", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Hardware, NamedGpu, NodeInventory } from "../inventory.ts";
+import type { Hardware } from "../hardware.ts";
+import type { NamedGpu, NodeInventory } from "../inventory.ts";
 import { labelKeys } from "./label-keys.ts";
 import { type LabelContext, wantedLabels } from "./wanted-labels.ts";
 

@@ -3,8 +3,9 @@
  * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on. One that
  * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
  */
+
+import { interfaceKind } from "../gpu-names/registry.ts";
 import { isForSale, type NamedGpu, type NodeInventory } from "../inventory.ts";
-import { interfaceKind } from "../registry/registry.ts";
 import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
 
 export interface LabelContext {

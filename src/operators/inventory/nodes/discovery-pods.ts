@@ -13,7 +13,9 @@ import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { Condition, Hardware } from "../inventory.ts";
+import type { Hardware } from "../hardware.ts";
+import { readHardwareAnswer } from "../hardware.ts";
+import type { Condition } from "../inventory.ts";
 import {
   type DiscoveryNode,
   type DiscoveryPodOptions,
@@ -24,7 +26,6 @@ import {
   type LivePod,
   livePod,
 } from "./discovery-pod.ts";
-import { readHardwareAnswer } from "./hardware-answer.ts";
 import { createMakingPace } from "./making-pace.ts";
 import { createRollout } from "./rollout.ts";
 

@@ -5,8 +5,8 @@
 import type { Json, JsonObject } from "../../../bus/topics.ts";
 import { formatBytes } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
+import { interfaceKind } from "../gpu-names/registry.ts";
 import type { Condition, Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
-import { interfaceKind } from "../registry/registry.ts";
 import {
   clusterMessage,
   networkNode,

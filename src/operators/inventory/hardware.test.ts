@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { largestHardware } from "../../../../test/largest-hardware.ts";
-import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
-import { readHardwareAnswer } from "./hardware-answer.ts";
+import { largestHardware } from "../../../test/largest-hardware.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { readHardwareAnswer } from "./hardware.ts";
 
 test("the largest machine that discovery can tell of is believed, and fits into an answer", () => {
   const text = JSON.stringify(largestHardware);

@@ -11,7 +11,7 @@ import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts
 import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
-import { nameCard } from "./name-card.ts";
+import { nameCard } from "./market-name.ts";
 import type { RegistryLocation } from "./read-registry.ts";
 import { createRegistrySource, type RegistrySource } from "./registry-source.ts";
 

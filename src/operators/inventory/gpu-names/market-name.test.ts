@@ -3,10 +3,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
-import { computeCapabilityOf } from "../discovery/compute-capability.ts";
-import type { GpuCard } from "../inventory.ts";
+import { computeCapabilityOf } from "../discovery/gpu-cards.ts";
+import type { GpuCard } from "../hardware.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
-import { nameCard } from "./name-card.ts";
+import { nameCard } from "./market-name.ts";
 import { parseRegistry } from "./parse-registry.ts";
 import { interfaceKind, mergeRegistries } from "./registry.ts";
 

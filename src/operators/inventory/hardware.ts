@@ -1,0 +1,74 @@
+/**
+ * All that discovery finds on one node. It travels as JSON from the discovery pod to the operator, and is looked at before
+ * it is believed: during an upgrade the pod may be of another version, and a node that tells too much must not make the
+ * picture of all others too large to be sent. The bounds are discovery's own.
+ */
+import { z } from "zod";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+const whole = z.number().int().nonnegative();
+/** The wire has 32 bits for a number of cores. */
+const cores = whole.max(2 ** 32 - 1);
+const word = z.string().max(limits.discoveryNameChars);
+const parts = <T extends z.ZodType>(part: T) => z.array(part).max(limits.discoveryParts);
+
+/** A card as the node's PCI bus and driver show it, before any registry gives it a name. */
+const gpuCard = z.object({
+  /** "0000:00:06.0" */
+  address: word,
+  /** Four lower-case hex digits, for instance "10de". */
+  vendorId: word,
+  deviceId: word,
+  /** The kernel's driver; absent where none is bound. */
+  driver: word.optional(),
+  driverVersion: word.optional(),
+  /** What the driver calls it, "NVIDIA L40S": from this an unknown card's line for the registry is made. */
+  driverModel: word.optional(),
+  cudaVersion: word.optional(),
+  computeCapability: word.optional(),
+  uuid: word.optional(),
+  memoryBytes: whole.optional(),
+  /** How many parts MIG has split it into; absent where it is whole. */
+  migInstances: whole.optional(),
+  /** Absent where the driver does not tell. */
+  health: z.object({ healthy: z.boolean(), reason: word.optional() }).optional(),
+});
+
+const disk = z.object({
+  name: word,
+  type: z.enum(["nvme", "ssd", "hdd"]),
+  sizeBytes: whole,
+  model: word.optional(),
+});
+
+/** The speed is absent where the kernel does not know it, as of virtual ones. */
+const networkInterface = z.object({ name: word, up: z.boolean(), speedMbps: whole.optional() });
+
+const hardware = z.object({
+  /** As Kubernetes names it: "amd64", "arm64". */
+  architecture: word,
+  /** By physical package. */
+  cpus: parts(z.object({ id: word, vendor: word, model: word, vcores: cores })),
+  memory: z.object({ totalBytes: whole }),
+  gpus: parts(gpuCard),
+  disks: parts(disk),
+  interfaces: parts(networkInterface),
+  /** What could not be read, and why; the rest still holds. The last one may say how many more there are. */
+  problems: z.array(z.string().max(limits.discoveryProblemChars)).max(limits.discoveryProblems + 1),
+});
+
+export type Hardware = z.infer<typeof hardware>;
+export type GpuCard = z.infer<typeof gpuCard>;
+export type Disk = z.infer<typeof disk>;
+export type NetworkInterface = z.infer<typeof networkInterface>;
+
+export function readHardwareAnswer(text: string, node: string): Hardware {
+  try {
+    return hardware.parse(JSON.parse(text));
+  } catch (thrown) {
+    const [issue] = thrown instanceof z.ZodError ? thrown.issues : [];
+    const reason = issue ? `${issue.path.join(".")}: ${issue.message}` : "it is not JSON";
+    throw new ProviderError("AKP_DISCOVERY_MALFORMED", { node, reason }, { cause: thrown });
+  }
+}
