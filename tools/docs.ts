@@ -1,8 +1,8 @@
 /** Makes the generated pages of docs/. With --check it writes nothing and fails when a page is out of date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorsPage } from "../src/runtime/error-page.ts";
 import { configurationPage } from "./configuration-page.ts";
+import { errorsPage } from "./error-page.ts";
 
 const folder = join(import.meta.dirname, "..", "docs");
 const pages = { "configuration.md": configurationPage(), "errors.md": errorsPage() };

@@ -1,5 +1,5 @@
 /** What the catalogue says about one error. */
-export type GrpcStatus =
+type GrpcName =
   | "INVALID_ARGUMENT"
   | "NOT_FOUND"
   | "ALREADY_EXISTS"
@@ -26,8 +26,17 @@ export interface ErrorEntry {
   readonly message: string;
   readonly advice: string;
   readonly http: number;
-  readonly grpc: GrpcStatus;
+  readonly grpc: GrpcName;
   readonly exit: (typeof exitCodes)[keyof typeof exitCodes];
+}
+
+/** How the error is told over HTTP, over gRPC and to the supervisor; most end the process only for now. */
+export function statuses(
+  http: number,
+  grpc: GrpcName,
+  exit: ErrorEntry["exit"] = exitCodes.failure,
+): Pick<ErrorEntry, "http" | "grpc" | "exit"> {
+  return { http, grpc, exit };
 }
 
 export type Errors = Readonly<Record<`AKP_${string}`, ErrorEntry>>;

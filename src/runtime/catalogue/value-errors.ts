@@ -1,34 +1,26 @@
-import { type Errors, exitCodes } from "./entry.ts";
+import { type Errors, exitCodes, statuses } from "./entry.ts";
 
-const { failure, settings } = exitCodes;
+const { settings } = exitCodes;
 
 export const valueErrors = {
   AKP_VALUE_MALFORMED: {
     message: "{value} is not {expected}: {reason}",
     advice: "Write it like {example}.",
-    http: 400,
-    grpc: "INVALID_ARGUMENT",
-    exit: settings,
+    ...statuses(400, "INVALID_ARGUMENT", settings),
   },
   AKP_VALUE_OUT_OF_RANGE: {
     message: "{value} is out of range for {expected}",
     advice: "It must lie between {least} and {most}.",
-    http: 400,
-    grpc: "INVALID_ARGUMENT",
-    exit: settings,
+    ...statuses(400, "INVALID_ARGUMENT", settings),
   },
   AKP_COIN_DENOMS_DIFFER: {
     message: "{left} and {right} are different tokens and cannot be added or subtracted",
     advice: "Use the same denom for both: a price, its limit and its deposit are each settled in one token.",
-    http: 400,
-    grpc: "INVALID_ARGUMENT",
-    exit: settings,
+    ...statuses(400, "INVALID_ARGUMENT", settings),
   },
   AKP_AMOUNT_INSUFFICIENT: {
     message: "{what}: {wanted} is wanted, {available} is there",
     advice: "Ask for less, or come back when more is free.",
-    http: 409,
-    grpc: "FAILED_PRECONDITION",
-    exit: failure,
+    ...statuses(409, "FAILED_PRECONDITION"),
   },
 } as const satisfies Errors;

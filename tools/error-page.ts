@@ -1,6 +1,6 @@
 /** Makes docs/errors.md from the catalogue, so that the page and the program cannot disagree. */
-import type { Errors } from "./catalogue/entry.ts";
-import { areas, type ErrorEntry, exitCodes } from "./catalogue.ts";
+import type { Errors } from "../src/runtime/catalogue/entry.ts";
+import { areas, type ErrorEntry, exitCodes } from "../src/runtime/catalogue.ts";
 
 const intro = `# Errors
 

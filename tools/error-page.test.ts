@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { catalogue, exitCodes } from "./catalogue.ts";
+import { catalogue, exitCodes } from "../src/runtime/catalogue.ts";
 import { errorsPage } from "./error-page.ts";
 
 test("every code is on the page once, with all that the catalogue says of it", () => {
