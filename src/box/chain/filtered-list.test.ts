@@ -36,8 +36,8 @@ import {
 } from "../../chain/codec/answers.ts";
 import { writeUint64 } from "../../chain/codec/wire64.ts";
 import type { Address } from "../../market/address.ts";
+import { decodePageKey, encodePageKey } from "./akash-paging.ts";
 import { bidKey, keyOfBytes, keyToBytes, orderKey } from "./market-ids.ts";
-import { decodePageKey, encodePageKey } from "./page-key.ts";
 
 const others = [person(2), person(3)].sort();
 const tenants = [tenant, ...others].sort();

@@ -2,6 +2,7 @@
 import {
   Cert_State,
   type Certificate,
+  type CertificateFilter,
   type CertificateResponse,
   type ID,
   MsgCreateCertificate,
@@ -11,9 +12,11 @@ import {
   QueryCertificatesRequest,
   QueryCertificatesResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { askedStates, checkOffset, decodePageKey, firstPage, type Listed, type Walk } from "../../akash-paging.ts";
 import type { Context, Module } from "../../module.ts";
+import { askedAddress } from "../../refusals.ts";
 import { certRefusal, checkCertificate } from "./certificate.ts";
-import { listCertificates } from "./list.ts";
 
 export const certModule: Module = {
   name: "cert",
@@ -51,7 +54,7 @@ export const certModule: Module = {
   queries: {
     "/akash.cert.v1.Query/Certificates"(context, bytes) {
       const { filter, pagination } = QueryCertificatesRequest.decode(bytes);
-      const page = listCertificates(certificates(context), filter, pagination);
+      const page = list(context, filter, pagination);
       const found = page.items.map(({ id, certificate }): CertificateResponse => ({ certificate, serial: id.serial }));
       return QueryCertificatesResponse.encode({ certificates: found, pagination: page.pagination }).finish();
     },
@@ -65,6 +68,38 @@ interface Entry {
 
 function certificates(context: Context) {
   return context.store.table<Entry>("cert/certificates");
+}
+
+/** Valid ones before revoked ones. */
+const states = { valid: Cert_State.valid, revoked: Cert_State.revoked };
+const noFilter: CertificateFilter = { owner: "", serial: "", state: "" };
+
+function list(context: Context, filter = noFilter, request: PageRequest | undefined): Listed<Entry> {
+  checkOffset(request, filter.state);
+  const start = request?.key.length ? resume(request.key) : { ...begin(filter), from: undefined };
+  const walks = start.states.map(
+    (state, index): Walk<Entry> => ({
+      entries: certificates(context).entries(`${state}/${start.search}`, index === 0 ? start.from : undefined),
+      keyAt: (key) => ({
+        states: Uint8Array.from(start.states.slice(index)),
+        prefix: Buffer.from(start.search),
+        key: Buffer.from(key),
+      }),
+    }),
+  );
+  return firstPage(walks, request);
+}
+
+/** `search` is what follows the state in the keys that are wanted. */
+function begin({ owner, serial, state }: CertificateFilter): { states: number[]; search: string } {
+  const numbers = askedStates(states, state);
+  const path = [...(owner ? [askedAddress(owner)] : []), ...(owner && serial ? [serial] : [])];
+  return { states: numbers, search: path.map((part) => `${part}/`).join("") };
+}
+
+function resume(pageKey: Uint8Array): { states: number[]; search: string; from: string } {
+  const { states, prefix, key } = decodePageKey(pageKey);
+  return { states: [...states], search: Buffer.from(prefix).toString(), from: Buffer.from(key).toString() };
 }
 
 function keyOf({ owner, serial }: ID, state: Cert_State): string {

@@ -11,7 +11,6 @@ import {
   queryDeploymentResponse,
   queryDeploymentsResponse,
 } from "../../../../chain/codec/answers.ts";
-import { readUint64 } from "../../../../chain/codec/wire64.ts";
 import { writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
@@ -35,12 +34,8 @@ import {
 export function deploymentQueries({ minDeposits }: DeploymentParams): Record<string, QueryHandler> {
   return {
     "/akash.deployment.v1beta4.Query/Deployments": (context, request) => {
-      const { filters = noFilters, pagination } = QueryDeploymentsRequest.decode(request);
-      const dseq = readUint64(filters.dseq);
-      const list = { table: deployments(context), states: deploymentStates, stateOf: ({ state }: Deployment) => state };
-      const listed = filteredList(list, filters, pagination, ({ id }) => {
-        return (filters.owner === "" || id.owner === filters.owner) && (dseq === 0n || id.dseq === dseq);
-      });
+      const { filters, pagination } = QueryDeploymentsRequest.decode(request);
+      const listed = filteredList({ table: deployments(context), states: deploymentStates }, filters, pagination);
       return queryDeploymentsResponse.encode({
         deployments: listed.items.map((deployment) => answer(context, deployment)),
         pagination: listed.pagination,
@@ -61,8 +56,6 @@ export function deploymentQueries({ minDeposits }: DeploymentParams): Record<str
     },
   };
 }
-
-const noFilters = { owner: "", state: "", dseq: undefined };
 
 function answer(context: Context, deployment: Deployment): QueryDeploymentResponse {
   const account = accounts(context).get(deploymentAccount(deployment.id));

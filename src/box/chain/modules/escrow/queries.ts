@@ -5,10 +5,9 @@ import {
   QueryPaymentsRequest,
   QueryPaymentsResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { PageResponse as PageResponseCodec } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { askedStates, decodePageKey, firstPage, type Listed, type Walk } from "../../akash-paging.ts";
 import type { QueryHandler } from "../../module.ts";
-import { decodePageKey, encodePageKey } from "../../page-key.ts";
 import { invalidArgument } from "../../refusals.ts";
 import type { Table } from "../../store.ts";
 import { accounts, type EscrowState, escrowStates, payments } from "./records.ts";
@@ -28,7 +27,6 @@ export const escrowQueries: Record<string, QueryHandler> = {
 /** Where accounts and payments begin in the chain's own store; clients see it inside of page keys. */
 const accountPrefix = [0x11, 0x00];
 const paymentPrefix = [0x12, 0x00];
-const defaultLimit = 100;
 
 interface ListRequest {
   readonly state: string;
@@ -38,7 +36,7 @@ interface ListRequest {
 }
 
 interface Start {
-  readonly states: readonly EscrowState[];
+  readonly states: readonly number[];
   /** Where the first of the states begins; the others begin at the request's xid. */
   readonly prefix: string;
   readonly key: string;
@@ -48,58 +46,32 @@ function listByState<T extends { key: string; state: EscrowState }>(
   table: Table<T>,
   storePrefix: readonly number[],
   { state, xid, pagination }: ListRequest,
-): { items: T[]; pagination: PageResponse } {
-  const limit = pagination?.limit.toNumber() || defaultLimit;
-  const pageKey = pagination?.key ?? new Uint8Array();
-  const start = pageKey.length > 0 ? resume(pageKey, storePrefix) : begin(state, xid);
-  const items: T[] = [];
-  for (const [index, wanted] of start.states.entries()) {
+): Listed<T> {
+  const start: Start = pagination?.key.length
+    ? resume(pagination.key, storePrefix)
+    : { states: askedStates(escrowStates, state), prefix: xid, key: "" };
+  const walks = start.states.map((wanted, index): Walk<T> => {
     const prefix = index === 0 ? start.prefix : xid;
-    const from = index === 0 ? start.prefix + start.key : xid;
-    for (const [key, item] of table.entries(prefix, from)) {
-      if (item.state !== wanted) continue;
-      if (items.length < limit) {
-        items.push(item);
-        continue;
-      }
-      const nextKey = encodePageKey({
-        states: Uint8Array.from(start.states.slice(index), (name) => escrowStates[name]),
-        prefix: Buffer.concat([Buffer.from([...storePrefix, escrowStates[wanted]]), Buffer.from(slashed(prefix))]),
+    return {
+      entries: table.entries(prefix, index === 0 ? prefix + start.key : xid),
+      isWanted: (item) => escrowStates[item.state] === wanted,
+      keyAt: (key) => ({
+        states: Uint8Array.from(start.states.slice(index)),
+        // In the chain's store a slash stands between the state and the name.
+        prefix: Buffer.concat([Buffer.from([...storePrefix, wanted]), Buffer.from(prefix && `/${prefix}`)]),
         key: Buffer.from(prefix === "" ? `/${key}` : key.slice(prefix.length)),
-        path: new Uint8Array(),
-      });
-      return { items, pagination: PageResponseCodec.fromPartial({ total: items.length, nextKey }) };
-    }
-  }
-  return { items, pagination: PageResponseCodec.fromPartial({ total: items.length }) };
-}
-
-function begin(state: string, xid: string): Start {
-  const all = Object.keys(escrowStates) as EscrowState[];
-  if (state === "") return { states: all, prefix: xid, key: "" };
-  const wanted = all.find((name) => name === state);
-  if (!wanted) throw invalidArgument("invalid state value");
-  return { states: [wanted], prefix: xid, key: "" };
+      }),
+    };
+  });
+  return firstPage(walks, pagination && { limit: pagination.limit });
 }
 
 function resume(pageKey: Uint8Array, storePrefix: readonly number[]): Start {
   const { states, prefix, key } = decodePageKey(pageKey);
-  const names = Object.entries(escrowStates) as [EscrowState, number][];
-  const wanted = Array.from(states, (number) => names.find(([, known]) => known === number)?.[0]);
-  const text = Buffer.from(prefix)
-    .subarray(storePrefix.length + 1)
-    .toString();
-  if (wanted.includes(undefined)) throw invalidArgument("malformed key");
+  const known: readonly number[] = Object.values(escrowStates);
+  if (!states.every((state) => known.includes(state))) throw invalidArgument("malformed key");
+  const text = Buffer.from(prefix.subarray(storePrefix.length + 1)).toString();
   const rest = Buffer.from(key).toString();
-  return {
-    states: wanted.filter((name) => name !== undefined),
-    prefix: text.replace(/^\//, ""),
-    // Without a prefix the slash before the name is in the key; with one, a slash there is part of the name.
-    key: text === "" ? rest.replace(/^\//, "") : rest,
-  };
-}
-
-/** In the chain's store a slash stands between the state and the name. */
-function slashed(prefix: string): string {
-  return prefix === "" ? "" : `/${prefix}`;
+  // Without a prefix the slash before the name is in the key; with one, a slash there is part of the name.
+  return { states: [...states], prefix: text.replace(/^\//, ""), key: text === "" ? rest.replace(/^\//, "") : rest };
 }

@@ -18,10 +18,8 @@ import {
   queryOrderResponse,
   queryOrdersResponse,
 } from "../../../../chain/codec/answers.ts";
-import { readUint64 } from "../../../../chain/codec/wire64.ts";
-import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
-import { type Filters, filteredList } from "../../filtered-list.ts";
+import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
 import type { ChainRefusal, Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
@@ -39,7 +37,6 @@ import {
   type Lease,
   leaseStates,
   leases,
-  type Order,
   orderStates,
   orders,
   writeBid,
@@ -51,9 +48,8 @@ import { marketRefusal } from "./refusals.ts";
 export function marketQueries(params: MarketParams): Record<string, QueryHandler> {
   return {
     "/akash.market.v1beta5.Query/Orders": (context, request) => {
-      const { filters = noFilters, pagination } = QueryOrdersRequest.decode(request);
-      const list = { table: orders(context), states: orderStates, stateOf: ({ state }: Order) => state };
-      const listed = filteredList(list, filters, pagination, ({ id }) => accepts(filters, id));
+      const { filters, pagination } = QueryOrdersRequest.decode(request);
+      const listed = filteredList({ table: orders(context), states: orderStates }, filters, pagination);
       return queryOrdersResponse.encode({ orders: listed.items.map(writeOrder), pagination: listed.pagination });
     },
     "/akash.market.v1beta5.Query/Order": (context, request) => {
@@ -62,18 +58,11 @@ export function marketQueries(params: MarketParams): Record<string, QueryHandler
       return queryOrderResponse.encode({ order: writeOrder(order) });
     },
     "/akash.market.v1beta5.Query/Bids": (context, request) => {
-      const { filters = noFilters, pagination } = QueryBidsRequest.decode(request);
-      const list = {
-        table: bids(context),
-        states: bidStates,
-        stateOf: ({ state }: Bid) => state,
-        providerOf: ({ id }: Bid) => id.provider,
-      };
-      const listed = filteredList(list, filters, pagination, ({ id }) => accepts(filters, id));
-      return queryBidsResponse.encode({
-        bids: listed.items.map((bid) => answerBid(context, bid)),
-        pagination: listed.pagination,
-      });
+      const { filters, pagination } = QueryBidsRequest.decode(request);
+      const list = { table: bids(context), states: bidStates, byProvider: true };
+      const listed = filteredList(list, filters, pagination);
+      const answers = listed.items.map((bid) => answerBid(context, bid));
+      return queryBidsResponse.encode({ bids: answers, pagination: listed.pagination });
     },
     "/akash.market.v1beta5.Query/Bid": (context, request) => {
       const bid = findBid(context, readQueriedId(QueryBidRequest.decode(request).id));
@@ -81,18 +70,11 @@ export function marketQueries(params: MarketParams): Record<string, QueryHandler
       return queryBidResponse.encode(answerBid(context, bid));
     },
     "/akash.market.v1beta5.Query/Leases": (context, request) => {
-      const { filters = noFilters, pagination } = QueryLeasesRequest.decode(request);
-      const list = {
-        table: leases(context),
-        states: leaseStates,
-        stateOf: ({ state }: Lease) => state,
-        providerOf: ({ id }: Lease) => id.provider,
-      };
-      const listed = filteredList(list, filters, pagination, ({ id }) => accepts(filters, id));
-      return queryLeasesResponse.encode({
-        leases: listed.items.map((lease) => answerLease(context, lease)),
-        pagination: listed.pagination,
-      });
+      const { filters, pagination } = QueryLeasesRequest.decode(request);
+      const list = { table: leases(context), states: leaseStates, byProvider: true };
+      const listed = filteredList(list, filters, pagination);
+      const answers = listed.items.map((lease) => answerLease(context, lease));
+      return queryLeasesResponse.encode({ leases: answers, pagination: listed.pagination });
     },
     "/akash.market.v1beta5.Query/Lease": (context, request) => {
       const lease = findLease(context, readQueriedId(QueryLeaseRequest.decode(request).id));
@@ -101,31 +83,6 @@ export function marketQueries(params: MarketParams): Record<string, QueryHandler
     },
     "/akash.market.v1beta5.Query/Params": () => answerParams(params),
   };
-}
-
-interface IdFilters extends Filters {
-  readonly dseq: Parameters<typeof readUint64>[0];
-  readonly gseq: number;
-  readonly oseq: number;
-  readonly bseq?: number;
-}
-
-const noFilters: IdFilters = { state: "", owner: "", dseq: undefined, gseq: 0, oseq: 0 };
-
-/** What a filter leaves at zero it does not ask for. */
-function accepts(
-  { owner, dseq, gseq, oseq, provider = "", bseq = 0 }: IdFilters,
-  id: OrderId & Partial<BidId>,
-): boolean {
-  const wanted = readUint64(dseq);
-  return (
-    (owner === "" || id.owner === owner) &&
-    (wanted === 0n || id.dseq === wanted) &&
-    (gseq === 0 || id.gseq === gseq) &&
-    (oseq === 0 || id.oseq === oseq) &&
-    (provider === "" || id.provider === provider) &&
-    (bseq === 0 || id.bseq === bseq)
-  );
 }
 
 function answerBid(context: Context, bid: Bid): QueryBidResponse {
