@@ -5,7 +5,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent, App, BlockOutput } from "./abci.ts";
 import { type BlockPoint, createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
-import { type Rules, runTransaction } from "./execution.ts";
+import { answerSimulation, type Rules, runTransaction } from "./execution.ts";
 import { applyGenesis, defaultMinGasPrices, type Genesis } from "./genesis.ts";
 import { createHistory } from "./history.ts";
 import { ChainRefusal, type Module, type QueryHandler } from "./module.ts";
@@ -20,7 +20,6 @@ import { createMarketplace } from "./modules/marketplace.ts";
 import { providerModule } from "./modules/provider/provider.ts";
 import { createOverlay } from "./overlay.ts";
 import { sdkRefusal } from "./refusals.ts";
-import { answerSimulation, simulatePath } from "./simulation.ts";
 import { createStore } from "./store.ts";
 import { createDecoder, type MessageEntries } from "./transaction.ts";
 import { forgetPassedStamps } from "./unordered.ts";
@@ -47,7 +46,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
   applyGenesis(createContext(point, store, []), genesis);
 
   const queries = new Map<string, QueryHandler>(all.flatMap((module) => Object.entries(module.queries)));
-  queries.set(simulatePath, (_, request) =>
+  queries.set("/cosmos.tx.v1beta1.Service/Simulate", (_, request) =>
     answerSimulation(request, (tx) => pool.dryRun(() => runTransaction(tx, "simulate", pool, point, rules))),
   );
 

@@ -11,8 +11,8 @@ import { type Unsigned, unsignedTransaction } from "../../../test/chain-signing.
 import { alice, bob, carol, chainId, createTestApp, sendMessage, type TestApp } from "../../../test/embedded-app.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { TxResult } from "./abci.ts";
-import { Panic } from "./codespace.ts";
 import type { Module } from "./module.ts";
+import { Panic } from "./refusals.ts";
 
 const keys = [alice, bob];
 
@@ -183,7 +183,6 @@ test("a fee that the account has not fails in a simulation too", () => {
 
 test("where the chain's program stumbles, nobody is told which message it was", () => {
   const stumbling: Module = {
-    name: "stumbling",
     messages: {
       "/test.MsgStumble": {
         signers: () => [alice.address],
@@ -224,7 +223,6 @@ test("the same blocks give the same hashes, and one transaction more gives other
 
 test("a fault of ours is not mistaken for a refusal, and the block leaves no trace", () => {
   const faulty: Module = {
-    name: "faulty",
     messages: {
       "/test.MsgFault": {
         signers: () => [alice.address],
@@ -243,7 +241,6 @@ test("a fault of ours is not mistaken for a refusal, and the block leaves no tra
 
 test("what a module does at the end of a block is marked as such", () => {
   const ticking: Module = {
-    name: "ticking",
     messages: {},
     queries: {},
     endBlock: ({ emit, height }) =>

@@ -1,15 +1,20 @@
 /** One transaction from its bytes to its result, in each of the three ways in which a node runs it. */
-import { TxMsgData } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import {
+  GasInfo,
+  SimulateRequest,
+  SimulateResponse,
+  Tx,
+  TxMsgData,
+} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { AbciEvent, TxResult } from "./abci.ts";
 import { anteChecks, type Mode } from "./ante.ts";
-import { Panic } from "./codespace.ts";
 import { type BlockPoint, createContext } from "./context.ts";
 import { plainEvent, withAttribute } from "./events.ts";
 import type { GasPrices } from "./fees.ts";
 import { createGasMeter, OutOfGas, unlimitedGas } from "./gas.ts";
 import { ChainRefusal, type Context } from "./module.ts";
-import { sdkRefusal } from "./refusals.ts";
+import { invalidArgument, Panic, sdkRefusal } from "./refusals.ts";
 import type { Store } from "./store.ts";
 import { decodeRefusal, type Message, type Transaction } from "./transaction.ts";
 
@@ -109,4 +114,31 @@ function refusalOf(error: unknown): ChainRefusal {
   if (error instanceof ChainRefusal) return error;
   if (error instanceof ProviderError) return new Panic(error.message);
   throw error;
+}
+
+/** 2⁶⁴ - 1, which is what the SDK calls the limit of a meter without one: zero with all its bits turned round. */
+const unlimited = GasInfo.fromPartial({}).gasWanted.not();
+
+/** Runs a transaction without keeping anything, so that a client learns what it would cost. */
+export function answerSimulation(bytes: Uint8Array, run: (tx: Uint8Array) => TxResult): Uint8Array {
+  const request = SimulateRequest.decode(bytes);
+  const tx = request.txBytes.length > 0 || !request.tx ? request.txBytes : Tx.encode(request.tx).finish();
+  if (tx.length === 0) throw invalidArgument("empty txBytes is not allowed");
+  const { code, log, gasUsed, data, events } = run(tx);
+  if (code !== 0) {
+    // The code is lost on this way: clients match on the words.
+    const reason = `rpc error: code = Unknown desc = ${log} with gas used: '${gasUsed}'`;
+    throw sdkRefusal("unknownRequest", reason);
+  }
+  const { msgResponses } = TxMsgData.decode(data);
+  return SimulateResponse.encode(
+    SimulateResponse.fromPartial({
+      gasInfo: { gasWanted: unlimited, gasUsed },
+      result: {
+        data,
+        events: events.map(({ type, attributes }) => ({ type, attributes: [...attributes] })),
+        msgResponses,
+      },
+    }),
+  ).finish();
 }

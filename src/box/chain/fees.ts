@@ -6,7 +6,7 @@ import { plainEvent } from "./events.ts";
 import { ChainRefusal, type Context } from "./module.ts";
 import { findAccount } from "./modules/auth/accounts.ts";
 import { sendToModule } from "./modules/bank/balances.ts";
-import { useAllowance } from "./modules/feegrant/allowances.ts";
+import { useAllowance } from "./modules/feegrant/feegrant.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Fee } from "./transaction.ts";
 

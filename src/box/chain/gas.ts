@@ -1,5 +1,5 @@
 /** What work costs. The prices are the SDK's, so that a client's estimate here is worth something on the real chain. */
-import { ChainRefusal } from "./module.ts";
+import { ChainRefusal, type Context } from "./module.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Store, Table } from "./store.ts";
 
@@ -34,6 +34,17 @@ export function createGasMeter(limit: bigint): GasMeter {
       if (used > most) throw new OutOfGas(what, limit, used);
     },
   };
+}
+
+/** For writing a key that lists a record, and deleting the old one: 3,000 flat, and 30 for each of some 70 bytes. */
+const gasPerIndex = 5_000n;
+
+/**
+ * By state, by group, by provider. Our tables have no such keys, but a client that learns here what its transaction
+ * costs should not be misled.
+ */
+export function payForIndexes(context: Context, count: bigint): void {
+  context.useGas(count * gasPerIndex, "WriteFlat");
 }
 
 /** The SDK's prices for its key-value store. */

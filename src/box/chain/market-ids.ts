@@ -2,44 +2,36 @@
 import type { BidID, DeploymentID, GroupID, OrderID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { readUint64 } from "../../chain/codec/wire64.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../market/ids.ts";
-import { readAddress } from "./addresses.ts";
-import { codespace } from "./codespace.ts";
-import { invalidArgument } from "./refusals.ts";
-
-const idRefusal = codespace("sdk", {
-  invalidSequence: [3, "invalid sequence"],
-  invalidAddress: [7, "invalid address"],
-  conflict: [36, "conflict"],
-});
+import { checkedAddress, invalidArgument, sdkRefusal } from "./refusals.ts";
 
 /** `path` says inside of which id this one stands; the chain writes it in front of the fault. */
 export function readDeploymentId(wire: DeploymentID | undefined, path = ""): DeploymentId {
-  const owner = readAddress(wire?.owner);
-  if (!owner) throw idRefusal("invalidAddress", `${path}DeploymentID: Invalid Owner Address`);
+  const refuse = () => sdkRefusal("invalidAddress", `${path}DeploymentID: Invalid Owner Address`);
+  const owner = checkedAddress(wire?.owner ?? "", refuse);
   const dseq = readUint64(wire?.dseq);
-  if (dseq === 0n) throw idRefusal("invalidSequence", `${path}DeploymentID: Invalid Deployment Sequence`);
+  if (dseq === 0n) throw sdkRefusal("invalidSequence", `${path}DeploymentID: Invalid Deployment Sequence`);
   return { owner, dseq };
 }
 
 export function readGroupId(wire: GroupID | undefined, path = ""): GroupId {
   const id = readDeploymentId(wire, `${path}GroupID: Invalid DeploymentID: `);
-  if (!wire?.gseq) throw idRefusal("invalidSequence", `${path}GroupID: Invalid Group Sequence`);
+  if (!wire?.gseq) throw sdkRefusal("invalidSequence", `${path}GroupID: Invalid Group Sequence`);
   return { ...id, gseq: wire.gseq };
 }
 
 export function readOrderId(wire: OrderID | undefined, path = ""): OrderId {
   const id = readGroupId(wire, `${path}OrderID: Invalid GroupID: `);
-  if (!wire?.oseq) throw idRefusal("invalidSequence", `${path}OrderID: Invalid Order Sequence`);
+  if (!wire?.oseq) throw sdkRefusal("invalidSequence", `${path}OrderID: Invalid Order Sequence`);
   return { ...id, oseq: wire.oseq };
 }
 
 /** Also reads a lease's, which has the same fields; its path is leasePath. */
 export function readBidId(wire: BidID | undefined, path = ""): BidId {
   const id = readOrderId(wire, `${path}BidID: Invalid OrderID: `);
-  const provider = readAddress(wire?.provider);
-  if (!provider) throw idRefusal("invalidAddress", `${path}BidID: Invalid Provider Address`);
-  if (provider === id.owner) throw idRefusal("conflict", `${path}BidID: self-bid`);
-  if (wire?.bseq) throw idRefusal("conflict", `${path}BidID: invalid bseq`);
+  const refuse = () => sdkRefusal("invalidAddress", `${path}BidID: Invalid Provider Address`);
+  const provider = checkedAddress(wire?.provider ?? "", refuse);
+  if (provider === id.owner) throw sdkRefusal("conflict", `${path}BidID: self-bid`);
+  if (wire?.bseq) throw sdkRefusal("conflict", `${path}BidID: invalid bseq`);
   return { ...id, provider, bseq: 0 };
 }
 
@@ -48,12 +40,10 @@ export const leasePath = "LeaseID: Invalid BidID: ";
 /** Where a query names one thing. The chain checks the addresses only; numbers that name nothing find nothing. */
 export function readQueriedId(wire: Partial<BidID> | undefined): BidId {
   const { gseq = 0, oseq = 0, bseq = 0 } = wire ?? {};
-  const owner = readAddress(wire?.owner);
-  if (!owner) throw invalidArgument("invalid owner address");
+  const owner = checkedAddress(wire?.owner ?? "", () => invalidArgument("invalid owner address"));
   const dseq = readUint64(wire?.dseq);
   // A deployment, a group and an order have no provider; whoever asks for them does not look at this one.
-  const provider = wire?.provider === undefined ? owner : readAddress(wire.provider);
-  if (!provider) throw invalidArgument("invalid provider address");
+  const provider = checkedAddress(wire?.provider ?? owner, () => invalidArgument("invalid provider address"));
   return { owner, dseq, gseq, oseq, provider, bseq };
 }
 

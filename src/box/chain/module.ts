@@ -1,4 +1,5 @@
 /** What a module of the application is made of, and what it may use while it works on a message, a block or a query. */
+import type { Codec } from "../../chain/codec/message.ts";
 import type { AbciEvent } from "./abci.ts";
 import type { Store } from "./store.ts";
 
@@ -25,13 +26,7 @@ export class ChainRefusal extends Error {
   }
 }
 
-/** Works on one message, given its protobuf bytes, and answers with the bytes of its response. */
-export type MessageHandler = (context: Context, message: Uint8Array) => Uint8Array;
-
-export type QueryHandler = (context: Context, request: Uint8Array) => Uint8Array;
-
 export interface Module {
-  readonly name: string;
   /** By type URL, for instance "/akash.market.v1beta5.MsgCreateBid". */
   readonly messages: Readonly<Record<string, MessageEntry>>;
   /** By path, for instance "/akash.market.v1beta5.Query/Orders". */
@@ -39,10 +34,52 @@ export interface Module {
   endBlock?(context: Context): void;
 }
 
+export type QueryHandler = (context: Context, request: Uint8Array) => Uint8Array;
+
 export interface MessageEntry {
   /** The addresses that must have signed. */
   signers(message: Uint8Array): string[];
   /** What the message must satisfy by itself; asked before anything else, so that nonsense never costs a fee. */
   validate?(message: Uint8Array): void;
-  handle: MessageHandler;
+  /** Works on one message, given its protobuf bytes, and answers with the bytes of its response. */
+  handle(context: Context, message: Uint8Array): Uint8Array;
+}
+
+export interface MessageParts<Wire, Read> {
+  signer(wire: NoInfer<Wire>): string;
+  /** The message in the application's own words. Throws when it makes no sense by itself. */
+  read(wire: NoInfer<Wire>): Read;
+  handle(context: Context, message: NoInfer<Read>): void;
+}
+
+/** Every response but that of authz's MsgExec is a message without fields. */
+const emptyResponse = new Uint8Array();
+
+/** A message by its codec and what is done with it. */
+export function messageEntry<Wire, Read>(
+  codec: Pick<Codec<Wire>, "decode">,
+  parts: MessageParts<Wire, Read>,
+): MessageEntry {
+  // Signers, validation and work ask for the same bytes one after the other.
+  const wire = remembered((bytes) => codec.decode(bytes));
+  const message = remembered((bytes) => parts.read(wire(bytes)));
+  return {
+    signers: (bytes) => [parts.signer(wire(bytes))],
+    validate: (bytes) => void message(bytes),
+    handle(context, bytes) {
+      parts.handle(context, message(bytes));
+      return emptyResponse;
+    },
+  };
+}
+
+function remembered<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
+  const known = new WeakMap<Uint8Array, { value: T }>();
+  return (bytes) => {
+    const before = known.get(bytes);
+    if (before) return before.value;
+    const value = make(bytes);
+    known.set(bytes, { value });
+    return value;
+  };
 }

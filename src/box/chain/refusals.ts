@@ -1,10 +1,22 @@
-/** The refusals that the SDK itself knows, with the codes and words that clients match on. */
+/** Refusals by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
 import { type Address, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { ChainRefusal } from "./module.ts";
 
-const sdkErrors = {
+/** The chain writes what went wrong in front of what kind of error it is. */
+export function codespace<Name extends string>(
+  name: string,
+  errors: Readonly<Record<Name, readonly [code: number, text: string]>>,
+): (error: Name, detail?: string) => ChainRefusal {
+  return (error, detail) => {
+    const [code, text] = errors[error];
+    return new ChainRefusal(name, code, detail === undefined ? text : `${detail}: ${text}`);
+  };
+}
+
+export const sdkRefusal = codespace("sdk", {
   txDecode: [2, "tx parse error"],
+  invalidSequence: [3, "invalid sequence"],
   unauthorized: [4, "unauthorized"],
   insufficientFunds: [5, "insufficient funds"],
   unknownRequest: [6, "unknown request"],
@@ -19,20 +31,29 @@ const sdkErrors = {
   noSignatures: [15, "no signatures supplied"],
   invalidRequest: [18, "invalid request"],
   keyNotFound: [22, "key not found"],
+  invalidHeight: [26, "invalid height"],
   invalidType: [29, "invalid type"],
   txTimeoutHeight: [30, "tx timeout height"],
   wrongSequence: [32, "incorrect account sequence"],
+  conflict: [36, "conflict"],
   notSupported: [37, "feature not supported"],
   notFound: [38, "not found"],
   txTimeout: [42, "tx timeout"],
-} as const satisfies Record<string, readonly [number, string]>;
+});
 
-export type SdkError = keyof typeof sdkErrors;
+/** An error that the chain gives no code of its own, or whose code is lost because of how it was wrapped. */
+export function uncoded(text: string): ChainRefusal {
+  return new ChainRefusal("undefined", 1, text);
+}
 
-/** The SDK writes what went wrong in front of what kind of error it is. */
-export function sdkRefusal(error: SdkError, detail?: string): ChainRefusal {
-  const [code, text] = sdkErrors[error];
-  return new ChainRefusal("sdk", code, detail === undefined ? text : `${detail}: ${text}`);
+/**
+ * Where the chain's own program runs into a wall: the transaction fails, the node goes on. The chain does not know which
+ * message it was, but prints the stack; ours is the same on every machine, for results are part of the app's hash.
+ */
+export class Panic extends ChainRefusal {
+  constructor(text: string) {
+    super("undefined", 111222, `recovered: ${text}\nstack:\ngoroutine 1 [running]:\n: panic`);
+  }
 }
 
 /** How a query that found nothing answers over ABCI: the gRPC status is kept in the words. */
@@ -54,7 +75,16 @@ export function checkedAddress(text: string, refuse: (reason: string) => ChainRe
   try {
     return parseAddress(text);
   } catch (error) {
-    if (error instanceof ProviderError) throw refuse(error.message);
+    if (ProviderError.is(error, "AKP_VALUE_MALFORMED")) throw refuse(error.message);
+    throw error;
+  }
+}
+
+export function isAddress(text: string): boolean {
+  try {
+    return parseAddress(text) !== "";
+  } catch (error) {
+    if (ProviderError.is(error, "AKP_VALUE_MALFORMED")) return false;
     throw error;
   }
 }

@@ -4,7 +4,6 @@ import { SignDoc } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ripemd160 } from "@noble/hashes/legacy";
 import { type Address, addressOf } from "../../market/address.ts";
 import { limits } from "../../runtime/limits.ts";
-import { readByOpenssl } from "./openssl.ts";
 import type { Transaction } from "./transaction.ts";
 
 export function addressOfKey(publicKey: Uint8Array): Address {
@@ -56,4 +55,14 @@ function isLowS(signature: Uint8Array): boolean {
 
 function sha256(bytes: Uint8Array): Buffer {
   return createHash("sha256").update(bytes).digest();
+}
+
+/** What OpenSSL makes of them, or undefined: it throws in many ways, and that it cannot read them is all that counts. */
+export function readByOpenssl<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
 }

@@ -54,11 +54,7 @@ function knownHeight(app: App, height: bigint): bigint {
   if (height === 0n) return app.height;
   if (height < 0n) throw sdkRefusal("invalidRequest", "cannot query with height < 0; please provide a valid height");
   if (height > app.height) {
-    throw new ChainRefusal(
-      "sdk",
-      26,
-      "cannot query with height in the future; please provide a valid height: invalid height",
-    );
+    throw sdkRefusal("invalidHeight", "cannot query with height in the future; please provide a valid height");
   }
   if (height >= app.lowestHeight) return height;
   throw sdkRefusal(

@@ -1,24 +1,11 @@
 /** The module where auditors sign what they found true about a provider. */
-import {
-  type Attribute,
-  type AuditedProvider,
-  MsgDeleteProviderAttributes,
-  MsgDeleteProviderAttributesResponse,
-  MsgSignProviderAttributes,
-  MsgSignProviderAttributesResponse,
-  QueryAllProvidersAttributesRequest,
-  QueryAuditorAttributesRequest,
-  QueryProviderAttributesRequest,
-  QueryProviderAuditorRequest,
-  QueryProvidersResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { Attribute, AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { codespace } from "../../codespace.ts";
 import { typedEvent } from "../../events.ts";
-import type { Context, Module } from "../../module.ts";
+import { type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { checkedAddress, sdkRefusal } from "../../refusals.ts";
-import { findSignature, signatureKey, signatures, signaturesOf } from "./signatures.ts";
+import { checkedAddress, codespace, sdkRefusal } from "../../refusals.ts";
 
 const refuse = codespace("audit", {
   notFound: [1, "invalid provider: address not found"],
@@ -26,46 +13,57 @@ const refuse = codespace("audit", {
 });
 
 export const auditModule: Module = {
-  name: "audit",
   messages: {
-    "/akash.audit.v1.MsgSignProviderAttributes": {
-      signers: (bytes) => [MsgSignProviderAttributes.decode(bytes).auditor],
-      validate: (bytes) => ownerIsAddress(MsgSignProviderAttributes.decode(bytes)),
-      handle(context, bytes) {
-        sign(context, MsgSignProviderAttributes.decode(bytes));
-        return MsgSignProviderAttributesResponse.encode({}).finish();
-      },
-    },
-    "/akash.audit.v1.MsgDeleteProviderAttributes": {
-      signers: (bytes) => [MsgDeleteProviderAttributes.decode(bytes).auditor],
-      validate: (bytes) => ownerIsAddress(MsgDeleteProviderAttributes.decode(bytes)),
-      handle(context, bytes) {
-        withdraw(context, MsgDeleteProviderAttributes.decode(bytes));
-        return MsgDeleteProviderAttributesResponse.encode({}).finish();
-      },
-    },
+    "/akash.audit.v1.MsgSignProviderAttributes": messageEntry(akash.MsgSignProviderAttributes, {
+      signer: ({ auditor }) => auditor,
+      read: ownerIsAddress,
+      handle: sign,
+    }),
+    "/akash.audit.v1.MsgDeleteProviderAttributes": messageEntry(akash.MsgDeleteProviderAttributes, {
+      signer: ({ auditor }) => auditor,
+      read: ownerIsAddress,
+      handle: withdraw,
+    }),
   },
   queries: {
     "/akash.audit.v1.Query/AllProvidersAttributes": (context, bytes) =>
-      list(context, QueryAllProvidersAttributesRequest.decode(bytes).pagination),
+      list(context, akash.QueryAllProvidersAttributesRequest.decode(bytes).pagination),
     "/akash.audit.v1.Query/ProviderAttributes"(context, bytes) {
-      const { owner } = QueryProviderAttributesRequest.decode(bytes);
+      const { owner } = akash.QueryProviderAttributesRequest.decode(bytes);
       return answer(signaturesOf(context, asked(owner)));
     },
     "/akash.audit.v1.Query/ProviderAuditorAttributes"(context, bytes) {
-      const { owner, auditor } = QueryProviderAuditorRequest.decode(bytes);
+      const { owner, auditor } = akash.QueryProviderAuditorRequest.decode(bytes);
       const found = findSignature(context, asked(owner), asked(auditor));
       return answer(found ? [found] : []);
     },
     "/akash.audit.v1.Query/AuditorAttributes"(context, bytes) {
-      const { auditor, pagination } = QueryAuditorAttributesRequest.decode(bytes);
+      const { auditor, pagination } = akash.QueryAuditorAttributesRequest.decode(bytes);
       return list(context, pagination, (signed) => signed.auditor === auditor);
     },
   },
 };
 
+/** All that was signed about one provider lies together. */
+function signatureKey(owner: string, auditor: string): string {
+  return `${owner}/${auditor}`;
+}
+
+export function signatures(context: Context) {
+  return context.store.table<AuditedProvider>("audit/signatures");
+}
+
+/** Everything signed about a provider, one entry for each auditor. */
+export function signaturesOf(context: Context, owner: string): AuditedProvider[] {
+  return [...signatures(context).entries(`${owner}/`)].map(([, signed]) => signed);
+}
+
+function findSignature(context: Context, owner: string, auditor: string): AuditedProvider | undefined {
+  return signatures(context).get(signatureKey(owner, auditor));
+}
+
 /** New attributes join those that the same auditor signed before; a key that is there already gets the new value. */
-function sign(context: Context, { owner, auditor, attributes }: MsgSignProviderAttributes): void {
+function sign(context: Context, { owner, auditor, attributes }: akash.MsgSignProviderAttributes): void {
   const known = findSignature(context, owner, auditor)?.attributes ?? [];
   const merged = new Map([...known, ...attributes].map((attribute) => [attribute.key, attribute]));
   save(context, { owner, auditor, attributes: [...merged.values()] });
@@ -73,7 +71,7 @@ function sign(context: Context, { owner, auditor, attributes }: MsgSignProviderA
 }
 
 /** The keys given, or all of them when none is. */
-function withdraw(context: Context, { owner, auditor, keys }: MsgDeleteProviderAttributes): void {
+function withdraw(context: Context, { owner, auditor, keys }: akash.MsgDeleteProviderAttributes): void {
   const known = findSignature(context, owner, auditor);
   if (!known) throw refuse("notFound");
   for (const key of keys) {
@@ -97,8 +95,9 @@ function byKey(left: Attribute, right: Attribute): number {
   return left.key < right.key ? -1 : 1;
 }
 
-function ownerIsAddress({ owner }: { owner: string }): void {
-  checkedAddress(owner, () => sdkRefusal("invalidAddress", "MsgCreate: Invalid Owner Address"));
+function ownerIsAddress<T extends { owner: string }>(message: T): T {
+  checkedAddress(message.owner, () => sdkRefusal("invalidAddress", "MsgCreate: Invalid Owner Address"));
+  return message;
 }
 
 function asked(address: string): string {
@@ -106,11 +105,11 @@ function asked(address: string): string {
 }
 
 function list(context: Context, request: PageRequest | undefined, where = (_: AuditedProvider) => true): Uint8Array {
-  const page = paginate(signatures(context), request, { where });
-  return QueryProvidersResponse.encode({ providers: page.items, pagination: page.pagination }).finish();
+  const { items, pagination } = paginate(signatures(context), request, { where });
+  return akash.QueryProvidersResponse.encode({ providers: items, pagination }).finish();
 }
 
 function answer(providers: AuditedProvider[]): Uint8Array {
   if (providers.length === 0) throw sdkRefusal("keyNotFound", refuse("notFound").message);
-  return QueryProvidersResponse.encode({ providers, pagination: undefined }).finish();
+  return akash.QueryProvidersResponse.encode({ providers, pagination: undefined }).finish();
 }

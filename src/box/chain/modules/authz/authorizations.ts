@@ -7,10 +7,8 @@ import { GenericAuthorization } from "@akashnetwork/chain-sdk/private-types/cosm
 import { depositAuthorization } from "../../../../chain/codec/deposit-authorization.ts";
 import { amountOf, type Coin, sumCoins } from "../../../../market/coin.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
-import { uncoded } from "../../codespace.ts";
-import { areValidCoins, readCoins, writeCoin, writeCoins } from "../../coins.ts";
-import { isDenom } from "../../prices.ts";
-import { sdkRefusal } from "../../refusals.ts";
+import { areValidCoins, isDenom, readCoins, writeCoin, writeCoins } from "../../coins.ts";
+import { sdkRefusal, uncoded } from "../../refusals.ts";
 import type { Scope } from "../escrow/ids.ts";
 import { escrowRefusal } from "../escrow/refusals.ts";
 

@@ -1,24 +1,11 @@
 /** The module of grants: giving them, taking them back, using them, looking them up. */
 import { MsgAccountDeposit, Scope as Scopes } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import {
-  MsgExec,
-  MsgExecResponse,
-  MsgGrant,
-  MsgGrantResponse,
-  MsgRevoke,
-  MsgRevokeResponse,
-  QueryGranteeGrantsRequest,
-  QueryGranteeGrantsResponse,
-  QueryGranterGrantsRequest,
-  QueryGranterGrantsResponse,
-  QueryGrantsRequest,
-  QueryGrantsResponse,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../../../market/address.ts";
 import type { AbciEvent } from "../../abci.ts";
 import { readCoin } from "../../coins.ts";
 import { withAttribute } from "../../events.ts";
-import { ChainRefusal, type Context, type Module } from "../../module.ts";
+import { ChainRefusal, type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
 import { askedAddress, checkedAddress, sdkRefusal } from "../../refusals.ts";
 import { decodeMessage, type Message, type MessageEntries } from "../../transaction.ts";
@@ -51,7 +38,7 @@ export function authzModule(entries: () => MessageEntries): Module {
   let depth = 0;
 
   /** A message inside may hold messages in its turn. */
-  function innerMessages({ msgs }: MsgExec): Message[] {
+  function innerMessages({ msgs }: cosmos.MsgExec): Message[] {
     depth += 1;
     try {
       if (depth > deepest) throw new Error("recursion limit exceeded");
@@ -62,77 +49,67 @@ export function authzModule(entries: () => MessageEntries): Module {
   }
 
   return {
-    name: "authz",
     messages: {
-      "/cosmos.authz.v1beta1.MsgGrant": {
-        signers(bytes) {
-          const { granter, grant } = MsgGrant.decode(bytes);
+      "/cosmos.authz.v1beta1.MsgGrant": messageEntry(cosmos.MsgGrant, {
+        signer({ granter, grant }) {
           checkKind(grant?.authorization);
-          return [granter];
+          return granter;
         },
-        handle(context, bytes) {
-          give(context, MsgGrant.decode(bytes), entries());
-          return MsgGrantResponse.encode({}).finish();
-        },
-      },
-      "/cosmos.authz.v1beta1.MsgRevoke": {
-        signers: (bytes) => [MsgRevoke.decode(bytes).granter],
-        handle(context, bytes) {
-          const message = MsgRevoke.decode(bytes);
+        read: (wire) => wire,
+        handle: (context, message) => give(context, message, entries()),
+      }),
+      "/cosmos.authz.v1beta1.MsgRevoke": messageEntry(cosmos.MsgRevoke, {
+        signer: ({ granter }) => granter,
+        read: (wire) => wire,
+        handle(context, message) {
           const { granter, grantee } = partiesOf(message);
           if (message.msgTypeUrl === "") throw sdkRefusal("invalidRequest", "missing msg method name");
           deleteGrant(context, granter, grantee, message.msgTypeUrl);
-          return MsgRevokeResponse.encode({}).finish();
         },
-      },
+      }),
       "/cosmos.authz.v1beta1.MsgExec": {
         signers(bytes) {
-          const message = MsgExec.decode(bytes);
+          const message = cosmos.MsgExec.decode(bytes);
           innerMessages(message);
           return [message.grantee];
         },
         handle(context, bytes) {
-          const message = MsgExec.decode(bytes);
+          const message = cosmos.MsgExec.decode(bytes);
           const results = execute(context, parseAddress(message.grantee), innerMessages(message));
-          return MsgExecResponse.encode({ results }).finish();
+          return cosmos.MsgExecResponse.encode({ results }).finish();
         },
       },
     },
     queries: {
       "/cosmos.authz.v1beta1.Query/Grants"(context, bytes) {
-        const { granter, grantee, msgTypeUrl, pagination } = QueryGrantsRequest.decode(bytes);
+        const { granter, grantee, msgTypeUrl, pagination } = cosmos.QueryGrantsRequest.decode(bytes);
         const prefix = grantKey(askedAddress(granter), askedAddress(grantee));
         if (msgTypeUrl !== "") {
           const grant = grants(context).get(prefix + msgTypeUrl);
           const words = `authorization not found for ${msgTypeUrl} type: authorization not found`;
           if (!grant) throw sdkRefusal("unknownRequest", words);
-          return QueryGrantsResponse.encode({ grants: [writeGrant(grant)], pagination: undefined }).finish();
+          return cosmos.QueryGrantsResponse.encode({ grants: [writeGrant(grant)], pagination: undefined }).finish();
         }
         const page = paginate(grants(context), pagination, { prefix });
-        return QueryGrantsResponse.encode({
-          grants: page.items.map(writeGrant),
-          pagination: page.pagination,
-        }).finish();
+        return cosmos.QueryGrantsResponse.encode({ ...page, grants: page.items.map(writeGrant) }).finish();
       },
       "/cosmos.authz.v1beta1.Query/GranterGrants"(context, bytes) {
-        const { granter, pagination } = QueryGranterGrantsRequest.decode(bytes);
+        const { granter, pagination } = cosmos.QueryGranterGrantsRequest.decode(bytes);
         const page = paginate(grants(context), pagination, { prefix: grantKey(askedAddress(granter)) });
-        const found = { grants: page.items.map(writeNamedGrant), pagination: page.pagination };
-        return QueryGranterGrantsResponse.encode(found).finish();
+        return cosmos.QueryGranterGrantsResponse.encode({ ...page, grants: page.items.map(writeNamedGrant) }).finish();
       },
       "/cosmos.authz.v1beta1.Query/GranteeGrants"(context, bytes) {
-        const { grantee, pagination } = QueryGranteeGrantsRequest.decode(bytes);
+        const { grantee, pagination } = cosmos.QueryGranteeGrantsRequest.decode(bytes);
         const asked = askedAddress(grantee);
         const page = paginate(grants(context), pagination, { where: (grant) => grant.grantee === asked });
-        const found = { grants: page.items.map(writeNamedGrant), pagination: page.pagination };
-        return QueryGranteeGrantsResponse.encode(found).finish();
+        return cosmos.QueryGranteeGrantsResponse.encode({ ...page, grants: page.items.map(writeNamedGrant) }).finish();
       },
     },
     endBlock: forgetExpiredGrants,
   };
 }
 
-function give(context: Context, message: MsgGrant, entries: MessageEntries): void {
+function give(context: Context, message: cosmos.MsgGrant, entries: MessageEntries): void {
   const { granter, grantee } = partiesOf(message);
   const { grant } = message;
   if (!grant?.authorization) throw sdkRefusal("invalidType", "authorization is nil");

@@ -2,9 +2,9 @@
 import type { Grant as WireGrant } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { addressBytes, parseAddress } from "../../../../market/address.ts";
 import { formatTime } from "../../../../runtime/clock.ts";
-import { codespace } from "../../codespace.ts";
 import { typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
+import { codespace } from "../../refusals.ts";
 import { type Authorization, messageUrlOf } from "./authorizations.ts";
 
 export interface Grant {

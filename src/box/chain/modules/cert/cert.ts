@@ -1,69 +1,51 @@
 /** The module of client certificates. */
-import {
-  Cert_State,
-  type Certificate,
-  type CertificateFilter,
-  type CertificateResponse,
-  type ID,
-  MsgCreateCertificate,
-  MsgCreateCertificateResponse,
-  MsgRevokeCertificate,
-  MsgRevokeCertificateResponse,
-  QueryCertificatesRequest,
-  QueryCertificatesResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { askedStates, checkOffset, decodePageKey, firstPage, type Listed, type Walk } from "../../akash-paging.ts";
-import type { Context, Module } from "../../module.ts";
+import { type Context, type Module, messageEntry } from "../../module.ts";
 import { askedAddress } from "../../refusals.ts";
 import { certRefusal, checkCertificate } from "./certificate.ts";
 
 export const certModule: Module = {
-  name: "cert",
   messages: {
-    "/akash.cert.v1.MsgCreateCertificate": {
-      signers: (bytes) => [MsgCreateCertificate.decode(bytes).owner],
-      validate(bytes) {
-        const { owner, cert, pubkey } = MsgCreateCertificate.decode(bytes);
-        checkCertificate(owner, cert, pubkey);
+    "/akash.cert.v1.MsgCreateCertificate": messageEntry(akash.MsgCreateCertificate, {
+      signer: ({ owner }) => owner,
+      read({ owner, cert, pubkey }) {
+        return { id: { owner, serial: checkCertificate(owner, cert, pubkey).toString() }, cert, pubkey };
       },
-      handle(context, bytes) {
-        const { owner, cert, pubkey } = MsgCreateCertificate.decode(bytes);
-        const id: ID = { owner, serial: checkCertificate(owner, cert, pubkey).toString() };
+      handle(context, { id, cert, pubkey }) {
         if (find(context, id)) throw certRefusal("exists");
-        save(context, id, { state: Cert_State.valid, cert, pubkey });
-        return MsgCreateCertificateResponse.encode({}).finish();
+        save(context, id, { state: akash.Cert_State.valid, cert, pubkey });
       },
-    },
-    "/akash.cert.v1.MsgRevokeCertificate": {
-      signers: (bytes) => [revokedId(bytes).owner],
-      validate(bytes) {
-        if (!/^[+-]?\d+$/.test(revokedId(bytes).serial)) throw certRefusal("invalidSerial");
+    }),
+    "/akash.cert.v1.MsgRevokeCertificate": messageEntry(akash.MsgRevokeCertificate, {
+      signer: ({ id }) => id?.owner ?? "",
+      read({ id = { owner: "", serial: "" } }) {
+        if (!/^[+-]?\d+$/.test(id.serial)) throw certRefusal("invalidSerial");
+        return id;
       },
-      handle(context, bytes) {
-        const id = revokedId(bytes);
+      handle(context, id) {
         const certificate = find(context, id);
         if (!certificate) throw certRefusal("notFound");
-        if (certificate.state === Cert_State.revoked) throw certRefusal("alreadyRevoked");
-        certificates(context).delete(keyOf(id, Cert_State.valid));
-        save(context, id, { ...certificate, state: Cert_State.revoked });
-        return MsgRevokeCertificateResponse.encode({}).finish();
+        if (certificate.state === akash.Cert_State.revoked) throw certRefusal("alreadyRevoked");
+        certificates(context).delete(keyOf(id, akash.Cert_State.valid));
+        save(context, id, { ...certificate, state: akash.Cert_State.revoked });
       },
-    },
+    }),
   },
   queries: {
     "/akash.cert.v1.Query/Certificates"(context, bytes) {
-      const { filter, pagination } = QueryCertificatesRequest.decode(bytes);
+      const { filter, pagination } = akash.QueryCertificatesRequest.decode(bytes);
       const page = list(context, filter, pagination);
-      const found = page.items.map(({ id, certificate }): CertificateResponse => ({ certificate, serial: id.serial }));
-      return QueryCertificatesResponse.encode({ certificates: found, pagination: page.pagination }).finish();
+      const found = page.items.map(({ id, certificate }) => ({ certificate, serial: id.serial }));
+      return akash.QueryCertificatesResponse.encode({ ...page, certificates: found }).finish();
     },
   },
 };
 
 interface Entry {
-  readonly id: ID;
-  readonly certificate: Certificate;
+  readonly id: akash.ID;
+  readonly certificate: akash.Certificate;
 }
 
 function certificates(context: Context) {
@@ -71,8 +53,8 @@ function certificates(context: Context) {
 }
 
 /** Valid ones before revoked ones. */
-const states = { valid: Cert_State.valid, revoked: Cert_State.revoked };
-const noFilter: CertificateFilter = { owner: "", serial: "", state: "" };
+const states = { valid: akash.Cert_State.valid, revoked: akash.Cert_State.revoked };
+const noFilter: akash.CertificateFilter = { owner: "", serial: "", state: "" };
 
 function list(context: Context, filter = noFilter, request: PageRequest | undefined): Listed<Entry> {
   checkOffset(request, filter.state);
@@ -91,7 +73,7 @@ function list(context: Context, filter = noFilter, request: PageRequest | undefi
 }
 
 /** `search` is what follows the state in the keys that are wanted. */
-function begin({ owner, serial, state }: CertificateFilter): { states: number[]; search: string } {
+function begin({ owner, serial, state }: akash.CertificateFilter): { states: number[]; search: string } {
   const numbers = askedStates(states, state);
   const path = [...(owner ? [askedAddress(owner)] : []), ...(owner && serial ? [serial] : [])];
   return { states: numbers, search: path.map((part) => `${part}/`).join("") };
@@ -102,19 +84,15 @@ function resume(pageKey: Uint8Array): { states: number[]; search: string; from: 
   return { states: [...states], search: Buffer.from(prefix).toString(), from: Buffer.from(key).toString() };
 }
 
-function keyOf({ owner, serial }: ID, state: Cert_State): string {
+function keyOf({ owner, serial }: akash.ID, state: akash.Cert_State): string {
   return `${state}/${owner}/${serial}/`;
 }
 
-function find(context: Context, id: ID): Certificate | undefined {
+function find(context: Context, id: akash.ID): akash.Certificate | undefined {
   const table = certificates(context);
-  return (table.get(keyOf(id, Cert_State.valid)) ?? table.get(keyOf(id, Cert_State.revoked)))?.certificate;
+  return (table.get(keyOf(id, akash.Cert_State.valid)) ?? table.get(keyOf(id, akash.Cert_State.revoked)))?.certificate;
 }
 
-function save(context: Context, id: ID, certificate: Certificate): void {
+function save(context: Context, id: akash.ID, certificate: akash.Certificate): void {
   certificates(context).set(keyOf(id, certificate.state), { id, certificate });
-}
-
-function revokedId(bytes: Uint8Array): ID {
-  return MsgRevokeCertificate.decode(bytes).id ?? { owner: "", serial: "" };
 }

@@ -1,8 +1,7 @@
 /** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
-import { isAddress } from "../../addresses.ts";
-import { codespace } from "../../codespace.ts";
-import { readByOpenssl } from "../../openssl.ts";
+import { codespace, isAddress } from "../../refusals.ts";
+import { readByOpenssl } from "../../signatures.ts";
 
 export const certRefusal = codespace("cert", {
   notFound: [1, "certificate not found"],

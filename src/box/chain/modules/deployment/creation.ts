@@ -3,13 +3,12 @@ import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1be
 import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
 import { type Coin, formatCoin } from "../../../../market/coin.ts";
 import type { DeploymentId } from "../../../../market/ids.ts";
-import { uncoded } from "../../codespace.ts";
 import { readDeploymentId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
+import { uncoded } from "../../refusals.ts";
 import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
 import type { Deposit } from "../escrow/records.ts";
 import { complete, priceOf, validateGroup, validateGroups } from "./group-spec.ts";
-import type { DeploymentParams } from "./params.ts";
 import { type Deployment, findDeployment, type Group } from "./records.ts";
 import { deploymentRefusal } from "./refusals.ts";
 
@@ -20,6 +19,19 @@ export interface Creation {
   readonly deposit: WantedDeposit;
   readonly reclamation: DeploymentReclamation | undefined;
 }
+
+/** What the network's vote has set for deployments. */
+export interface DeploymentParams {
+  /** The smallest first deposit, for each denom that may be deposited at all. */
+  readonly minDeposits: readonly Coin[];
+}
+
+export const defaultDeploymentParams: DeploymentParams = {
+  minDeposits: [
+    { denom: "uakt", amount: 500_000n },
+    { denom: "uact", amount: 500_000n },
+  ],
+};
 
 export interface WindowBounds {
   readonly least: bigint;
@@ -54,7 +66,7 @@ export function checkHash(hash: Uint8Array): void {
   if (hash.length !== hashBytes) throw deploymentRefusal("invalidHash");
 }
 
-export function acceptCreation(
+export function checkCreation(
   context: Context,
   { id, groups, hash, deposit, reclamation }: Creation,
   params: DeploymentParams,

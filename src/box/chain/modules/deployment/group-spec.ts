@@ -8,8 +8,8 @@ import type {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { type DecCoin, formatDecCoin } from "../../../../market/coin.ts";
 import { addDecimals, decimalOf, mulDecimals, zero } from "../../../../market/decimal.ts";
-import { Panic, uncoded } from "../../codespace.ts";
-import { isValidPrice, readPrice } from "../../prices.ts";
+import { isValidPrice, readPrice } from "../../coins.ts";
+import { Panic, uncoded } from "../../refusals.ts";
 import { deploymentRefusal } from "./refusals.ts";
 
 const mebi = 2n ** 20n;
@@ -75,24 +75,12 @@ function validateUnits(units: readonly ResourceUnit[]): void {
   const { cpuMilli, gpuCount, memoryBytes } = unitLimits;
   const total = (amount: (resources: Resources) => bigint) =>
     units.reduce((sum, { resource, count }) => sum + (resource ? amount(resource) : 0n) * BigInt(count), 0n);
-  checkTotal(
-    "CPU",
-    total(({ cpu }) => readValue(cpu?.units)),
-    cpuMilli.most,
-    1n,
-  );
-  checkTotal(
-    "GPU",
-    total(({ gpu }) => readValue(gpu?.units)),
-    gpuCount.most,
-    0n,
-  );
-  checkTotal(
-    "memory",
-    total(({ memory }) => readValue(memory?.quantity)),
-    memoryBytes.most,
-    1n,
-  );
+  const cpu = total((resources) => readValue(resources.cpu?.units));
+  checkTotal("CPU", cpu, cpuMilli.most, 1n);
+  const gpu = total((resources) => readValue(resources.gpu?.units));
+  checkTotal("GPU", gpu, gpuCount.most, 0n);
+  const memory = total((resources) => readValue(resources.memory?.quantity));
+  checkTotal("memory", memory, memoryBytes.most, 1n);
 }
 
 function checkTotal(what: string, total: bigint, mostOfUnit: bigint, least: bigint): void {

@@ -19,7 +19,7 @@ import { sdkRefusal } from "../../refusals.ts";
 import { deploymentAccount } from "../escrow/ids.ts";
 import { accounts } from "../escrow/records.ts";
 import { writeAccount } from "../escrow/wire.ts";
-import type { DeploymentParams } from "./params.ts";
+import type { DeploymentParams } from "./creation.ts";
 import {
   type Deployment,
   deploymentStates,

@@ -1,5 +1,4 @@
 /** Deployments and their groups, as they are kept and as they travel. */
-
 import { Deployment as WireDeploymentCodec } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import {
   type GroupSpec,
@@ -8,8 +7,9 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { DeploymentReclamation, Deployment as WireDeployment } from "../../../../chain/codec/reclamation.ts";
 import { writeId } from "../../../../chain/codec/wire64.ts";
-import type { DeploymentId, GroupId } from "../../../../market/ids.ts";
-import { payForIndexes } from "../../index-gas.ts";
+import { type DeploymentId, type GroupId, groupOf } from "../../../../market/ids.ts";
+import { typedEvent } from "../../events.ts";
+import { payForIndexes } from "../../gas.ts";
 import { deploymentKey, groupKey } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import type { Table } from "../../store.ts";
@@ -50,16 +50,32 @@ export function findGroup(context: Context, id: GroupId): Group | undefined {
   return groups(context).get(groupKey(id));
 }
 
-/** Listed by state. */
-export function saveDeployment(context: Context, deployment: Deployment): void {
+/** Listed by state. An event tells what happened to it. */
+export function saveDeployment(
+  context: Context,
+  deployment: Deployment,
+  event: "Created" | "Updated" | "Closed",
+): void {
   payForIndexes(context, 1n);
   deployments(context).set(deploymentKey(deployment.id), deployment);
+  const fields = { id: { ...deployment.id }, ...(event !== "Closed" && { hash: deployment.hash }) };
+  context.emit(typedEvent(`akash.deployment.v1.EventDeployment${event}`, fields));
 }
 
 /** Listed by state and by deployment. */
 export function saveGroup(context: Context, group: Group): void {
   payForIndexes(context, 2n);
   groups(context).set(groupKey(group.id), group);
+}
+
+export function changeGroup(
+  context: Context,
+  group: Group,
+  state: Group["state"],
+  event: "Closed" | "Paused" | "Started",
+): void {
+  saveGroup(context, { ...group, state });
+  context.emit(typedEvent(`akash.deployment.v1.EventGroup${event}`, { id: { ...groupOf(group.id) } }));
 }
 
 /** Groups are numbered without gaps and never deleted. */

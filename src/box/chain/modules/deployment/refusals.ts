@@ -1,5 +1,5 @@
 /** What the deployment module refuses. */
-import { codespace } from "../../codespace.ts";
+import { codespace } from "../../refusals.ts";
 
 export const deploymentRefusal = codespace("deployment", {
   deploymentExists: [3, "Deployment exists"],

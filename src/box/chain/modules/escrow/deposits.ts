@@ -2,9 +2,9 @@
 import type { Deposit as WireDeposit } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { type Coin, sumCoins } from "../../../../market/coin.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
-import { Panic, uncoded } from "../../codespace.ts";
+import { isDenom } from "../../coins.ts";
 import type { Context } from "../../module.ts";
-import { isDenom } from "../../prices.ts";
+import { Panic, uncoded } from "../../refusals.ts";
 import { depositMessageUrl, spend } from "../authz/authorizations.ts";
 import { findGrant, grantsTo, saveGrant } from "../authz/grants.ts";
 import { balanceOf, sendToModule } from "../bank/balances.ts";

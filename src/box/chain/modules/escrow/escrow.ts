@@ -1,8 +1,7 @@
 /** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
 import type { DecCoin } from "../../../../market/coin.ts";
-import type { Decimal } from "../../../../market/decimal.ts";
-import { Panic } from "../../codespace.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
+import { Panic } from "../../refusals.ts";
 import { sendFromModule } from "../bank/balances.ts";
 import { renewGrant, takeDeposits } from "./deposits.ts";
 import { type AccountKey, accountOfPayment, type PaymentKey } from "./ids.ts";
@@ -37,17 +36,7 @@ export interface Escrow {
   endDryAccounts(context: Context): void;
 }
 
-export interface EscrowSettings {
-  /**
-   * Set while the chain makes no uact, since too little uakt backs it: what an account owes and lacks in uact is then
-   * paid out of the uakt in it, at this price in uact.
-   */
-  readonly aktPrice?: Decimal | undefined;
-}
-
-export function createEscrow(hooks: EscrowHooks, { aktPrice }: EscrowSettings = {}): Escrow {
-  const settleAccount = (context: Context, account: Account) => settleNow(context, account, aktPrice);
-
+export function createEscrow(hooks: EscrowHooks): Escrow {
   /** At its end an account gives back what is left of its deposits. */
   function saveAccount(context: Context, account: Account): void {
     const saved = account.state === "open" ? account : refund(context, account);
@@ -117,11 +106,8 @@ export function createEscrow(hooks: EscrowHooks, { aktPrice }: EscrowSettings = 
       if (overdrawn) return save(context, after, settled);
       // An account that was settled in this block already has nothing to settle, and the chain's program stumbles.
       if (!settled.some((payment) => payment.key === key)) throw new Panic(`couldn't find payment ${key}`);
-      save(
-        context,
-        after,
-        settled.map((payment) => (payment.key === key ? payOut(context, payment) : payment)),
-      );
+      const paid = settled.map((payment) => (payment.key === key ? payOut(context, payment) : payment));
+      save(context, after, paid);
     },
 
     closePayment(context, key) {
@@ -129,11 +115,8 @@ export function createEscrow(hooks: EscrowHooks, { aktPrice }: EscrowSettings = 
       if (paymentAt(context, key).state === "closed") return escrowRefusal("paymentClosed");
       if (account.state === "closed") return escrowRefusal("accountClosed");
       const { account: after, payments: settled } = settleAccount(context, account);
-      save(
-        context,
-        after,
-        settled.map((payment) => (payment.key === key ? payOut(context, ended(payment)) : payment)),
-      );
+      const paid = settled.map((payment) => (payment.key === key ? payOut(context, ended(payment)) : payment));
+      save(context, after, paid);
       return undefined;
     },
 
@@ -142,7 +125,7 @@ export function createEscrow(hooks: EscrowHooks, { aktPrice }: EscrowSettings = 
         const account = accountAt(context, key);
         const running = paymentsOf(context, key, ["open"]);
         if (running.length === 0) payingAccounts(context).delete(key);
-        if (!settle(account, running, context.height - account.settledAt, aktPrice).overdrawn) continue;
+        if (!settle(account, running, context.height - account.settledAt).overdrawn) continue;
         const settlement = settleAccount(context, account);
         save(context, settlement.account, settlement.payments);
       }
@@ -154,15 +137,14 @@ export function createEscrow(hooks: EscrowHooks, { aktPrice }: EscrowSettings = 
  * What every step begins with. Payments that run are settled only if a block has passed since the last time: twice in
  * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
  */
-function settleNow(context: Context, account: Account, aktPrice: Decimal | undefined): Settlement {
+function settleAccount(context: Context, account: Account): Settlement {
   if (account.state === "closed") throw escrowRefusal("accountClosed");
   const [funds] = account.funds;
-  if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true, transfers: [] };
+  if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true };
   const blocks = account.state === "overdrawn" ? 0n : context.height - account.settledAt;
   const due = paymentsOf(context, account.key, blocks === 0n ? ["overdrawn"] : ["overdrawn", "open"]);
   const settledAt = account.state === "overdrawn" ? account.settledAt : context.height;
-  const settlement = settle({ ...account, settledAt }, due, blocks, aktPrice);
-  for (const { to, coin } of settlement.transfers) sendFromModule(context, "escrow", to, [coin]);
+  const settlement = settle({ ...account, settledAt }, due, blocks);
   if (!settlement.overdrawn) return settlement;
   return { ...settlement, payments: settlement.payments.map((payment) => payOut(context, payment)) };
 }

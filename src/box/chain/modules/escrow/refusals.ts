@@ -1,5 +1,5 @@
 /** What escrow refuses. */
-import { codespace } from "../../codespace.ts";
+import { codespace } from "../../refusals.ts";
 
 export const escrowRefusal = codespace("escrow", {
   accountExists: [1, "account exists"],

@@ -8,9 +8,8 @@ import {
   Types_Payment as WirePaymentCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Coin } from "../../../../market/coin.ts";
-import { isAddress } from "../../addresses.ts";
-import { writeCoin } from "../../coins.ts";
-import { writePrice } from "../../prices.ts";
+import { writeCoin, writePrice } from "../../coins.ts";
+import { isAddress } from "../../refusals.ts";
 import { type AccountKey, splitAccountKey, splitPaymentKey } from "./ids.ts";
 import { type Account, depositSources, escrowStates, type Payment } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";

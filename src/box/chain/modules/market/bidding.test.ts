@@ -24,7 +24,7 @@ import {
   startMoney,
   tenant,
 } from "../../../../../test/market-stage.ts";
-import { signatures } from "../audit/signatures.ts";
+import { signatures } from "../audit/audit.ts";
 import { providers } from "../provider/providers.ts";
 
 const hourNs = 3_600_000_000_000n;

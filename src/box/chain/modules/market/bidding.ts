@@ -4,11 +4,11 @@ import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
 import { type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
 import type { BidId } from "../../../../market/ids.ts";
-import { Panic, uncoded } from "../../codespace.ts";
+import { isValidPrice, readPrice } from "../../coins.ts";
 import { readBidId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
-import { isValidPrice, readPrice } from "../../prices.ts";
-import { signaturesOf } from "../audit/signatures.ts";
+import { Panic, uncoded } from "../../refusals.ts";
+import { signaturesOf } from "../audit/audit.ts";
 import { priceOf } from "../deployment/group-spec.ts";
 import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
 import type { Deposit } from "../escrow/records.ts";
@@ -37,7 +37,7 @@ export function readBid(message: MsgCreateBid): BidOffer {
 }
 
 /** The bid, and the deposit that goes with it. */
-export function acceptBid(
+export function checkBid(
   context: Context,
   { id, price, deposit, resourcesOffer, reclamationWindowNs }: BidOffer,
   params: MarketParams,

@@ -17,10 +17,10 @@ import {
 import { writeId } from "../../../../chain/codec/wire64.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
 import { type BidId, type GroupId, type LeaseId, type OrderId, orderOf } from "../../../../market/ids.ts";
-import { payForIndexes } from "../../index-gas.ts";
+import { writePrice } from "../../coins.ts";
+import { payForIndexes } from "../../gas.ts";
 import { bidKey, orderKey } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
-import { writePrice } from "../../prices.ts";
 import type { Table } from "../../store.ts";
 
 export const orderStates = { open: 1, active: 2, closed: 3 } as const;

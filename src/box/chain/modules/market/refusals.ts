@@ -1,5 +1,5 @@
 /** What the market refuses. */
-import { codespace } from "../../codespace.ts";
+import { codespace } from "../../refusals.ts";
 
 export const marketRefusal = codespace("market", {
   attributeMismatch: [5, "attribute mismatch"],

@@ -1,22 +1,10 @@
 /** The module where providers register themselves. */
 import type { Attribute } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import {
-  MsgCreateProvider,
-  MsgCreateProviderResponse,
-  MsgDeleteProvider,
-  MsgUpdateProvider,
-  MsgUpdateProviderResponse,
-  type Provider,
-  QueryProviderRequest,
-  QueryProviderResponse,
-  QueryProvidersRequest,
-  QueryProvidersResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import { codespace } from "../../codespace.ts";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { typedEvent } from "../../events.ts";
-import type { Module } from "../../module.ts";
+import { type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { checkedAddress, sdkRefusal } from "../../refusals.ts";
+import { checkedAddress, codespace, sdkRefusal } from "../../refusals.ts";
 import { findProvider, providers } from "./providers.ts";
 
 const refuse = codespace("provider", {
@@ -33,60 +21,58 @@ const refuseAttributes = codespace("akash", {
 });
 
 export const providerModule: Module = {
-  name: "provider",
   messages: {
-    "/akash.provider.v1beta4.MsgCreateProvider": {
-      signers: (bytes) => [MsgCreateProvider.decode(bytes).owner],
-      validate: (bytes) => isWellFormed(MsgCreateProvider.decode(bytes)),
-      handle(context, bytes) {
-        const provider: Provider = MsgCreateProvider.decode(bytes);
-        const { owner } = provider;
-        if (findProvider(context, owner)) throw refuse("exists", `id: ${owner}`);
-        providers(context).set(owner, provider);
-        context.emit(typedEvent("akash.provider.v1beta4.EventProviderCreated", { owner }));
-        return MsgCreateProviderResponse.encode({}).finish();
+    "/akash.provider.v1beta4.MsgCreateProvider": messageEntry(akash.MsgCreateProvider, {
+      signer: ({ owner }) => owner,
+      read: wellFormed,
+      handle(context, provider) {
+        if (findProvider(context, provider.owner)) throw refuse("exists", `id: ${provider.owner}`);
+        save(context, provider, "EventProviderCreated");
       },
-    },
-    "/akash.provider.v1beta4.MsgUpdateProvider": {
-      signers: (bytes) => [MsgUpdateProvider.decode(bytes).owner],
-      validate: (bytes) => isWellFormed(MsgUpdateProvider.decode(bytes)),
-      handle(context, bytes) {
-        const provider: Provider = MsgUpdateProvider.decode(bytes);
-        const { owner } = provider;
-        if (!findProvider(context, owner)) throw refuse("notFound", `id: ${owner}`);
-        providers(context).set(owner, provider);
-        context.emit(typedEvent("akash.provider.v1beta4.EventProviderUpdated", { owner }));
-        return MsgUpdateProviderResponse.encode({}).finish();
+    }),
+    "/akash.provider.v1beta4.MsgUpdateProvider": messageEntry(akash.MsgUpdateProvider, {
+      signer: ({ owner }) => owner,
+      read: wellFormed,
+      handle(context, provider) {
+        if (!findProvider(context, provider.owner)) throw refuse("notFound", `id: ${provider.owner}`);
+        save(context, provider, "EventProviderUpdated");
       },
-    },
-    "/akash.provider.v1beta4.MsgDeleteProvider": {
-      signers: (bytes) => [MsgDeleteProvider.decode(bytes).owner],
-      handle(context, bytes) {
-        const { owner } = MsgDeleteProvider.decode(bytes);
+    }),
+    "/akash.provider.v1beta4.MsgDeleteProvider": messageEntry(akash.MsgDeleteProvider, {
+      signer: ({ owner }) => owner,
+      read: ({ owner }) => owner,
+      handle(context, owner) {
         if (!findProvider(context, owner)) throw refuse("notFound");
         // The real chain has never let a provider leave; neither do we.
         throw refuse("internal", "NOTIMPLEMENTED");
       },
-    },
+    }),
   },
   queries: {
     "/akash.provider.v1beta4.Query/Provider"(context, bytes) {
-      const { owner } = QueryProviderRequest.decode(bytes);
+      const { owner } = akash.QueryProviderRequest.decode(bytes);
       const address = checkedAddress(owner, () => sdkRefusal("invalidRequest", "invalid address"));
       const provider = findProvider(context, address);
       if (!provider) throw sdkRefusal("keyNotFound", refuse("notFound").message);
-      return QueryProviderResponse.encode({ provider }).finish();
+      return akash.QueryProviderResponse.encode({ provider }).finish();
     },
     "/akash.provider.v1beta4.Query/Providers"(context, bytes) {
-      const page = paginate(providers(context), QueryProvidersRequest.decode(bytes).pagination);
-      return QueryProvidersResponse.encode({ providers: page.items, pagination: page.pagination }).finish();
+      const page = paginate(providers(context), akash.QueryProvidersRequest.decode(bytes).pagination);
+      return akash.QueryProvidersResponse.encode({ ...page, providers: page.items }).finish();
     },
   },
 };
 
-function isWellFormed({ hostUri, attributes }: Provider): void {
-  hostIsReachable(hostUri);
-  attributesAreNamed(attributes);
+function save(context: Context, provider: akash.Provider, event: string): void {
+  const { owner } = provider;
+  providers(context).set(owner, provider);
+  context.emit(typedEvent(`akash.provider.v1beta4.${event}`, { owner }));
+}
+
+function wellFormed(provider: akash.Provider): akash.Provider {
+  hostIsReachable(provider.hostUri);
+  attributesAreNamed(provider.attributes);
+  return provider;
 }
 
 function hostIsReachable(uri: string): void {
@@ -101,8 +87,6 @@ function hostIsReachable(uri: string): void {
 
 function attributesAreNamed(attributes: readonly Attribute[]): void {
   const keys = attributes.map(({ key }) => key);
-  if (!keys.every((key) => /^[a-zA-Z][\w/.-]{1,126}$/.test(key))) {
-    throw refuseAttributes("invalidKey");
-  }
+  if (!keys.every((key) => /^[a-zA-Z][\w/.-]{1,126}$/.test(key))) throw refuseAttributes("invalidKey");
   if (new Set(keys).size < keys.length) throw refuseAttributes("duplicateKeys");
 }
