@@ -1,5 +1,5 @@
 /** What a module of the application is made of, and what it may use while it works on a message, a block or a query. */
-import type { Codec } from "../../chain/codec/message.ts";
+import type { Codec } from "../../runtime/protobuf.ts";
 import type { AbciEvent } from "./abci.ts";
 import type { Store } from "./store.ts";
 

@@ -12,6 +12,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryAccountsResponse, QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { type Codec, generated } from "../../runtime/protobuf.ts";
 import {
   queryBidsResponse,
   queryDeploymentsResponse,
@@ -19,7 +20,6 @@ import {
   queryMarketParamsResponse,
   queryOrdersResponse,
 } from "./answers.ts";
-import { type Codec, generated } from "./message.ts";
 
 const answers: readonly [string, Codec<never> | Codec<object>][] = [
   ["akash.audit.v1.Query.AllProvidersAttributes", generated(QuerySignedAttributesResponse)],

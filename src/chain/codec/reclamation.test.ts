@@ -9,8 +9,8 @@ import {
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { nanoseconds } from "../../runtime/protobuf.ts";
 import { queryMarketParamsResponse } from "./answers.ts";
-import { duration } from "./duration.ts";
 import * as reclamation from "./reclamation.ts";
 
 const hourNs = 3_600_000_000_000n;
@@ -68,7 +68,7 @@ test("the message that starts a reclamation has the chain's field numbers", () =
 test("a duration of any sign and size survives", () => {
   fc.assert(
     fc.property(fc.bigInt(-(2n ** 62n), 2n ** 62n), (ns) => {
-      assert.equal(duration.decode(duration.encode(ns)), ns);
+      assert.equal(nanoseconds.decode(nanoseconds.encode(ns)), ns);
     }),
     { numRuns: runs(200, 20_000) },
   );

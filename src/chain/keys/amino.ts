@@ -1,5 +1,6 @@
 /** The few things that older tools of the network wrote in amino: private keys, and entries of a keyring. */
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { bytes as bytesCodec, messageOf, optional } from "../../runtime/protobuf.ts";
 
 /** Four bytes before a value say what it is; amino makes them from the name of the type. */
 const secp256k1Prefix = "e1b0f79b";
@@ -24,21 +25,11 @@ export function readAminoEntry(bytes: Uint8Array): Uint8Array | undefined {
   const length = prefixed.uint32();
   const value = bytes.subarray(prefixed.pos);
   if (value.length !== length || prefixOf(value) !== localEntryPrefix) return undefined;
-  return lengthDelimitedField(value.subarray(prefixBytes), privateKeyField);
+  return entry.decode(value.subarray(prefixBytes)).privateKey;
 }
 
-/** Of name, public key, private key and algorithm the third. */
-const privateKeyField = 3;
-
-function lengthDelimitedField(bytes: Uint8Array, wanted: number): Uint8Array | undefined {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, type] = reader.tag();
-    if (field === wanted && type === WireType.LengthDelimited) return reader.bytes();
-    reader.skip(type, field);
-  }
-  return undefined;
-}
+/** It also has a name, a public key and an algorithm. */
+const entry = messageOf({ privateKey: optional(3, bytesCodec) });
 
 function prefixOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, prefixBytes)).toString("hex");

@@ -21,7 +21,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { amountOf, type Coin } from "../../market/coin.ts";
-import { type Codec, generated } from "../codec/message.ts";
+import { type Codec, generated } from "../../runtime/protobuf.ts";
 import { msgCreateBid, msgCreateDeployment, msgLeaseStartReclaim } from "../codec/reclamation.ts";
 
 /** A message as a transaction carries it. */

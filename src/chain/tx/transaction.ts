@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import { AuthInfo, SignDoc, SignMode, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type Coin, type DecCoin, sumCoins } from "../../market/coin.ts";
 import { type Decimal, decimalOf, mulDecimals, toInteger } from "../../market/decimal.ts";
+import { extended, nanoseconds, optional } from "../../runtime/protobuf.ts";
 import type { Signer } from "../keys/signer.ts";
 import type { PackedMessage } from "./messages.ts";
 
@@ -56,6 +56,9 @@ export function transactionHash(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").toUpperCase();
 }
 
+/** The package's own timeout_timestamp would be a Date, which knows no nanoseconds. */
+const txBody = extended(TxBody, { stampNs: optional(5, nanoseconds) });
+
 function writeBody({ messages, validity, note = "" }: Draft): Uint8Array {
   const unordered = validity.kind === "unordered";
   const body = TxBody.fromPartial({
@@ -64,19 +67,7 @@ function writeBody({ messages, validity, note = "" }: Draft): Uint8Array {
     timeoutHeight: unordered ? 0 : validity.timeoutHeight.toString(),
     unordered,
   });
-  const bytes = TxBody.encode(body).finish();
-  return unordered ? Buffer.concat([bytes, writeStamp(validity.stampNs)]) : bytes;
-}
-
-const stampField = 5;
-const nsPerSecond = 1_000_000_000n;
-
-/** timeout_timestamp by its field number: the codec would take a Date, which knows no nanoseconds. */
-function writeStamp(ns: bigint): Uint8Array {
-  const stamp = new BinaryWriter();
-  stamp.tag(1, WireType.Varint).int64(ns / nsPerSecond);
-  stamp.tag(2, WireType.Varint).int32(Number(ns % nsPerSecond));
-  return new BinaryWriter().tag(stampField, WireType.LengthDelimited).bytes(stamp.finish()).finish();
+  return txBody.encode({ ...body, stampNs: unordered ? validity.stampNs : undefined });
 }
 
 function writeAuthInfo({ validity, gas, fee, feeGranter = "" }: Draft, publicKey: Uint8Array): Uint8Array {

@@ -13,10 +13,8 @@ import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { readMessage, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
-import { keepHeartbeat } from "./heartbeat.ts";
 import { type GrpcMethods, serviceOf } from "./methods.ts";
 import { createReply, type Reply, respondOnly } from "./reply.ts";
-import { timeoutMs } from "./timeout.ts";
 
 export interface GrpcServerOptions {
   readonly methods: GrpcMethods;
@@ -168,4 +166,34 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
       return streams;
     },
   };
+}
+
+const timeoutUnitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** The time that a client gives its call: "100m" is a hundred milliseconds. Undefined when it has all the time in the world. */
+function timeoutMs(headers: IncomingHttpHeaders): number | undefined {
+  const text = headers["grpc-timeout"];
+  if (text === undefined) return undefined;
+  const [, amount, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(String(text)) ?? [];
+  if (amount === undefined) {
+    throw new GrpcRefusal(grpcCodes.InvalidArgument, `grpc-timeout is no time: ${String(text)}`);
+  }
+  return Number(amount) * (timeoutUnitMs[unit] ?? 0);
+}
+
+/** Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. */
+function keepHeartbeat(session: ServerHttp2Session, clock: Clock, periodMs: number): void {
+  let answered = true;
+  let timer: Timer;
+  const beat = () => {
+    if (!answered) return session.destroy();
+    answered = false;
+    // An error only says that the connection is closing.
+    session.ping((error) => {
+      answered = error === null;
+    });
+    timer = clock.timer(periodMs, beat);
+  };
+  timer = clock.timer(periodMs, beat);
+  session.once("close", () => timer.cancel());
 }

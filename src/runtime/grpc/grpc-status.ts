@@ -1,6 +1,7 @@
 /** How a gRPC call ends: a code for programs and words for people. */
 import type { OutgoingHttpHeaders } from "node:http2";
 import { ProviderError, reasonOf } from "../errors.ts";
+import type { Codec } from "../protobuf.ts";
 
 export interface GrpcStatus {
   readonly code: number;
@@ -39,6 +40,15 @@ export class GrpcRefusal extends Error {
     super(message);
     this.code = code;
     this.headers = headers;
+  }
+}
+
+/** What a client sent and cannot be read is its own fault. */
+export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Array): T {
+  try {
+    return codec.decode(request);
+  } catch (thrown) {
+    throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no ${name}: ${reasonOf(thrown)}`);
   }
 }
 

@@ -1,7 +1,6 @@
 /** The health service that gRPC clients, probes and load balancers know: grpc.health.v1.Health. */
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { reasonOf } from "../errors.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { int32, messageOf, optional, text } from "../protobuf.ts";
+import { GrpcRefusal, grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
 import type { ProtoFile } from "./proto-file.ts";
 
@@ -25,6 +24,9 @@ export const healthFile: ProtoFile = {
   },
 };
 
+const checkRequest = messageOf({ service: optional(1, text) });
+const checkResponse = messageOf({ status: int32(1) });
+
 const statuses = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 
 export function healthMethods(health: Health): [path: string, method: GrpcMethod][] {
@@ -37,22 +39,22 @@ export function healthMethods(health: Health): [path: string, method: GrpcMethod
   const check: GrpcMethod = {
     kind: "unary",
     answer(request) {
-      const service = readService(request);
+      const service = serviceIn(request);
       const status = statusOf(service);
       if (status === statuses.serviceUnknown) {
         throw new GrpcRefusal(grpcCodes.NotFound, `unknown service ${service}`);
       }
-      return { message: writeStatus(status) };
+      return { message: checkResponse.encode({ status }) };
     },
   };
   const watch: GrpcMethod = {
     kind: "stream",
     async *answers(request, { signal }) {
-      const service = readService(request);
+      const service = serviceIn(request);
       for (let told: number | undefined; ; ) {
         const changed = health.changed(signal);
         const status = statusOf(service);
-        if (status !== told) yield writeStatus(status);
+        if (status !== told) yield checkResponse.encode({ status });
         told = status;
         await changed;
       }
@@ -64,24 +66,6 @@ export function healthMethods(health: Health): [path: string, method: GrpcMethod
   ];
 }
 
-const serviceField = 1;
-const statusField = 1;
-
-function readService(request: Uint8Array): string {
-  let service = "";
-  try {
-    const reader = new BinaryReader(request);
-    while (reader.pos < reader.len) {
-      const [number, wireType] = reader.tag();
-      if (number === serviceField && wireType === WireType.LengthDelimited) service = reader.string();
-      else reader.skip(wireType, number);
-    }
-  } catch (thrown) {
-    throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no HealthCheckRequest: ${reasonOf(thrown)}`);
-  }
-  return service;
-}
-
-function writeStatus(status: number): Uint8Array {
-  return new BinaryWriter().tag(statusField, WireType.Varint).int32(status).finish();
+function serviceIn(request: Uint8Array): string {
+  return readRequest("HealthCheckRequest", checkRequest, request).service ?? "";
 }

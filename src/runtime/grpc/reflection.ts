@@ -2,9 +2,8 @@
  * grpc.reflection in both versions that tools ask for: which services there are, and the descriptors of their files.
  * `grpcurl -plaintext HOST:PORT list` begins here.
  */
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { reasonOf } from "../errors.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { bytes, type Decoded, int32, messageOf, optional, repeated, required, text } from "../protobuf.ts";
+import { grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
 import { descriptorOf, type ProtoFile, symbolsOf } from "./proto-file.ts";
 
@@ -17,17 +16,19 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
   const bySymbol = new Map([...files.values()].flatMap((file) => symbolsOf(file).all.map((name) => [name, file])));
 
   function answerTo(request: Uint8Array): Uint8Array {
-    const asked = readRequest(request);
-    const writer = new BinaryWriter()
-      .tag(responseFields.validHost, WireType.LengthDelimited)
-      .string(asked.host)
-      .tag(responseFields.originalRequest, WireType.LengthDelimited)
-      .bytes(request);
-    if (asked.what === "services") return writeServices(writer, services).finish();
-    const file = asked.what === "file" ? files.get(asked.name) : asked.what === "symbol" && bySymbol.get(asked.name);
-    if (!file) return writeError(writer, `there is no ${asked.what} ${asked.name}`).finish();
+    const { host = "", ...asked } = readRequest("ServerReflectionRequest", requestCodec, request);
+    const answer = ({ files, services, error }: Partial<Decoded<typeof responseCodec>>) =>
+      responseCodec.encode({ validHost: host, originalRequest: request, files, services, error });
+    if (asked.services !== undefined) return answer({ services: { service: services.map((name) => ({ name })) } });
+    const file = files.get(asked.file ?? "") ?? bySymbol.get(asked.symbol ?? "");
+    if (!file) {
+      // Nothing of ours has extensions, which belong to the language before this one.
+      const what = ["file" as const, "symbol" as const].find((each) => asked[each] !== undefined);
+      const message = `there is no ${what ?? "extension"} ${(what && asked[what]) ?? ""}`;
+      return answer({ error: { code: grpcCodes.NotFound, message } });
+    }
     // With those it needs, so that nobody has to come back for them.
-    return writeFiles(writer, [...new Set(withImports(file))]).finish();
+    return answer({ files: { descriptor: [...new Set(withImports(file))].map(descriptorOf) } });
   }
 
   const info: GrpcMethod = {
@@ -75,50 +76,17 @@ function reflectionFile(version: string): ProtoFile {
   };
 }
 
-const requestFields = { host: 1, file: 3, symbol: 4, services: 7 } as const;
-const responseFields = { validHost: 1, originalRequest: 2, files: 4, services: 6, error: 7 } as const;
+const requestCodec = messageOf({
+  host: optional(1, text),
+  file: optional(3, text),
+  symbol: optional(4, text),
+  services: optional(7, text),
+});
 
-interface Asked {
-  readonly host: string;
-  readonly what: "file" | "symbol" | "services" | "extension";
-  readonly name: string;
-}
-
-function readRequest(request: Uint8Array): Asked {
-  let asked: Asked = { host: "", what: "extension", name: "" };
-  try {
-    const reader = new BinaryReader(request);
-    while (reader.pos < reader.len) {
-      const [number, wireType] = reader.tag();
-      if (number === requestFields.host) asked = { ...asked, host: reader.string() };
-      else if (number === requestFields.file) asked = { ...asked, what: "file", name: reader.string() };
-      else if (number === requestFields.symbol) asked = { ...asked, what: "symbol", name: reader.string() };
-      else if (number === requestFields.services) asked = { ...asked, what: "services", name: reader.string() };
-      // Nothing of ours has extensions, which belong to the language before this one.
-      else reader.skip(wireType, number);
-    }
-  } catch (thrown) {
-    throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no ServerReflectionRequest: ${reasonOf(thrown)}`);
-  }
-  return asked;
-}
-
-function writeServices(writer: BinaryWriter, services: readonly string[]): BinaryWriter {
-  writer.tag(responseFields.services, WireType.LengthDelimited).fork();
-  for (const name of services) {
-    writer.tag(1, WireType.LengthDelimited).fork().tag(1, WireType.LengthDelimited).string(name).join();
-  }
-  return writer.join();
-}
-
-function writeFiles(writer: BinaryWriter, files: readonly ProtoFile[]): BinaryWriter {
-  writer.tag(responseFields.files, WireType.LengthDelimited).fork();
-  for (const file of files) writer.tag(1, WireType.LengthDelimited).bytes(descriptorOf(file));
-  return writer.join();
-}
-
-function writeError(writer: BinaryWriter, message: string): BinaryWriter {
-  writer.tag(responseFields.error, WireType.LengthDelimited).fork();
-  writer.tag(1, WireType.Varint).int32(grpcCodes.NotFound).tag(2, WireType.LengthDelimited).string(message);
-  return writer.join();
-}
+const responseCodec = messageOf({
+  validHost: required(1, text, ""),
+  originalRequest: required(2, bytes, new Uint8Array()),
+  files: optional(4, messageOf({ descriptor: repeated(1, bytes) })),
+  services: optional(6, messageOf({ service: repeated(1, messageOf({ name: required(1, text, "") })) })),
+  error: optional(7, messageOf({ code: int32(1), message: required(2, text, "") })),
+});

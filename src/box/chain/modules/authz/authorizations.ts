@@ -2,11 +2,11 @@
  * What somebody may do in another's name: deposit up to a limit, or send any message of one kind. Of the chain's other
  * kinds (sending, staking) none is known here.
  */
-import { DepositAuthorization_Scope } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { GenericAuthorization } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { depositAuthorization } from "../../../../chain/codec/deposit-authorization.ts";
+import { DepositAuthorization, DepositAuthorization_Scope } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { GenericAuthorization, Coin as WireCoin } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { amountOf, type Coin, sumCoins } from "../../../../market/coin.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
+import { extended, generated, repeated } from "../../../../runtime/protobuf.ts";
 import { areValidCoins, isDenom, readCoins, writeCoin, writeCoins } from "../../coins.ts";
 import { sdkRefusal, uncoded } from "../../refusals.ts";
 import type { Scope } from "../escrow/ids.ts";
@@ -35,6 +35,9 @@ const depositUrl = "/akash.escrow.v1.DepositAuthorization";
 const genericUrl = "/cosmos.authz.v1beta1.GenericAuthorization";
 /** A grant to deposit is filed under this message, also when it is used for a new deployment or bid. */
 export const depositMessageUrl = "/akash.escrow.v1.MsgAccountDeposit";
+
+/** The npm package knows of one limit to what may be deposited for others; the chain has one for each denom now. */
+export const depositAuthorization = extended(DepositAuthorization, { spendLimits: repeated(3, generated(WireCoin)) });
 
 /** Before anything else is looked at: an authorization of an unknown kind makes the whole transaction unreadable. */
 export function checkKind(packed: Packed | undefined): void {

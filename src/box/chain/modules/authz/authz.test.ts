@@ -24,11 +24,10 @@ import {
   type TestApp,
 } from "../../../../../test/embedded-app.ts";
 import { accountDeposit, closeDeployment, createDeployment, deposit } from "../../../../../test/market-messages.ts";
-import { depositAuthorization } from "../../../../chain/codec/deposit-authorization.ts";
 import { addressBytes, parseAddress } from "../../../../market/address.ts";
 import type { TxResult } from "../../abci.ts";
 import { createMarketplace } from "../marketplace.ts";
-import { type Packed, writeAuthorization } from "./authorizations.ts";
+import { depositAuthorization, type Packed, writeAuthorization } from "./authorizations.ts";
 
 interface Wire {
   readonly typeUrl: string;

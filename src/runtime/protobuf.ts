@@ -1,6 +1,6 @@
 /**
- * Protobuf messages that the chain's npm package does not know, or knows only in part, put together from field numbers.
- * A field is read and written exactly as the chain does it, so that what was decoded encodes to the same bytes again.
+ * Protobuf messages put together from field numbers, where no generated code knows them or knows them only in part. A field
+ * is read and written exactly as Go does it, so that what was decoded encodes to the same bytes again.
  */
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
@@ -9,8 +9,10 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T;
 }
 
+export type Decoded<C> = C extends Codec<infer T> ? T : never;
+
 /** One field: how it is written when it is there, and how what was read so far grows by one more occurrence. */
-export interface Field<T> {
+interface Field<T> {
   readonly number: number;
   readonly wireType: WireType;
   /** What a message without it holds. */
@@ -19,14 +21,14 @@ export interface Field<T> {
   read(reader: BinaryReader, before: T): T;
 }
 
-export type Fields<T> = { readonly [K in keyof T]-?: Field<T[K]> };
+type Fields<T> = { readonly [K in keyof T]-?: Field<T[K]> };
 
 interface GeneratedCodec<T> {
   encode(message: T): { finish(): Uint8Array };
   decode(bytes: Uint8Array): T;
 }
 
-/** A codec of the npm package. */
+/** A codec of an npm package. */
 export function generated<T>(codec: GeneratedCodec<T>): Codec<T> {
   return { encode: (value) => codec.encode(value).finish(), decode: (bytes) => codec.decode(bytes) };
 }
@@ -55,38 +57,36 @@ export function messageOf<T extends object>(fields: Fields<T>): Codec<T> {
   };
 }
 
-/** A message of the npm package with fields it lacks. They have higher numbers than its own, so they come last. */
+/** A message of an npm package with fields it lacks. They have higher numbers than its own, so they come last. */
 export function extended<Known extends object, More extends object>(
-  known: Codec<Known>,
+  known: GeneratedCodec<Known>,
   more: Fields<More>,
 ): Codec<Known & More> {
   const rest = messageOf(more);
   return {
-    encode: (value) => Buffer.concat([known.encode(value), rest.encode(value)]),
+    encode: (value) => Buffer.concat([known.encode(value).finish(), rest.encode(value)]),
     decode: (bytes) => ({ ...known.decode(bytes), ...rest.decode(bytes) }),
   };
 }
 
-/** A nested message that may be left out. */
+/** A nested message, text or bytes, which may be left out. */
 export function optional<T>(number: number, codec: Codec<T>): Field<T | undefined> {
-  return {
-    number,
-    wireType: WireType.LengthDelimited,
-    absent: () => undefined,
-    write(writer, value) {
-      if (value !== undefined) writer.tag(number, WireType.LengthDelimited).bytes(codec.encode(value));
-    },
-    read: (reader) => codec.decode(reader.bytes()),
-  };
+  return nested(number, codec, undefined);
 }
 
-/** A nested message that the chain always writes, even when all in it is zero. */
+/** One that is always written, even when all in it is zero. */
 export function required<T>(number: number, codec: Codec<T>, absent: T): Field<T> {
+  return nested<T, T>(number, codec, absent);
+}
+
+function nested<T, Absent extends T | undefined>(number: number, codec: Codec<T>, absent: Absent): Field<T | Absent> {
   return {
     number,
     wireType: WireType.LengthDelimited,
     absent: () => absent,
-    write: (writer, value) => writer.tag(number, WireType.LengthDelimited).bytes(codec.encode(value)),
+    write(writer, value) {
+      if (value !== undefined) writer.tag(number, WireType.LengthDelimited).bytes(codec.encode(value));
+    },
     read: (reader) => codec.decode(reader.bytes()),
   };
 }
@@ -130,3 +130,22 @@ export function int32(number: number): Field<number> {
     read: (reader) => reader.int32(),
   };
 }
+
+export const text: Codec<string> = {
+  encode: (value) => Buffer.from(value),
+  decode: (bytes) => Buffer.from(bytes).toString(),
+};
+
+export const bytes: Codec<Uint8Array> = { encode: (value) => value, decode: (value) => value };
+
+const nsPerSecond = 1_000_000_000n;
+const secondsAndNanos = messageOf({ seconds: int64(1), nanos: int32(2) });
+
+/** google.protobuf.Duration and Timestamp, each as a whole number of nanoseconds. */
+export const nanoseconds: Codec<bigint> = {
+  encode: (ns) => secondsAndNanos.encode({ seconds: ns / nsPerSecond, nanos: Number(ns % nsPerSecond) }),
+  decode(wire) {
+    const { seconds, nanos } = secondsAndNanos.decode(wire);
+    return seconds * nsPerSecond + BigInt(nanos);
+  },
+};
