@@ -181,7 +181,7 @@ export function checkBusContract({ name, skip, open }: BusContract): void {
       assert.deepEqual(seen.map(orderOf), [0, 1, 2]);
       await eventually("the counts", () => first.counts.get("akash.provider.event.order")?.delivered === 6);
       assert.equal(first.counts.get("akash.provider.event.order")?.failed, 2);
-      assert.equal(lines.filter((line) => line === "a subscriber failed on a message").length, 2);
+      assert.equal(lines.filter((line) => line === "bus subscriber failed").length, 2);
     });
 
     test("one subscriber's handler runs one message at a time", async (t) => {
@@ -280,10 +280,14 @@ export function checkBusContract({ name, skip, open }: BusContract): void {
       first.publish("inventory.storage", { n: 3 });
       await eventually("all", () => seen.length >= 3);
       await eventually("the counts", () => first.counts.get("inventory.storage")?.delivered === 1);
-      const { lastId, lastAtMs, ...counts } = first.counts.get("inventory.nodes") ?? {};
-      assert.deepEqual(counts, { published: 2, delivered: 2, dropped: 0, failed: 0, malformed: 0, retained: true });
-      assert.equal(lastId, seen.findLast(({ topic }) => topic === "inventory.nodes")?.id);
-      assert.ok(Math.abs((lastAtMs ?? 0) - Date.now()) < 60_000);
+      assert.deepEqual(first.counts.get("inventory.nodes"), {
+        published: 2,
+        delivered: 2,
+        dropped: 0,
+        failed: 0,
+        malformed: 0,
+        retained: true,
+      });
       assert.equal(first.counts.get("inventory.storage")?.retained, false);
     });
 

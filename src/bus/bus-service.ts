@@ -67,7 +67,7 @@ function topicsOf(bus: Bus): TopicStatus[] {
 }
 
 function measureBus(metrics: Metrics, bus: Bus): void {
-  const counters: [Exclude<keyof TopicCounts, "retained" | "lastId" | "lastAtMs">, string][] = [
+  const counters: [Exclude<keyof TopicCounts, "retained">, string][] = [
     ["published", "Messages published"],
     ["delivered", "Messages handed to subscribers"],
     ["dropped", "Messages dropped because a bound was reached"],

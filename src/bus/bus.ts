@@ -66,8 +66,6 @@ export interface Bus {
    */
   flush(): Promise<void>;
   readonly state: BusState;
-  /** Calls back at each change of state; returns how to stop that. */
-  onState(listener: (state: BusState) => void): () => void;
   /** What went through this bus since it was created, by topic. */
   readonly counts: ReadonlyMap<string, Readonly<TopicCounts>>;
   /** Sends what still waits, if Redis takes it soon, and ends every subscription. */

@@ -5,7 +5,7 @@ import { invariant } from "../runtime/invariant.ts";
 import type { Log } from "../runtime/log.ts";
 import type { BusLimits, Message, SubscribeOptions, Subscription } from "./bus.ts";
 import { createDropOldest } from "./drop-oldest.ts";
-import type { Tally } from "./tally.ts";
+import type { TopicTally } from "./tally.ts";
 import { matches, type StreamName, streamsMatching, type Topic, type TopicPattern } from "./topics.ts";
 
 export interface Delivery extends Subscription {
@@ -21,7 +21,7 @@ export interface DeliveryContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: BusLimits;
-  readonly tally: Tally;
+  readonly tally: TopicTally;
   readonly onClose: (delivery: Delivery) => void;
 }
 
@@ -90,7 +90,7 @@ export function createDelivery(
       await call();
     } catch (error) {
       tally.of(topic).failed += 1;
-      log.error("a subscriber failed on a message", { subscriber: options.name, topic, reason: reasonOf(error) });
+      log.error("bus subscriber failed", { subscriber: options.name, topic, reason: reasonOf(error) });
     }
   }
 

@@ -3,13 +3,13 @@ import { limits as allLimits } from "../runtime/limits.ts";
 import type { Bus, BusLimits, BusOptions } from "./bus.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
 import { type Letter, openLetter, type Postmark, writeLetter } from "./message.ts";
-import { createTally } from "./tally.ts";
+import { createTopicTally } from "./tally.ts";
 import type { Topic } from "./topics.ts";
 
 export function createMemoryBus(options: BusOptions): Bus {
   const { clock, log } = options;
   const limits: BusLimits = { ...allLimits, ...options.limits };
-  const tally = createTally(limits.busTopics);
+  const tally = createTopicTally(limits.busTopics);
   const deliveries = new Set<Delivery>();
   const kept = new Map<Topic, { letter: Letter; postmark: Postmark }>();
   let sequence = 0;
@@ -27,8 +27,6 @@ export function createMemoryBus(options: BusOptions): Bus {
       const nowMs = clock.now();
       sequence += 1;
       const postmark = { id: `${nowMs}-${sequence}`, publishedAtMs: nowMs, retained: false };
-      counts.lastId = postmark.id;
-      counts.lastAtMs = nowMs;
       if (retain) {
         counts.retained = true;
         kept.set(topic, { letter, postmark: { ...postmark, retained: true } });
@@ -56,7 +54,6 @@ export function createMemoryBus(options: BusOptions): Bus {
 
     flush: () => Promise.resolve(),
     state: { state: "connected", address: "memory" },
-    onState: () => () => undefined,
     counts: tally.all,
 
     close() {

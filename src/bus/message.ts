@@ -1,6 +1,7 @@
 /** A message as text and back: what is published is checked and copied, what arrives is checked and frozen. */
 import { ProviderError } from "../runtime/errors.ts";
 import { invariant } from "../runtime/invariant.ts";
+import { parseJson } from "../runtime/parse-json.ts";
 import type { Message } from "./bus.ts";
 import { problemWith, streamOf, type Topic } from "./topics.ts";
 
@@ -40,13 +41,8 @@ export function openForeign(topic: string, text: string, postmark: Postmark, lim
   const stream = streamOf(topic);
   if (!stream) return "there is no such topic";
   if (Buffer.byteLength(text) > limitBytes) return `it is larger than ${limitBytes} bytes`;
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return "it is not JSON";
-  }
+  const data = parseJson(text);
+  if (data === undefined) return "it is not JSON";
   return problemWith(stream, data) ?? createMessage(topic, data, postmark);
 }
 

@@ -4,12 +4,12 @@ import { limits } from "../runtime/limits.ts";
 import type { BusLimits } from "./bus.ts";
 import { type Letter, writeLetter } from "./message.ts";
 import { createOutgoing } from "./outgoing.ts";
-import { createTally } from "./tally.ts";
+import { createTopicTally } from "./tally.ts";
 
 const nodes = "inventory.nodes";
 
 function open(own: Partial<BusLimits> = {}) {
-  const tally = createTally(limits.busTopics);
+  const tally = createTopicTally(limits.busTopics);
   return { outgoing: createOutgoing({ ...limits, ...own }, tally), dropped: () => tally.of(nodes).dropped };
 }
 

@@ -5,7 +5,7 @@
 import type { BusLimits } from "./bus.ts";
 import { createDropOldest } from "./drop-oldest.ts";
 import type { Letter } from "./message.ts";
-import type { Tally } from "./tally.ts";
+import type { TopicTally } from "./tally.ts";
 import type { Topic } from "./topics.ts";
 
 export interface Outgoing {
@@ -24,7 +24,7 @@ export interface Outgoing {
   giveUp(): void;
 }
 
-export function createOutgoing(limits: BusLimits, tally: Tally): Outgoing {
+export function createOutgoing(limits: BusLimits, tally: TopicTally): Outgoing {
   const most = { items: limits.busOutgoingMessages, bytes: limits.busOutgoingBytes };
   const line = createDropOldest<Letter>(most, pushedOut);
   /** The last retained value of each topic. */

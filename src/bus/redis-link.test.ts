@@ -22,7 +22,7 @@ test("attempts become rarer up to a bound, each at a moment of its own", async (
     clock,
     random: createSeededRandom(1),
     limits,
-    log: { ...silentLog, error: (message) => void reasons.push(message) },
+    log: { ...silentLog, error: (_, fields) => void reasons.push(String(fields?.["reason"])) },
   });
   await clock.advance(60_000);
   const pauses = attemptsMs.slice(1).map((atMs, index) => atMs - (attemptsMs[index] ?? 0));

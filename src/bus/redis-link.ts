@@ -12,7 +12,6 @@ import { assertMaster, type MasterFinder } from "./sentinel.ts";
 
 export interface RedisLink {
   readonly state: BusState;
-  onState(listener: (state: BusState) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -29,7 +28,6 @@ export interface RedisLinkOptions {
 export function createRedisLink(options: RedisLinkOptions): RedisLink {
   const { finder, work, clock, random, limits, log } = options;
   const closing = new AbortController();
-  const listeners = new Set<(state: BusState) => void>();
   let state: BusState = { state: "connecting", address: finder.description, reason: "not tried yet" };
   let failures = 0;
 
@@ -41,9 +39,8 @@ export function createRedisLink(options: RedisLinkOptions): RedisLink {
       log.info("connected to Redis", { address: next.address });
     } else {
       const error = new ProviderError("AKP_BUS_UNREACHABLE", { address: next.address, reason: next.reason });
-      log.error(error.message, { code: error.code, advice: error.advice });
+      log.error("Redis unreachable", { code: error.code, reason: error.message, advice: error.advice });
     }
-    for (const listener of listeners) listener(next);
   }
 
   async function session(): Promise<void> {
@@ -99,10 +96,6 @@ export function createRedisLink(options: RedisLinkOptions): RedisLink {
   return {
     get state() {
       return state;
-    },
-    onState(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
     },
     async close() {
       closing.abort(new Error("the bus is closed"));

@@ -10,7 +10,7 @@ import type { RedisConnection } from "./redis-connection.ts";
 import { type StreamName, streamNames, streamOf, streams, type Topic } from "./topics.ts";
 
 /** An entry of a stream, before anyone has looked whether it makes sense. */
-export type Entry = readonly [id: string, fields: readonly string[] | null];
+export type StreamEntry = readonly [id: string, fields: readonly string[] | null];
 
 /** Where a stream stands, and what it keeps for new subscribers. */
 export interface Snapshot {
@@ -31,7 +31,7 @@ export interface RedisStore {
     connection: RedisConnection,
     after: ReadonlyMap<StreamName, string>,
     blockMs: number,
-  ): Promise<[StreamName, Entry[]][]>;
+  ): Promise<[StreamName, StreamEntry[]][]>;
   /** Ends the wait of a `read` of this bus, now or when it comes. */
   wakeReader(connection: RedisConnection): Promise<void>;
 }
@@ -132,8 +132,8 @@ export function createRedisStore(prefix: string, instance: string, limits: BusLi
       const reply = (await connection.send(
         [...command, ...keys, wokenBy, ...after.values()],
         blockMs + limits.busHeartbeatMs,
-      )) as [key: string, entries: Entry[]][] | null;
-      const found: [StreamName, Entry[]][] = [];
+      )) as [key: string, entries: StreamEntry[]][] | null;
+      const found: [StreamName, StreamEntry[]][] = [];
       for (const [key, entries] of reply ?? []) {
         const stream = streamOfKey.get(key);
         if (stream) found.push([stream, entries]);
@@ -170,14 +170,14 @@ function evaluate(connection: RedisConnection, script: string, keys: readonly st
 }
 
 /** What one of our entries says; nothing when someone else wrote it. */
-export function parseEntry(fields: Entry[1]): { topic: string; number: number; text: string } | undefined {
+export function parseEntry(fields: StreamEntry[1]): { topic: string; number: number; text: string } | undefined {
   const [t, topic, n, number, d, text] = fields ?? [];
   const ours = t === "t" && n === "n" && d === "d" && Number.isSafeInteger(Number(number));
   return ours && topic !== undefined && text !== undefined ? { topic, number: Number(number), text } : undefined;
 }
 
 /** An id begins with the time at which Redis took the message. */
-export function timeOf(id: string): number {
+export function timeOfId(id: string): number {
   return Number.parseInt(id, 10);
 }
 

@@ -16,7 +16,7 @@ import { createRedisStore } from "./redis-store.ts";
 import { createMasterFinder } from "./sentinel.ts";
 import { createStreamReader } from "./stream-reader.ts";
 import { createStreamWriter } from "./stream-writer.ts";
-import { createTally } from "./tally.ts";
+import { createTopicTally } from "./tally.ts";
 
 export interface RedisOptions extends RedisSettings {
   /** What the name of every key begins with, so that several providers can share a Redis. */
@@ -26,7 +26,7 @@ export interface RedisOptions extends RedisSettings {
 export function createRedisBus(options: RedisOptions & BusOptions & { readonly random: Random }): Bus {
   const { clock, log, random, prefix = "akash-provider:" } = options;
   const limits: BusLimits = { ...allLimits, ...options.limits };
-  const tally = createTally(limits.busTopics);
+  const tally = createTopicTally(limits.busTopics);
   const deliveries = new Set<Delivery>();
   const outgoing = createOutgoing(limits, tally);
   const instance = Buffer.from(random.bytes(8)).toString("hex");
@@ -49,7 +49,6 @@ export function createRedisBus(options: RedisOptions & BusOptions & { readonly r
       const letter = writeLetter(topic, data, retain, limits.busMessageBytes);
       const counts = tally.own(topic);
       counts.published += 1;
-      counts.lastAtMs = clock.now();
       if (retain) counts.retained = true;
       outgoing.push(letter);
       if (closed) writer.close();
@@ -77,7 +76,6 @@ export function createRedisBus(options: RedisOptions & BusOptions & { readonly r
     get state() {
       return link.state;
     },
-    onState: link.onState,
     counts: tally.all,
 
     async close() {

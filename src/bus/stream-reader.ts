@@ -9,8 +9,8 @@ import type { Delivery } from "./delivery.ts";
 import { openForeign } from "./message.ts";
 import { createPosition, type Position } from "./position.ts";
 import type { RedisConnection } from "./redis-connection.ts";
-import { type Entry, isAfter, parseEntry, type RedisStore, timeOf } from "./redis-store.ts";
-import type { Tally } from "./tally.ts";
+import { isAfter, parseEntry, type RedisStore, type StreamEntry, timeOfId } from "./redis-store.ts";
+import type { TopicTally } from "./tally.ts";
 import { type StreamName, streamOf } from "./topics.ts";
 
 export interface StreamReader {
@@ -24,7 +24,7 @@ export interface StreamReader {
 
 export interface StreamReaderContext {
   readonly store: RedisStore;
-  readonly tally: Tally;
+  readonly tally: TopicTally;
   readonly limits: BusLimits;
   readonly log: Log;
   readonly onSettled: () => void;
@@ -48,7 +48,7 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
       const { cursor, remembered } = position;
       if ((await store.firstPresent(connection, stream, [cursor])) === cursor) continue;
       const found = await store.firstPresent(connection, stream, remembered);
-      log.info("what was read last is not in Redis any more; going on from the last entry that is", { stream });
+      log.info("last entry read is gone from Redis, resuming from an older one", { stream, from: found });
       position.stepBack(found);
       for (const since of readers.values()) since.delete(stream);
     }
@@ -77,14 +77,14 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
 
   function offerRetained(delivery: Delivery, stream: StreamName, topic: string, kept: { id: string; text: string }) {
     if (!delivery.wants(topic)) return;
-    const postmark = { id: kept.id, publishedAtMs: timeOf(kept.id), retained: true };
+    const postmark = { id: kept.id, publishedAtMs: timeOfId(kept.id), retained: true };
     const message = openForeign(topic, kept.text, postmark, limits.busMessageBytes);
     if (typeof message === "string") return complain(stream, topic, message);
     tally.of(topic).retained = true;
     delivery.offer(message, kept.text.length);
   }
 
-  function handOn(stream: StreamName, entries: readonly Entry[]): void {
+  function handOn(stream: StreamName, entries: readonly StreamEntry[]): void {
     const position = positions.get(stream);
     // Everyone left while it was being read.
     if (!position) return;
@@ -98,15 +98,12 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
       }
       const { topic, text } = entry;
       const gone = position.count(topic, entry.number);
-      const postmark = { id, publishedAtMs: timeOf(id), retained: false };
+      const postmark = { id, publishedAtMs: timeOfId(id), retained: false };
       const message = openForeign(topic, text, postmark, limits.busMessageBytes);
       if (typeof message === "string") {
         complain(stream, topic, message);
         continue;
       }
-      const counts = tally.of(topic);
-      counts.lastId = id;
-      counts.lastAtMs = postmark.publishedAtMs;
       for (const [delivery, since] of audience) {
         if (!isNews(since, stream, id) || !delivery.wants(topic)) continue;
         if (gone > 0) delivery.missed(message.topic, gone);
@@ -121,7 +118,7 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
     if (complained.has(stream)) return;
     complained.add(stream);
     const error = new ProviderError("AKP_BUS_MESSAGE_MALFORMED", { topic, reason });
-    log.error(error.message, { code: error.code, advice: error.advice });
+    log.error("malformed bus message", { code: error.code, reason: error.message, advice: error.advice });
   }
 
   return {

@@ -14,11 +14,9 @@ export interface TopicCounts {
   malformed: number;
   /** A value is kept for new subscribers, as far as this process knows. */
   retained: boolean;
-  lastId: string | undefined;
-  lastAtMs: number | undefined;
 }
 
-export interface Tally {
+export interface TopicTally {
   /** Counts of a topic that came from outside. Beyond the bound a topic is counted under the name of its family. */
   of(topic: string): TopicCounts;
   /** Counts of a topic that we publish on, of which there is never one per lease or order. */
@@ -26,7 +24,7 @@ export interface Tally {
   readonly all: ReadonlyMap<string, TopicCounts>;
 }
 
-export function createTally(mostTopics: number): Tally {
+export function createTopicTally(mostTopics: number): TopicTally {
   const all = new Map<string, TopicCounts>();
 
   function of(topic: string): TopicCounts {
@@ -34,7 +32,7 @@ export function createTally(mostTopics: number): Tally {
     if (known) return known;
     const stream = streamOf(topic) ?? topic;
     if (all.size >= mostTopics && stream !== topic) return of(stream);
-    const fresh = nothingYet();
+    const fresh = { published: 0, delivered: 0, dropped: 0, failed: 0, malformed: 0, retained: false };
     all.set(topic, fresh);
     return fresh;
   }
@@ -47,18 +45,5 @@ export function createTally(mostTopics: number): Tally {
       return of(topic);
     },
     all,
-  };
-}
-
-function nothingYet(): TopicCounts {
-  return {
-    published: 0,
-    delivered: 0,
-    dropped: 0,
-    failed: 0,
-    malformed: 0,
-    retained: false,
-    lastId: undefined,
-    lastAtMs: undefined,
   };
 }
