@@ -27,11 +27,9 @@ export const kinds = {
   deployment: kind("apps", "v1", "Deployment", "deployments"),
   statefulSet: kind("apps", "v1", "StatefulSet", "statefulsets"),
   replicaSet: kind("apps", "v1", "ReplicaSet", "replicasets"),
-  daemonSet: kind("apps", "v1", "DaemonSet", "daemonsets"),
 
   // network
   ingress: kind("networking.k8s.io", "v1", "Ingress", "ingresses"),
-  ingressClass: kind("networking.k8s.io", "v1", "IngressClass", "ingressclasses", cluster),
   networkPolicy: kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
   endpointSlice: kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
   gateway: kind("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),
@@ -57,7 +55,6 @@ export const kinds = {
     cluster,
   ),
   nodeMetrics: kind("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", cluster),
-  podMetrics: kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods"),
 
   // ours
   manifest: kind("akash.network", "v2beta2", "Manifest", "manifests"),

@@ -69,15 +69,6 @@ const byKind: Readonly<Record<string, Fill>> = {
       fillClaim(claim);
     }
   },
-  "apps/v1 DaemonSet"(set) {
-    const spec = part(set, "spec");
-    fillTemplate(spec);
-    fill(spec, { revisionHistoryLimit: 10 });
-    const strategy = part(spec, "updateStrategy");
-    fill(strategy, { type: "RollingUpdate" });
-    if (strategy["type"] === "RollingUpdate") fill(part(strategy, "rollingUpdate"), { maxUnavailable: 1, maxSurge: 0 });
-    fill(part(part(set, "metadata"), "annotations"), { "deprecated.daemonset.template.generation": "1" });
-  },
   "apps/v1 ReplicaSet"(set) {
     const spec = part(set, "spec");
     fillTemplate(spec);

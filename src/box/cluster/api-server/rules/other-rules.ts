@@ -24,9 +24,6 @@ export const otherRules: Readonly<Record<string, Rule>> = {
     if (handler) found.text("handler", handler, dnsLabel);
     else found.invalid("handler", "", dnsLabel.says);
   },
-  "networking.v1.IngressClassSpec"({ controller }, at, found) {
-    if (!controller) found.required(`${at}.controller`);
-  },
   "coordination.v1.LeaseSpec"({ leaseDurationSeconds: seconds }, at, found) {
     if (Number(seconds ?? 1) <= 0) found.invalid(`${at}.leaseDurationSeconds`, seconds, "must be greater than 0");
   },

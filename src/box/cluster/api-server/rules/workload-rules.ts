@@ -101,5 +101,4 @@ export const workloadRules: Readonly<Record<string, Rule>> = {
   "apps.v1.RollingUpdateDeployment": rollingUpdate,
   "apps.v1.StatefulSetSpec": statefulSet,
   "apps.v1.ReplicaSetSpec": workload,
-  "apps.v1.DaemonSetSpec": workload,
 };
