@@ -31,10 +31,10 @@ export interface Kube {
     options?: CallOptions,
   ): Promise<KubeObject>;
   /** The lines of a container, oldest first. With `follow` it goes on until the container ends or the signal. */
-  logs(at: ObjectAt, options?: LogOptions): AsyncIterable<LogLine>;
+  logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<LogLine>;
   /** Runs a command in a container. */
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
-  /** An HTTP request to a pod or a service inside the cluster, through the API server. */
+  /** A GET to a pod or a service inside the cluster, through the API server. */
   proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
   version(options?: CallOptions): Promise<KubeVersion>;
   readonly counts: Readonly<KubeCounts>;
@@ -169,12 +169,10 @@ export interface DeleteOptions extends CallOptions {
   readonly graceSeconds?: number;
 }
 
-export interface LogOptions extends CallOptions {
+export interface PodLogOptions extends CallOptions {
   readonly container?: string;
   readonly follow?: boolean;
   readonly tailLines?: number;
-  /** RFC 3339 */
-  readonly sinceTime?: string;
   /** Of the container before this one, which ended. */
   readonly previous?: boolean;
 }
@@ -210,15 +208,11 @@ export interface ProxyTarget extends ObjectAt {
   readonly kind: "pod" | "service";
   readonly namespace: string;
   readonly port: number | string;
-  readonly scheme?: "http" | "https";
 }
 
 export interface ProxyRequest extends CallOptions {
-  readonly method?: string;
   /** With its query: "/status?full=1". */
   readonly path?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
   /** A longer answer is refused. */
   readonly mostBytes?: number;
 }

@@ -5,7 +5,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
+import { apiVersionOf, type Kind, kinds, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
 import { createApply } from "./apply.ts";
 import { deleteObject } from "./deletion.ts";
@@ -14,7 +14,6 @@ import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { collectionPath, objectPath, withQuery } from "./paths.ts";
-import { proxy } from "./proxy.ts";
 import { type Call, createRequests } from "./requests.ts";
 import type { Transport } from "./transport.ts";
 
@@ -75,9 +74,17 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
       const request = { ...asked, method: "PATCH", path, contentType: "application/merge-patch+json" } as const;
       return write("status", () => requests.json({ ...request, body: { status } }) as Promise<KubeObject>);
     },
-    logs: (at, wishes = {}) => followLogs(at, wishes, { requests, clock, random, closing }),
-    exec: (at, wishes) => transport.exec(at, wishes),
-    proxy: (target, request = {}) => proxy(target, request, requests),
+    logs: (at, options = {}) => followLogs(at, options, { requests, clock, random, closing }),
+    exec: (at, options) => transport.exec(at, options),
+    proxy(target, request = {}) {
+      const { path = "/", mostBytes = limits.kubeAnswerBytes } = request;
+      const kind: Kind = target.kind === "pod" ? kinds.pod : kinds.service;
+      const outside = objectPath(kind, { namespace: target.namespace, name: `${target.name}:${target.port}` });
+      // Made plain before it is put behind ours: dots in it must not lead to other parts of the API.
+      const inside = new URL(path, "http://inside");
+      const asked = { verb: "reach", resource: objectText(kind, target), ...requests.begin(request) };
+      return requests.proxied({ ...asked, path: `${outside}/proxy${inside.pathname}${inside.search}`, mostBytes });
+    },
     version(options = {}) {
       const asked = { verb: "get", resource: "version", ...requests.begin(options) };
       return requests.json({ ...asked, path: "/version" }) as Promise<KubeVersion>;

@@ -5,7 +5,7 @@ import type { Owner } from "../../../test/owner.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { LogOptions } from "../kube.ts";
+import type { PodLogOptions } from "../kube.ts";
 
 /** A container that says "line 0", "line 1" and so on, three times a second, for ten seconds. */
 async function stage(owner: Owner) {
@@ -64,7 +64,7 @@ interface Told {
 }
 
 /** A server that ends every stream at once, as one does that is just stopping or whose kubelet is in trouble. */
-function followPoliteEnds({ log, status }: Told, options: LogOptions = {}) {
+function followPoliteEnds({ log, status }: Told, options: PodLogOptions = {}) {
   const clock = createVirtualClock();
   const requests: string[] = [];
   const transport = answering((path) => {

@@ -7,7 +7,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import { kinds, objectText } from "../kinds.ts";
-import type { LogLine, LogOptions, ObjectAt } from "../kube.ts";
+import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { linesOf, Silence } from "./lines.ts";
 import { createLogMemory, timeOf } from "./log-memory.ts";
@@ -23,7 +23,7 @@ export interface LogDeps {
   readonly closing: AbortSignal;
 }
 
-export async function* followLogs(at: ObjectAt, asked: LogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
+export async function* followLogs(at: ObjectAt, asked: PodLogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
   const { clock, random, closing } = deps;
   // The container before this one has ended: whatever runs now, its log does not go on.
   const goesOn = asked.follow && !asked.previous;
@@ -64,11 +64,11 @@ export async function* followLogs(at: ObjectAt, asked: LogOptions, deps: LogDeps
   }
 }
 
-async function* oneStream(at: ObjectAt, options: LogOptions, deps: LogDeps, since: string | undefined) {
+async function* oneStream(at: ObjectAt, options: PodLogOptions, deps: LogDeps, since: string | undefined) {
   const { requests, clock } = deps;
-  const { container, follow = false, previous, tailLines, sinceTime, signal, deadlineMs } = options;
+  const { container, follow = false, previous, tailLines, signal, deadlineMs } = options;
   const asked = { verb: "read the log of", resource: objectText(kinds.pod, at) };
-  const begin = since === undefined ? { tailLines, sinceTime } : { sinceTime: since };
+  const begin = since === undefined ? { tailLines } : { sinceTime: since };
   const path = withQuery(`${objectPath(kinds.pod, at)}/log`, {
     container,
     follow,
@@ -94,7 +94,7 @@ function passes(thrown: unknown): boolean {
 }
 
 /** Whether more lines may come; where nobody can tell, they may. */
-async function isRunning(at: ObjectAt, { container, signal }: LogOptions, { requests }: LogDeps): Promise<boolean> {
+async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { requests }: LogDeps): Promise<boolean> {
   try {
     const asked = { verb: "get", resource: objectText(kinds.pod, at) };
     const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });

@@ -32,14 +32,11 @@ export interface Request extends Asked, Call {
   readonly onLost?: () => void;
 }
 
-/** What goes to a pod or a service as it is. */
-export interface RawRequest extends Asked, Call {
-  readonly method: string;
+/** What a pod or a service is asked for. */
+interface ProxiedRequest extends Asked, Call {
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array | undefined;
   /** A longer answer is refused. */
-  readonly mostBytes?: number | undefined;
+  readonly mostBytes: number;
 }
 
 type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "onLost">;
@@ -54,7 +51,7 @@ export interface Requests {
   /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
   stream(request: Request): Promise<Answer>;
   /** Whatever the answer is, refusals too; never sent twice. */
-  raw(request: RawRequest): Promise<ProxyAnswer>;
+  proxied(request: ProxiedRequest): Promise<ProxyAnswer>;
   peer(): Promise<Peer>;
   readonly counts: KubeCounts;
 }
@@ -169,12 +166,12 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
         return { made, rest: parsed(list.end, request, answer.peer) };
       }),
     stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),
-    raw: (request) =>
-      tried({ signal: request.signal, untilMs: request.untilMs, once: true }, async (untilMs) => {
-        const { mostBytes = limits.kubeAnswerBytes } = request;
-        const answer = await send({ ...request, lane: "proxied", neverTwice: true }, untilMs);
+    proxied: (request) =>
+      tried({ ...request, once: true }, async (untilMs) => {
+        const asked = { ...request, method: "GET", headers: {}, body: undefined };
+        const answer = await send({ ...asked, lane: "proxied", neverTwice: true }, untilMs);
         const { status, headers } = answer;
-        return { status, headers, body: await bodyOf(answer, request, mostBytes, untilMs) };
+        return { status, headers, body: await bodyOf(answer, request, request.mostBytes, untilMs) };
       }),
     peer: () => transport.peer(),
     counts,

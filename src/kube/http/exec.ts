@@ -5,12 +5,12 @@ import { WebSocket } from "ws";
 import { type Clock, type Timer, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { limits } from "../../runtime/limits.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
 import { objectPath } from "../client/paths.ts";
-import { type Asked, connectionError, refusalError } from "../client/refusal.ts";
+import { type Asked, connectionError, malformedAnswer, type Peer, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Access, Credentials } from "./credentials.ts";
-import { exitCodeOf } from "./exec-status.ts";
 import { closedError, type OpenEnds } from "./open-ends.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
@@ -18,7 +18,7 @@ const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 
 /** The fifth version can end the input alone; with the fourth the command is never told that no more comes. */
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
-export interface ExecDeps {
+interface ExecDeps {
   readonly credentials: Credentials;
   readonly clock: Clock;
   readonly open: OpenEnds;
@@ -96,6 +96,23 @@ function createSession(socket: WebSocket, options: ExecOptions, asked: Asked, ac
     exit: exit.promise,
     close: end,
   };
+}
+
+/** How a command ended, as the API tells it. */
+interface ExecStatus {
+  readonly status?: string;
+  readonly reason?: string;
+  readonly code?: number;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
+}
+
+async function exitCodeOf(bytes: Buffer, asked: Asked, peer: Peer): Promise<number> {
+  const status = parseJson(bytes.toString()) as ExecStatus | undefined;
+  if (status === undefined) throw malformedAnswer("no exit status", asked, peer);
+  if (status.status === "Success") return 0;
+  const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
+  if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);
+  throw refusalError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
 }
 
 /** A reader that is slow slows the command down, as a pipe would. */

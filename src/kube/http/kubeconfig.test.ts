@@ -48,7 +48,6 @@ test("a kubeconfig is read as kubectl reads it: files relative to it, embedded d
   writeFileSync(kubeconfig, config());
   const identity = readIdentity({ kubeconfig });
   assert.equal(identity.server.href, "https://10.0.0.1:6443/k8s");
-  assert.equal(identity.namespace, "akash");
   assert.equal(identity.serverName, "api");
   assert.deepEqual(identity.ca, { file: join(folder, "ca.pem") });
   assert.deepEqual(identity.cert, { text: "CERT" });
@@ -64,9 +63,10 @@ test("what is wrong with a kubeconfig is told with its path", (t) => {
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /it is not YAML$/);
   with_("{}");
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no current-context/);
-  with_(config());
-  refuses(() => readIdentity({ kubeconfig, context: "three" }), "AKP_KUBECONFIG_UNUSABLE", /no context three/);
-  refuses(() => readIdentity({ kubeconfig, context: "two" }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
+  with_(config({ "current-context": "three" }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no context three/);
+  with_(config({ "current-context": "two" }));
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
   with_(config({ users: [{ name: "u", user: { "auth-provider": { name: "gcp" } } }] }));
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
   with_(config({ users: [{ name: "u", user: { token: "t", as: "somebody" } }] }));
@@ -108,11 +108,9 @@ test("in a pod the service account is used, unless a kubeconfig is named", (t) =
   const accountFolder = join(folder, "account");
   mkdirSync(accountFolder);
   writeFileSync(join(accountFolder, "token"), "t");
-  writeFileSync(join(accountFolder, "namespace"), "akash-services\n");
   const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
   const identity = readIdentity({ environment, accountFolder });
   assert.equal(identity.server.href, "https://[fd00::1]:6443/");
-  assert.equal(identity.namespace, "akash-services");
   assert.deepEqual(identity.token, { file: join(accountFolder, "token") });
   writeFileSync(join(folder, "config"), config());
   const named = readIdentity({ environment: { ...environment, KUBECONFIG: join(folder, "config") }, accountFolder });

@@ -16,15 +16,14 @@ export interface Identity {
   /** Where it was read, for messages. */
   readonly path: string;
   readonly server: URL;
-  readonly namespace: string;
-  readonly serverName: string | undefined;
+  readonly serverName?: string | undefined;
   readonly skipVerify: boolean;
-  readonly ca: Material | undefined;
-  readonly cert: Material | undefined;
-  readonly key: Material | undefined;
-  readonly token: Material | undefined;
-  readonly basic: { readonly username: string; readonly password: string } | undefined;
-  readonly plugin: Plugin | undefined;
+  readonly ca?: Material | undefined;
+  readonly cert?: Material | undefined;
+  readonly key?: Material | undefined;
+  readonly token?: Material | undefined;
+  readonly basic?: { readonly username: string; readonly password: string } | undefined;
+  readonly plugin?: Plugin | undefined;
 }
 
 const pluginShape = z.object({
@@ -68,7 +67,7 @@ const fileShape = z.object({
     .array(
       z.object({
         name: z.string(),
-        context: z.object({ cluster: z.string().default(""), user: z.string().default(""), namespace: text }),
+        context: z.object({ cluster: z.string().default(""), user: z.string().default("") }),
       }),
     )
     .default([]),
@@ -78,7 +77,6 @@ const fileShape = z.object({
 export interface IdentityOptions {
   /** A kubeconfig, or several as in "a:b"; without one, the pod's service account, or else kubectl's own file. */
   readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Where a pod finds its service account. */
   readonly accountFolder?: string;
@@ -93,76 +91,91 @@ export function readIdentity(options: IdentityOptions = {}): Identity {
   if (!named && host && existsSync(join(accountFolder, "token"))) {
     return podIdentity(host, environment["KUBERNETES_SERVICE_PORT"] ?? "443", accountFolder);
   }
-  return fileIdentity(named || join(homedir(), ".kube", "config"), options.context);
+  return fileIdentity(named || join(homedir(), ".kube", "config"));
 }
 
 function podIdentity(host: string, port: string, folder: string): Identity {
-  const namespaceFile = join(folder, "namespace");
   return {
     path: folder,
     server: new URL(`https://${host.includes(":") ? `[${host}]` : host}:${port}`),
-    namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, "utf8").trim() : "default",
-    serverName: undefined,
     skipVerify: false,
     ca: { file: join(folder, "ca.crt") },
-    cert: undefined,
-    key: undefined,
     token: { file: join(folder, "token") },
-    basic: undefined,
-    plugin: undefined,
   };
 }
 
-function fileIdentity(path: string, contextName: string | undefined): Identity {
-  const unusable = (reason: string) => new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason });
-  const check = <T>(shape: z.ZodType<T>, value: unknown, where: string): T => {
-    const result = shape.safeParse(value);
-    if (result.success) return result.data;
-    const [issue] = result.error.issues;
-    throw unusable(`${[where, ...(issue?.path ?? [])].join(".")}: ${issue?.message}`);
-  };
+function fileIdentity(path: string): Identity {
   const files = readFiles(path).map(({ file, content }) => {
-    const { clusters, users, ...rest } = check(fileShape, content, "the file");
+    const { clusters, users, ...rest } = check(path, fileShape, content, "the file");
     // What they name is relative to the file that names it, as kubectl has it.
-    const folder = dirname(file);
-    const from = <T extends object>(entries: readonly T[]) => entries.map((entry) => ({ ...entry, folder }));
+    const from = <T extends object>(entries: readonly T[]) =>
+      entries.map((entry) => ({ ...entry, folder: dirname(file) }));
     return { ...rest, clusters: from(clusters), users: from(users) };
   });
-  const wanted = contextName ?? files.find((each) => each["current-context"])?.["current-context"];
-  if (!wanted) throw unusable("it names no current-context");
+  const wanted = files.find((each) => each["current-context"])?.["current-context"];
+  if (!wanted) throw unusable(path, "it names no current-context");
   // The first file that has a context, a cluster or a user of this name tells all of it; none adds to it.
-  const context = files.flatMap(({ contexts }) => contexts).find(({ name }) => name === wanted)?.context;
-  if (!context) throw unusable(`it has no context ${wanted}`);
-  const cluster = files.flatMap(({ clusters }) => clusters).find(({ name }) => name === context.cluster);
-  if (!cluster) throw unusable(`it has no cluster ${context.cluster}`);
-  const user = files.flatMap(({ users }) => users).find(({ name }) => name === context.user);
-  if (!user) throw unusable(`it has no user ${context.user}`);
-  const at = check(clusterShape, cluster.cluster, `cluster ${cluster.name}`);
-  const who = check(userShape, user.user ?? {}, `user ${user.name}`);
-  if (who["auth-provider"]) throw unusable(`user ${user.name} has an auth-provider, which kubectl dropped; use exec`);
-  const impersonation = (["as", "as-uid", "as-groups", "as-user-extra"] as const).find((name) => who[name]);
+  const named = <T extends { name: string }>(what: string, name: string, entries: readonly T[]): T => {
+    const found = entries.find((entry) => entry.name === name);
+    if (!found) throw unusable(path, `it has no ${what} ${name}`);
+    return found;
+  };
+  const contexts = files.flatMap((file) => file.contexts);
+  const clusters = files.flatMap((file) => file.clusters);
+  const users = files.flatMap((file) => file.users);
+  const { context } = named("context", wanted, contexts);
+  const { cluster, ...atCluster } = named("cluster", context.cluster, clusters);
+  const { user = {}, ...atUser } = named("user", context.user, users);
+  return { path, ...readCluster(path, cluster, atCluster), ...readUser(path, user, atUser) };
+}
+
+interface EntryAt {
+  readonly name: string;
+  readonly folder: string;
+}
+
+function readCluster(path: string, given: unknown, { name, folder }: EntryAt) {
+  const cluster = check(path, clusterShape, given, `cluster ${name}`);
+  if (cluster["proxy-url"]) throw unusable(path, `cluster ${name} has a proxy-url, which is not supported`);
+  return {
+    server: new URL(cluster.server),
+    serverName: cluster["tls-server-name"],
+    skipVerify: cluster["insecure-skip-tls-verify"],
+    ca: material(folder, cluster["certificate-authority-data"], cluster["certificate-authority"]),
+  };
+}
+
+function readUser(path: string, given: unknown, { name, folder }: EntryAt) {
+  const user = check(path, userShape, given, `user ${name}`);
+  if (user["auth-provider"]) throw unusable(path, `user ${name} has an auth-provider, which kubectl dropped; use exec`);
+  const impersonation = (["as", "as-uid", "as-groups", "as-user-extra"] as const).find((field) => user[field]);
   // Left out in silence, we would act with the rights of the one who may impersonate, which are more.
   if (impersonation)
-    throw unusable(`user ${user.name} acts as somebody else (${impersonation}), which is not supported`);
-  if (at["proxy-url"]) throw unusable(`cluster ${cluster.name} has a proxy-url, which is not supported`);
-  // Embedded data goes before files.
-  const file = (folder: string, name: string | undefined): Material | undefined =>
-    name ? { file: resolve(folder, name) } : undefined;
-  const data = (base64: string | undefined): Material | undefined =>
-    base64 ? { text: Buffer.from(base64, "base64").toString() } : undefined;
+    throw unusable(path, `user ${name} acts as somebody else (${impersonation}), which is not supported`);
   return {
-    path,
-    server: new URL(at.server),
-    namespace: context.namespace ?? "default",
-    serverName: at["tls-server-name"],
-    skipVerify: at["insecure-skip-tls-verify"],
-    ca: data(at["certificate-authority-data"]) ?? file(cluster.folder, at["certificate-authority"]),
-    cert: data(who["client-certificate-data"]) ?? file(user.folder, who["client-certificate"]),
-    key: data(who["client-key-data"]) ?? file(user.folder, who["client-key"]),
-    token: file(user.folder, who.tokenFile) ?? (who.token ? { text: who.token } : undefined),
-    basic: who.username ? { username: who.username, password: who.password ?? "" } : undefined,
-    plugin: who.exec ?? undefined,
+    cert: material(folder, user["client-certificate-data"], user["client-certificate"]),
+    key: material(folder, user["client-key-data"], user["client-key"]),
+    token: material(folder, undefined, user.tokenFile) ?? (user.token ? { text: user.token } : undefined),
+    basic: user.username ? { username: user.username, password: user.password ?? "" } : undefined,
+    plugin: user.exec ?? undefined,
   };
+}
+
+/** Embedded data goes before a file. */
+function material(folder: string, base64: string | undefined, file: string | undefined): Material | undefined {
+  if (base64) return { text: Buffer.from(base64, "base64").toString() };
+  return file ? { file: resolve(folder, file) } : undefined;
+}
+
+function check<T>(path: string, shape: z.ZodType<T>, value: unknown, where: string): T {
+  const result = shape.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw unusable(path, `${[where, ...(issue?.path ?? [])].join(".")}: ${issue?.message}`);
+}
+
+function unusable(path: string, reason: string, cause?: unknown): ProviderError {
+  return new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason }, { cause });
 }
 
 /** Of several, those that are not there do not matter, as long as one is. */
@@ -182,7 +195,7 @@ function readFile(path: string): string | undefined {
     return readFileSync(path, "utf8");
   } catch (thrown) {
     if (systemCodeOf(thrown) === "ENOENT") return undefined;
-    throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason: reasonOf(thrown) }, { cause: thrown });
+    throw unusable(path, reasonOf(thrown), thrown);
   }
 }
 
@@ -192,6 +205,6 @@ function readYaml(path: string, source: string): unknown {
     return parse(source, (_, value) => value ?? undefined) ?? {};
   } catch {
     // The parser's own words quote the lines around the fault, and those may hold a key.
-    throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason: "it is not YAML" });
+    throw unusable(path, "it is not YAML");
   }
 }
