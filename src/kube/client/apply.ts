@@ -7,21 +7,21 @@ import type { Applied, ApplyOptions, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
 import { objectPath, withQuery } from "./paths.ts";
-import type { Call, Requests } from "./requests.ts";
+import type { CallLimits, Requests } from "./requests.ts";
 
 export interface ApplyDeps {
   readonly requests: Requests;
   readonly fieldManager: string;
   readonly boundary: Boundary;
   readonly lastWrites: LastWrites;
-  readonly get: (kind: Kind, at: ObjectAt, call: Call) => Promise<KubeObject | undefined>;
+  readonly get: (kind: Kind, at: ObjectAt, call: CallLimits) => Promise<KubeObject | undefined>;
 }
 
 export type Apply = (kind: Kind, desired: KubeObject, options?: ApplyOptions) => Promise<Applied>;
 
 export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Apply {
   /** What it is now, and no cache from before our last write may say. */
-  async function ask(kind: Kind, at: ObjectAt, path: string, call: Call): Promise<KubeObject | undefined> {
+  async function ask(kind: Kind, at: ObjectAt, path: string, call: CallLimits): Promise<KubeObject | undefined> {
     const object = await get(kind, at, call);
     const last = lastWrites.get(path);
     // Also when its versions went back: what the server has now is what a cache must show from here on.

@@ -1,41 +1,41 @@
-/** What a watch has seen: one small value per object, and the changes that the next sight of it means. */
+/** What a watch has seen: one small value per object, and the changes that the next one of it means. */
 import type { Change, ObjectAt } from "../kube.ts";
 
 /** One object as it was seen, already made small. */
-export interface Sight<T> extends ObjectAt {
+export interface CachedObject<T> extends ObjectAt {
   readonly uid: string | undefined;
   readonly version: string | undefined;
   readonly value: T;
 }
 
-type Sights<T> = ReadonlyMap<string, Sight<T>>;
+type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
 
 export interface Cache<T> {
-  get(at: ObjectAt): Sight<T> | undefined;
+  get(at: ObjectAt): CachedObject<T> | undefined;
   values(): Iterable<T>;
   readonly size: number;
   /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
-  seen(sight: Sight<T>): Generator<Change<T>>;
+  seen(object: CachedObject<T>): Generator<Change<T>>;
   gone(at: ObjectAt): Generator<Change<T>>;
   /**
    * Turns the cache into this list, all at once: nobody may take half of it for the whole. What that changed is yielded
    * afterwards, first what went, so that sums over the changes never count double. Of another past, equal versions
    * mean nothing.
    */
-  replaced(sights: readonly Sight<T>[], otherPast: boolean): Iterable<Change<T>>;
+  replaced(objects: readonly CachedObject<T>[], otherPast: boolean): Iterable<Change<T>>;
 }
 
 export function createCache<T>(): Cache<T> {
-  let entries = new Map<string, Sight<T>>();
+  let entries = new Map<string, CachedObject<T>>();
 
-  function* seen(sight: Sight<T>): Generator<Change<T>> {
-    const key = keyOf(sight);
+  function* seen(object: CachedObject<T>): Generator<Change<T>> {
+    const key = keyOf(object);
     const before = entries.get(key);
-    if (before && before.uid !== sight.uid) yield* gone(before);
-    else if (before && before.version === sight.version) return;
+    if (before && before.uid !== object.uid) yield* gone(before);
+    else if (before && before.version === object.version) return;
     const type = entries.has(key) ? "modified" : "added";
-    entries.set(key, sight);
-    yield change(type, sight);
+    entries.set(key, object);
+    yield change(type, object);
   }
 
   function* gone(at: ObjectAt): Generator<Change<T>> {
@@ -54,15 +54,19 @@ export function createCache<T>(): Cache<T> {
     },
     seen,
     gone,
-    replaced(sights, otherPast) {
+    replaced(objects, otherPast) {
       const before = entries;
-      entries = new Map(sights.map((sight) => [keyOf(sight), sight]));
+      entries = new Map(objects.map((object) => [keyOf(object), object]));
       return changesBetween(before, entries, otherPast);
     },
   };
 }
 
-function* changesBetween<T>(before: Sights<T>, after: Sights<T>, otherPast: boolean): Generator<Change<T>> {
+function* changesBetween<T>(
+  before: CachedObjects<T>,
+  after: CachedObjects<T>,
+  otherPast: boolean,
+): Generator<Change<T>> {
   for (const [key, was] of before) {
     const now = after.get(key);
     if (!now || now.uid !== was.uid) yield change("deleted", was);
@@ -74,7 +78,7 @@ function* changesBetween<T>(before: Sights<T>, after: Sights<T>, otherPast: bool
   }
 }
 
-function change<T>(type: Change<T>["type"], { namespace, name, value }: Sight<T>): Change<T> {
+function change<T>(type: Change<T>["type"], { namespace, name, value }: CachedObject<T>): Change<T> {
   return { type, namespace, name, value };
 }
 

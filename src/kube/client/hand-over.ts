@@ -1,21 +1,11 @@
 /** Hands changes to whoever wants to know of them: one after the other, and again when that failed. */
-import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { sleep, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
-import type { Change } from "../kube.ts";
+import type { Change, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
-
-export interface HandOverDeps<T> {
-  readonly handle: ((change: Change<T>) => void | Promise<void>) | undefined;
-  readonly onFailure: () => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-}
+import type { WatchDeps } from "./watch-stream.ts";
 
 class TooLate extends Error {}
 
@@ -23,7 +13,11 @@ function tooLate(): never {
   throw new TooLate(`its handler did not end within ${limits.kubeHandlerMs} ms`);
 }
 
-export function createHandOver<T>({ handle, onFailure, clock, random, log, signal }: HandOverDeps<T>) {
+export function createHandOver<T>(
+  handle: WatchOptions<T>["handle"],
+  onFailure: () => void,
+  { clock, random, log, signal }: WatchDeps,
+) {
   let handedOver = 0;
 
   async function one(change: Change<T>): Promise<void> {

@@ -14,7 +14,7 @@ import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { collectionPath, objectPath, withQuery } from "./paths.ts";
-import { type Call, createRequests } from "./requests.ts";
+import { type CallLimits, createRequests } from "./requests.ts";
 import type { Transport } from "./transport.ts";
 
 export interface KubeDeps {
@@ -33,7 +33,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const watches = new Set<WatchCache<unknown>>();
   const lastWrites = createLastWrites(limits.kubeAppliedObjects);
 
-  async function get(kind: Kind, at: ObjectAt, call: Call): Promise<KubeObject | undefined> {
+  async function get(kind: Kind, at: ObjectAt, call: CallLimits): Promise<KubeObject | undefined> {
     const asked = { verb: "get", resource: objectText(kind, at), ...call };
     return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
   }
@@ -49,8 +49,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   return {
     fieldManager,
     watch(wanted) {
-      const onClosed = () => watches.delete(cache);
-      const cache = createListWatch(wanted, { requests, clock, random, log, onClosed });
+      const cache = createListWatch(wanted, { requests, clock, random, log }, () => watches.delete(cache));
       watches.add(cache);
       return cache;
     },

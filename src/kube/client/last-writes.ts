@@ -17,8 +17,8 @@ export interface LastWrites {
   begin(path: string): void;
   note(path: string, write: LastWrite): void;
   get(path: string): LastWrite | undefined;
-  /** Whether this sight of an object (null: none) shows our last write or what came after it. */
-  isShownBy(path: string, sight: OwnedFields | null): boolean;
+  /** Whether this view of an object (null: none) shows our last write or what came after it. */
+  isShownBy(path: string, live: OwnedFields | null): boolean;
 }
 
 export function createLastWrites(most: number): LastWrites {
@@ -35,11 +35,11 @@ export function createLastWrites(most: number): LastWrites {
     begin: (path) => note(path, { version: undefined }),
     note,
     get: (path) => writes.get(path),
-    isShownBy(path, sight) {
+    isShownBy(path, live) {
       const last = writes.get(path);
       if (!last) return true;
-      if (last.version === undefined || sight?.resourceVersion === undefined) return false;
-      return sight.resourceVersion === last.version || isLaterVersion(sight.resourceVersion, last.version);
+      if (last.version === undefined || live?.resourceVersion === undefined) return false;
+      return live.resourceVersion === last.version || isLaterVersion(live.resourceVersion, last.version);
     },
   };
 }

@@ -2,38 +2,32 @@
  * Keeps a cache of one kind of objects: reads the list, then follows the watch from the list's version, through cut
  * connections, silent ones and versions that are gone. What it cannot do now it does later, and says so meanwhile.
  */
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { sleep } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
 import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
-import { createCache, type Sight } from "./cache.ts";
-import { createDoubts, type Doubt } from "./doubt.ts";
+import { type CachedObject, createCache } from "./cache.ts";
+import { createFreshness } from "./freshness.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
 import { connectionError, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
-import type { Requests } from "./requests.ts";
-import { openWatch, parseEvent, type WatchEvent } from "./watch-stream.ts";
+import { createRelistCheck, type RelistReason } from "./relist-check.ts";
+import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
-export interface ListWatchDeps {
-  readonly requests: Requests;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Called when it has been closed. */
-  readonly onClosed?: () => void;
-}
-
-export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps): WatchCache<T> {
-  const { requests, clock, random } = deps;
+export function createListWatch<T>(
+  options: WatchOptions<T>,
+  given: Omit<WatchDeps, "signal">,
+  onClosed: () => void,
+): WatchCache<T> {
   const { kind } = options;
   const resource = resourceOf(kind);
-  const log = deps.log.with({ resource });
+  const ending = new AbortController();
+  const deps: WatchDeps = { ...given, log: given.log.with({ resource }), signal: ending.signal };
+  const { requests, clock, random, log, signal } = deps;
   const asked = { verb: "watch", resource };
   const counts: WatchCounts = {
     events: 0,
@@ -46,32 +40,23 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     handlerErrors: 0,
   };
   const cache = createCache<T>();
-  const ending = new AbortController();
-  const { signal } = ending;
-  const doubts = createDoubts(kind, options, { requests, clock, random, signal });
+  const freshness = createFreshness(resource, clock, log);
+  const relistCheck = createRelistCheck(kind, options, deps);
   const firstList = Promise.withResolvers<void>();
   /** Where the next watch begins; without one, with a list. */
   let version: string | undefined;
   /** Why the last version was given up, until there is a list again. */
-  let doubt: Doubt | undefined;
+  let relisting: RelistReason | undefined;
   /** The list that is being read. */
   let reading: Reading<T> | undefined;
-  let heardMs = clock.monotonicMs();
-  let trouble: Error | undefined;
   let ready = false;
   /** When the watch of now was accepted, if it was, and whether it brought anything. */
   let opened: { readonly atMs: number; brought: boolean } | undefined;
   /** The watch before this one told nothing, not even that nothing happened. */
   let toldNothing = false;
 
-  function heard(): void {
-    heardMs = clock.monotonicMs();
-    if (trouble) log.info("watch resumed");
-    trouble = undefined;
-  }
-
   /** An object that cannot be made small is reported and left as it was known. */
-  function sightOf(object: KubeObject): Sight<T> | undefined {
+  function cachedOf(object: KubeObject): CachedObject<T> | undefined {
     const { name, namespace, uid, resourceVersion } = object.metadata;
     try {
       return { name, namespace, uid, version: resourceVersion, value: options.project(slim(object)) };
@@ -91,15 +76,15 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
   const onFailure = () => {
     counts.handlerErrors += 1;
   };
-  const handOver = createHandOver<T>({ handle: options.handle, onFailure, clock, random, log, signal });
+  const handOver = createHandOver<T>(options.handle, onFailure, deps);
 
   async function startReading(): Promise<Reading<T>> {
-    await doubts.begin();
-    const otherPast = doubt?.otherPast ?? false;
+    await relistCheck.listBegins();
+    const otherPast = relisting?.otherPast ?? false;
     const listing = createListing(requests, kind, { ...options, signal, once: true }, (object) => {
       const known = cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
-      return !otherPast && isSame(known, object) ? known : (sightOf(object) ?? known);
+      return !otherPast && isSame(known, object) ? known : (cachedOf(object) ?? known);
     });
     return { listing, otherPast };
   }
@@ -113,8 +98,8 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     if (listed === undefined) throw malformedAnswer("a list without a version", asked, await requests.peer());
     counts.lists += 1;
     if (counts.lists > 1) counts.relists += 1;
-    doubt = undefined;
-    heard();
+    relisting = undefined;
+    freshness.heard();
     await handOver(cache.replaced(found, otherPast));
     ready = true;
     firstList.resolve();
@@ -123,10 +108,10 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   /** Where to watch from: where the last watch ended, unless that is in doubt, and else from a list. */
   async function whereFrom(): Promise<string> {
-    const found = await doubts.about(version, toldNothing);
+    const found = await relistCheck.reason(version, toldNothing);
     if (found) {
       log.info("relisting", { reason: found.reason });
-      doubt = found;
+      relisting = found;
       version = undefined;
       reading = undefined;
     }
@@ -136,13 +121,13 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   /** Follows one watch to its end. Every event moves `version`, so the next one begins where this one broke off. */
   async function follow(from: string): Promise<void> {
-    const { body, peer } = await openWatch(kind, options, from, { requests, random, signal });
+    const { body, peer } = await openWatch(kind, options, from, deps);
     counts.connections += 1;
     opened = { atMs: clock.monotonicMs(), brought: false };
-    heard();
+    freshness.heard();
     try {
       for await (const lines of linesOf(body, { clock, ...lineBounds })) {
-        heard();
+        freshness.heard();
         for (const line of lines) if (line !== "") await take(line, peer);
       }
     } catch (thrown) {
@@ -169,8 +154,8 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   function changesOf(type: WatchEvent["type"], object: KubeObject): Iterable<Change<T>> {
     if (type === "DELETED") return cache.gone(object.metadata);
-    const sight = sightOf({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
-    return sight ? cache.seen(sight) : [];
+    const cached = cachedOf({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
+    return cached ? cache.seen(cached) : [];
   }
 
   function note(thrown: unknown): void {
@@ -183,14 +168,7 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     // From there the same event would come again, and none after it.
     if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") version = undefined;
     if (!passing.has(error.code)) reading = undefined;
-    if (trouble?.message !== error.message) log.info("watch interrupted", { error });
-    trouble = error;
-  }
-
-  /** Whatever the reason: what was not confirmed for so long is not to be relied on. */
-  function staleness(): Error | undefined {
-    if (clock.monotonicMs() - heardMs <= limits.kubeStaleMs) return undefined;
-    return new ProviderError("AKP_KUBE_STALE", { resource, seconds: limits.kubeStaleMs / 1_000 });
+    freshness.failed(error);
   }
 
   function hasBrought(): boolean {
@@ -234,8 +212,9 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
 
   const running = run().catch((thrown) => {
     // Nothing in the loop should get here; a watch that ended in silence would be the worst of all faults.
-    trouble = ProviderError.from(thrown);
-    log.error("watch ended by an internal error", { error: trouble });
+    const error = ProviderError.from(thrown);
+    freshness.failed(error);
+    log.error("watch ended by an internal error", { error });
   });
 
   return {
@@ -250,16 +229,16 @@ export function createListWatch<T>(options: WatchOptions<T>, deps: ListWatchDeps
     },
     synced: (stop) => endedBy(firstList.promise, stop ? AbortSignal.any([stop, signal]) : signal),
     get trouble() {
-      return trouble ?? staleness();
+      return freshness.trouble;
     },
     get ageMs() {
-      return clock.monotonicMs() - heardMs;
+      return freshness.ageMs;
     },
     counts,
     async close() {
       ending.abort(new Error("closed"));
       await running;
-      deps.onClosed?.();
+      onClosed();
     },
   };
 }
@@ -279,11 +258,11 @@ function isAway(failed: unknown): boolean {
   return ProviderError.is(failed, "AKP_KUBE_UNREACHABLE") || ProviderError.is(failed, "AKP_KUBE_BUSY");
 }
 
-function isSame<T>(known: Sight<T> | undefined, { metadata: { uid, resourceVersion } }: KubeObject): boolean {
+function isSame<T>(known: CachedObject<T> | undefined, { metadata: { uid, resourceVersion } }: KubeObject): boolean {
   return known !== undefined && known.uid === uid && known.version === resourceVersion && resourceVersion !== undefined;
 }
 
 interface Reading<T> {
-  readonly listing: Listing<Sight<T>>;
+  readonly listing: Listing<CachedObject<T>>;
   readonly otherPast: boolean;
 }

@@ -5,9 +5,9 @@ import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import { malformedAnswer } from "./refusal.ts";
-import type { Call, Requests } from "./requests.ts";
+import type { CallLimits, Requests } from "./requests.ts";
 
-export interface ListOptions extends Selection, Call {
+export interface ListOptions extends Selection, CallLimits {
   readonly once?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Listing<T> {
   readonly pages: number;
 }
 
-export interface Listed<T> {
+interface Listed<T> {
   /** Lists that cannot be watched have none. */
   readonly version: string | undefined;
   readonly found: readonly T[];

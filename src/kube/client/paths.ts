@@ -3,7 +3,7 @@ import { invariant } from "../../runtime/invariant.ts";
 import { apiVersionOf, type Kind } from "../kinds.ts";
 import type { ObjectAt, Selection } from "../kube.ts";
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export function collectionPath(kind: Kind, namespace?: string | undefined): string {
   const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`;

@@ -5,7 +5,7 @@ import { parseJson } from "../../runtime/parse-json.ts";
 import { fieldsOf } from "../json-fields.ts";
 
 /** What was asked, for messages: "watch" "pods", "delete" "services web of q9f6…". */
-export interface Asked {
+export interface Operation {
   readonly verb: string;
   readonly resource: string;
 }
@@ -34,13 +34,13 @@ interface Cause {
   readonly field?: string;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 
-export function refusalError(refusal: Refusal, asked: Asked, peer: Peer): ProviderError {
+export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): ProviderError {
   const { status, headers = {} } = refusal;
   const body = peer.mask?.(refusal.body) ?? refusal.body;
   const said = readStatus(body);
@@ -85,7 +85,7 @@ function conflictOf(word: string | undefined, causes: readonly Cause[], message:
 const notOfItsKind = /^failed to create typed patch object/;
 
 /** An error that came in the middle of a watch. */
-export function statusEventError(object: unknown, asked: Asked, peer: Peer): ProviderError {
+export function statusEventError(object: unknown, asked: Operation, peer: Peer): ProviderError {
   const status = Number(fieldsOf(object)["code"]) || 500;
   return refusalError({ status, body: JSON.stringify(object ?? null) }, asked, peer);
 }
@@ -93,18 +93,18 @@ export function statusEventError(object: unknown, asked: Asked, peer: Peer): Pro
 /** What OpenSSL says about a certificate that it does not like begins with one of these. */
 const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
 
-export function connectionError(thrown: unknown, asked: Asked, peer: Peer): ProviderError {
+export function connectionError(thrown: unknown, asked: Operation, peer: Peer): ProviderError {
   if (thrown instanceof ProviderError) return thrown;
   const details = { ...wordsOf(asked), ...about(peer), reason: reasonOf(thrown) };
   const code = distrust.test(systemCodeOf(thrown) ?? "") ? "AKP_KUBE_UNTRUSTED" : "AKP_KUBE_UNREACHABLE";
   return new ProviderError(code, details, { cause: thrown });
 }
 
-export function tooLarge(bytes: number, asked: Asked, peer: Peer): ProviderError {
+export function tooLarge(bytes: number, asked: Operation, peer: Peer): ProviderError {
   return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(asked), ...about(peer), bytes });
 }
 
-export function malformedAnswer(reason: string, asked: Asked, peer: Peer): ProviderError {
+export function malformedAnswer(reason: string, asked: Operation, peer: Peer): ProviderError {
   return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(asked), ...about(peer), reason });
 }
 
@@ -115,7 +115,7 @@ export function retryAfterMsOf(error: unknown): number | undefined {
 }
 
 /** Only these: what was asked may be a whole request, with a token and a tenant's secrets in it. */
-function wordsOf({ verb, resource }: Asked): Asked {
+function wordsOf({ verb, resource }: Operation): Operation {
   return { verb, resource };
 }
 

@@ -8,17 +8,17 @@ import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
-import { type Asked, connectionError, malformedAnswer, type Peer, refusalError, tooLarge } from "./refusal.ts";
+import { connectionError, malformedAnswer, type Operation, type Peer, refusalError, tooLarge } from "./refusal.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call that has begun; it may take several requests. */
-export interface Call {
+export interface CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** By the monotonic clock: then it is over, whatever it has come to. */
   readonly untilMs?: number | undefined;
 }
 
-export interface Request extends Asked, Call {
+export interface Request extends Operation, CallLimits {
   readonly method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With its query. */
   readonly path: string;
@@ -33,7 +33,7 @@ export interface Request extends Asked, Call {
 }
 
 /** What a pod or a service is asked for. */
-interface ProxiedRequest extends Asked, Call {
+interface ProxiedRequest extends Operation, CallLimits {
   readonly path: string;
   /** A longer answer is refused. */
   readonly mostBytes: number;
@@ -43,7 +43,7 @@ type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "onLost">
 
 export interface Requests {
   /** From now on its time is running. */
-  begin(options: CallOptions): Call;
+  begin(options: CallOptions): CallLimits;
   /** The answer as JSON; throws what a refusal means. */
   json(request: Request): Promise<unknown>;
   /** Of a list: each item as soon as it is there, and at last what the list says besides. */
@@ -93,7 +93,7 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
     }
   }
 
-  async function bodyOf(answer: Answer, request: Asked, most: number, untilMs: number): Promise<Buffer> {
+  async function bodyOf(answer: Answer, request: Operation, most: number, untilMs: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     await eachChunk(answer, request, most, untilMs, (chunk) => chunks.push(chunk));
     return Buffer.concat(chunks);
@@ -101,7 +101,7 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
 
   async function eachChunk(
     { body, peer }: Answer,
-    request: Asked,
+    request: Operation,
     most: number,
     untilMs: number,
     take: (chunk: Buffer) => void,
@@ -206,7 +206,7 @@ async function readBody(
   body: Readable,
   most: number,
   take: (chunk: Buffer) => void,
-  asked: Asked,
+  asked: Operation,
   peer: Peer,
 ): Promise<void> {
   let bytes = 0;
@@ -221,7 +221,7 @@ async function readBody(
   }
 }
 
-function parsed<T>(parse: () => T, asked: Asked, peer: Peer): T {
+function parsed<T>(parse: () => T, asked: Operation, peer: Peer): T {
   try {
     return parse();
   } catch (thrown) {

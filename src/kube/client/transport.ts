@@ -1,7 +1,7 @@
 /** How requests get to an API server and answers come back: over sockets, or within the process. */
 import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
-import type { Asked, Peer } from "./refusal.ts";
+import type { Operation, Peer } from "./refusal.ts";
 
 export interface Transport {
   /** Sends it and resolves with the head of the answer, whatever its status. */
@@ -20,7 +20,7 @@ export interface Transport {
  */
 export type Lane = "calls" | "streams" | "proxied";
 
-export interface SentRequest extends Asked {
+export interface SentRequest extends Operation {
   readonly method: string;
   /** With its query. */
   readonly path: string;

@@ -1,6 +1,8 @@
 /** One watch as the API writes it: a line for every event. */
+import type { Clock } from "../../runtime/clock.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, resourceOf } from "../kinds.ts";
@@ -14,9 +16,13 @@ export interface WatchEvent {
   readonly object: KubeObject;
 }
 
-export interface WatchStreamDeps {
+/** What every part of a watch works with. */
+export interface WatchDeps {
   readonly requests: Requests;
+  readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
+  /** Aborted when the watch is closed. */
   readonly signal: AbortSignal;
 }
 
@@ -24,7 +30,7 @@ export function openWatch(
   kind: Kind,
   selection: Selection,
   from: string,
-  { requests, random, signal }: WatchStreamDeps,
+  { requests, random, signal }: WatchDeps,
 ): Promise<Answer> {
   const lastsMs = limits.kubeWatchLeastMs + random.next() * (limits.kubeWatchMostMs - limits.kubeWatchLeastMs);
   const path = withQuery(collectionPath(kind, selection.namespace), {

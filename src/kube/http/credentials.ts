@@ -13,7 +13,7 @@ import { type CredentialPlugin, createCredentialPlugin } from "./credential-plug
 import type { Identity, Material } from "./kubeconfig.ts";
 import { closedError } from "./open-ends.ts";
 
-export interface TlsMaterial {
+interface TlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;

@@ -7,7 +7,7 @@ import { endedBy } from "../../runtime/ended-by.ts";
 import { limits } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { objectPath } from "../client/paths.ts";
-import { type Asked, connectionError, malformedAnswer, type Peer, refusalError } from "../client/refusal.ts";
+import { connectionError, malformedAnswer, type Operation, type Peer, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Access, Credentials } from "./credentials.ts";
@@ -63,7 +63,7 @@ function execUrl(server: URL, at: ObjectAt, { command, container, stdin = false,
 }
 
 /** Everything is listened to from the start: the first output may come with the very first packet. */
-function createSession(socket: WebSocket, options: ExecOptions, asked: Asked, access: Access): ExecSession {
+function createSession(socket: WebSocket, options: ExecOptions, asked: Operation, access: Access): ExecSession {
   const exit = Promise.withResolvers<number>();
   // Who does not ask for the exit code need not hear that there is none.
   exit.promise.catch(() => undefined);
@@ -106,7 +106,7 @@ interface ExecStatus {
   readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
 }
 
-async function exitCodeOf(bytes: Buffer, asked: Asked, peer: Peer): Promise<number> {
+async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<number> {
   const status = parseJson(bytes.toString()) as ExecStatus | undefined;
   if (status === undefined) throw malformedAnswer("no exit status", asked, peer);
   if (status.status === "Success") return 0;
@@ -153,7 +153,7 @@ function frame(channel: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(channel), bytes]);
 }
 
-function opened(socket: WebSocket, asked: Asked, access: Access, credentials: Credentials): Promise<void> {
+function opened(socket: WebSocket, asked: Operation, access: Access, credentials: Credentials): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
     socket.once("error", (thrown) => reject(connectionError(thrown, asked, access)));

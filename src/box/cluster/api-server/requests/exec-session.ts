@@ -1,6 +1,6 @@
 /** A command in a container of the simulated cluster. */
 import { PassThrough } from "node:stream";
-import { type Asked, connectionError, refusalError } from "../../../../kube/client/refusal.ts";
+import { connectionError, type Operation, refusalError } from "../../../../kube/client/refusal.ts";
 import { kinds, objectText } from "../../../../kube/kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
@@ -41,7 +41,7 @@ async function run(at: ObjectAt, options: ExecOptions, streams: ExecStreams, { s
   return runtime.exec(pod, container, options.command, streams);
 }
 
-function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOptions, asked: Asked) {
+function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOptions, asked: Operation) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = Promise.withResolvers<number>();
   // Who does not ask for the exit code need not hear that there is none.
@@ -85,7 +85,7 @@ function asRefused(thrown: unknown): Refused | undefined {
   return thrown instanceof Refused ? thrown : undefined;
 }
 
-function told(thrown: unknown, asked: Asked): Error {
+function told(thrown: unknown, asked: Operation): Error {
   if (!(thrown instanceof Refused)) return connectionError(thrown, asked, peer);
   return refusalError({ status: thrown.status, body: JSON.stringify(statusOf(thrown)) }, asked, peer);
 }

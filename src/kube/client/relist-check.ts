@@ -1,32 +1,24 @@
 /**
- * Whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
+ * When to list again although the watch goes on: whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
  * cluster behind the same address, accepts a watch from a version that it has not reached yet, and says nothing on it.
  */
-import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { limits } from "../../runtime/limits.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import { jitter } from "../../runtime/random.ts";
 import type { Kind } from "../kinds.ts";
 import type { Selection } from "../kube.ts";
 import { presentVersion } from "./pages.ts";
-import type { Requests } from "./requests.ts";
 import { isLaterVersion } from "./versions.ts";
+import type { WatchDeps } from "./watch-stream.ts";
 
-export interface DoubtDeps {
-  readonly requests: Requests;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly signal: AbortSignal;
-}
-
-export interface Doubt {
+export interface RelistReason {
   /** For people. */
   readonly reason: string;
   /** The server has another past than ours: even where versions are equal, objects need not be. */
   readonly otherPast: boolean;
 }
 
-export function createDoubts(kind: Kind, selection: Selection, { requests, clock, random, signal }: DoubtDeps) {
+export function createRelistCheck(kind: Kind, selection: Selection, { requests, clock, random, signal }: WatchDeps) {
   let home: string | undefined;
   let believedUntilMs = 0;
 
@@ -36,12 +28,12 @@ export function createDoubts(kind: Kind, selection: Selection, { requests, clock
 
   return {
     /** Before a list is read: what it shows is believed for a while. */
-    async begin(): Promise<void> {
+    async listBegins(): Promise<void> {
       home = await address();
       believedUntilMs = clock.monotonicMs() + jitter(random, limits.kubeBelievedMs);
     },
     /** Why to begin a list, rather than to go on with the one at hand or from this version, if there is a reason. */
-    async about(version: string | undefined, watchToldNothing: boolean): Promise<Doubt | undefined> {
+    async reason(version: string | undefined, watchToldNothing: boolean): Promise<RelistReason | undefined> {
       if (home === undefined) return undefined;
       if ((await address()) !== home) return { reason: "the server is at another address", otherPast: true };
       if (version === undefined) return undefined;
