@@ -14,28 +14,18 @@ export interface OwnedFields {
 }
 
 /** What we own of a value. */
-export type Owned = OwnedWhole | OwnedRecord | OwnedList | Foreign;
-
-/** All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none. */
-export interface OwnedWhole {
-  readonly is: "whole";
-  readonly value: unknown;
-}
+export type Owned =
+  // All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none.
+  | { readonly is: "whole"; readonly value: unknown }
+  | OwnedRecord
+  // Some elements of it, in their live order.
+  | { readonly is: "list"; readonly elements: readonly Owned[] }
+  // Nothing of it, and there is something: the server's, or somebody else's.
+  | { readonly is: "foreign" };
 
 export interface OwnedRecord {
   readonly is: "record";
   readonly fields: Readonly<Record<string, Owned>>;
-}
-
-/** Some elements of it, in their live order. */
-export interface OwnedList {
-  readonly is: "list";
-  readonly elements: readonly Owned[];
-}
-
-/** Nothing of it, and there is something: the server's, or somebody else's. */
-export interface Foreign {
-  readonly is: "foreign";
 }
 
 export function ownedFields(object: KubeObject, fieldManager: string): OwnedFields {
@@ -64,7 +54,7 @@ function stepsOf(paths: unknown): Step[] {
   return isRecord(paths) ? Object.entries(paths).filter(([step]) => step !== ".") : [];
 }
 
-const foreign: Foreign = { is: "foreign" };
+const foreign: Owned = { is: "foreign" };
 
 function ownedRecord(value: unknown, steps: readonly Step[]): OwnedRecord {
   const live = isRecord(value) ? value : {};
@@ -77,7 +67,7 @@ function ownedRecord(value: unknown, steps: readonly Step[]): OwnedRecord {
   return { is: "record", fields };
 }
 
-function ownedList(value: unknown, steps: readonly Step[], first: string): OwnedList {
+function ownedList(value: unknown, steps: readonly Step[], first: string): Owned {
   const keyOf = elementKey(first);
   const missing = new Map(steps.map(([step, below]) => [keyOf(JSON.parse(step.slice(2))), below]));
   const elements: Owned[] = [];

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { asSent, isAsWished } from "../as-wished.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
-import type { Applied, ApplyOptions, KubeObject, ObjectAt } from "../kube.ts";
+import type { Kube, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
 import { objectPath, withQuery } from "./paths.ts";
 import type { CallLimits, Requests } from "./requests.ts";
 
-export interface ApplyDeps {
+interface ApplyDeps {
   readonly requests: Requests;
   readonly fieldManager: string;
   readonly boundary: Boundary;
@@ -17,9 +17,7 @@ export interface ApplyDeps {
   readonly get: (kind: Kind, at: ObjectAt, call: CallLimits) => Promise<KubeObject | undefined>;
 }
 
-export type Apply = (kind: Kind, desired: KubeObject, options?: ApplyOptions) => Promise<Applied>;
-
-export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Apply {
+export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Kube["apply"] {
   /** What it is now, and no cache from before our last write may say. */
   async function ask(kind: Kind, at: ObjectAt, path: string, call: CallLimits): Promise<KubeObject | undefined> {
     const object = await get(kind, at, call);

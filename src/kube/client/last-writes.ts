@@ -3,7 +3,6 @@
  * write or delete; who believed it would take an old object for the one that is wished, or for one that is there at all.
  */
 import type { OwnedFields } from "../owned-fields.ts";
-import { isLaterVersion } from "./versions.ts";
 
 export interface LastWrite {
   /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
@@ -42,4 +41,10 @@ export function createLastWrites(most: number): LastWrites {
       return live.resourceVersion === last.version || isLaterVersion(live.resourceVersion, last.version);
     },
   };
+}
+
+/** Versions are numbers that only grow in every API server we know of; of others none is later. */
+export function isLaterVersion(version: string, than: string): boolean {
+  const isNumber = /^\d+$/;
+  return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
 }

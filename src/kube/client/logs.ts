@@ -6,6 +6,7 @@ import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
+import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
@@ -15,7 +16,7 @@ import { objectPath, withQuery } from "./paths.ts";
 import { connectionError } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
 
-export interface LogDeps {
+interface LogDeps {
   readonly requests: Requests;
   readonly clock: Clock;
   readonly random: Random;
@@ -98,26 +99,15 @@ async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { r
   try {
     const asked = { verb: "get", resource: objectText(kinds.pod, at) };
     const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });
-    const { status = {} } = pod as { status?: ContainerStatuses };
-    const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status;
+    const status = fieldsOf(fieldsOf(pod)["status"]);
     // Without a name the one ordinary container is meant, whatever runs beside it.
-    if (!container) return containerStatuses.some(({ state }) => state?.running);
-    const all = [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses];
-    return all.some(({ name, state }) => name === container && state?.running);
+    const ofAll = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+    return (container ? ofAll : ofAll.slice(0, 1))
+      .flatMap((list) => recordsOf(status[list]))
+      .some(({ name, state }) => (!container || name === container) && fieldsOf(state)["running"]);
   } catch (thrown) {
     if (signal?.aborted || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
     if (passes(thrown)) return true;
     throw thrown;
   }
-}
-
-interface ContainerStatuses {
-  readonly containerStatuses?: readonly ContainerStatus[];
-  readonly initContainerStatuses?: readonly ContainerStatus[];
-  readonly ephemeralContainerStatuses?: readonly ContainerStatus[];
-}
-
-interface ContainerStatus {
-  readonly name: string;
-  readonly state?: { readonly running?: unknown };
 }

@@ -1,5 +1,4 @@
 /** Calls to the API server: bounded answers, what refusals mean, and a second try where that is safe. */
-import type { Readable } from "node:stream";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -107,11 +106,21 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
     take: (chunk: Buffer) => void,
   ): Promise<void> {
     const patienceMs = Math.min(limits.kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
+    const readAll = async () => {
+      let bytes = 0;
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > most) throw tooLarge(most, request, peer);
+        take(chunk);
+      }
+    };
     const late = () => {
-      throw connectionError(new Error(`the answer did not end within ${patienceMs} ms`), request, peer);
+      throw new Error(`the answer did not end within ${patienceMs} ms`);
     };
     try {
-      await withDeadline(clock, patienceMs, readBody(body, most, take, request, peer), late);
+      await withDeadline(clock, patienceMs, readAll(), late);
+    } catch (thrown) {
+      throw connectionError(thrown, request, peer);
     } finally {
       body.destroy();
     }
@@ -141,9 +150,11 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
         if (mayHaveHappened(thrown)) request.onLost?.();
         counts.retries += 1;
         const signal = request.signal ? AbortSignal.any([request.signal, closing]) : closing;
-        await sleep(clock, pauseMs, signal).catch((reason: unknown) => {
+        try {
+          await sleep(clock, pauseMs, signal);
+        } catch (reason) {
           throw closing.aborted ? thrown : reason;
-        });
+        }
       }
     }
   }
@@ -200,25 +211,6 @@ function sentOf({ method = "GET", body, contentType = "application/json", ...res
   // What was deleted by a request that is sent again in silence would look as if it had never been there.
   const neverTwice = method === "DELETE";
   return { verb, resource, path, signal, method, headers, body: text, neverTwice, ...(answerMs && { answerMs }) };
-}
-
-async function readBody(
-  body: Readable,
-  most: number,
-  take: (chunk: Buffer) => void,
-  asked: Operation,
-  peer: Peer,
-): Promise<void> {
-  let bytes = 0;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > most) throw tooLarge(most, asked, peer);
-      take(chunk);
-    }
-  } catch (thrown) {
-    throw connectionError(thrown, asked, peer);
-  }
 }
 
 function parsed<T>(parse: () => T, asked: Operation, peer: Peer): T {

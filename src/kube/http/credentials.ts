@@ -14,10 +14,10 @@ import type { Identity, Material } from "./kubeconfig.ts";
 import { closedError } from "./open-ends.ts";
 
 interface TlsMaterial {
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
-  readonly servername?: string;
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly servername?: string | undefined;
   readonly rejectUnauthorized: boolean;
 }
 
@@ -78,10 +78,10 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
     const token = fromPlugin?.token ?? text(identity.token)?.trim();
     const tls = {
       rejectUnauthorized: !identity.skipVerify,
-      ...defined("ca", text(identity.ca)),
-      ...defined("cert", fromPlugin?.cert ?? text(identity.cert)),
-      ...defined("key", fromPlugin?.key ?? text(identity.key)),
-      ...defined("servername", identity.serverName),
+      ca: text(identity.ca),
+      cert: fromPlugin?.cert ?? text(identity.cert),
+      key: fromPlugin?.key ?? text(identity.key),
+      servername: identity.serverName,
     };
     return {
       path: identity.path,
@@ -130,8 +130,4 @@ function maskOf(secrets: readonly (string | undefined)[]): (text: string) => str
 
 function basic({ basic: login }: Identity): string | undefined {
   return login && `Basic ${Buffer.from(`${login.username}:${login.password}`).toString("base64")}`;
-}
-
-function defined<Name extends string>(name: Name, value: string | undefined): { [name in Name]?: string } {
-  return value === undefined ? {} : ({ [name]: value } as { [name in Name]?: string });
 }

@@ -1,6 +1,0 @@
-/** Versions of objects. They are numbers that only grow in every API server we know of; of others none is later. */
-export function isLaterVersion(version: string, than: string): boolean {
-  return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
-}
-
-const isNumber = /^\d+$/;
