@@ -1,5 +1,4 @@
 /** The recipe "Add a service" of docs/map.md, followed: one front file's worth of code and a line in the list. */
-
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -1,5 +1,4 @@
 /** The chain's service over the wire, put together as the provider does it. */
-
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createChainService } from "../src/chain/chain-service.ts";

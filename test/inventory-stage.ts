@@ -1,5 +1,4 @@
 /** The inventory operator on a simulated cluster of two nodes, under the virtual clock. */
-
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { ObjectReference } from "../src/kube/event-recorder.ts";
 import { kinds } from "../src/kube/kinds.ts";

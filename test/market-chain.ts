@@ -1,5 +1,4 @@
 /** The whole market on an embedded node, with people who sign. A test makes the blocks itself. */
-
 import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import {
   BaseAccount,

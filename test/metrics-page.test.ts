@@ -1,5 +1,4 @@
 /** docs/metrics.md and what is really served, by a provider on a chain and by the inventory operator on a cluster. */
-
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

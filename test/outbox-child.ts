@@ -2,7 +2,6 @@
  * An outbox in a process of its own, which files the work of a plan and is killed at a boundary. The chain lives in the
  * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the boundary to die at.
  */
-
 import { createOutbox } from "../src/chain/outbox/outbox.ts";
 import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { openJournal } from "../src/journal/open.ts";

@@ -1,5 +1,4 @@
 /** The outbox's view of the chain over the real wire, from an embedded node's RPC. */
-
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createApp } from "../src/box/chain/app.ts";

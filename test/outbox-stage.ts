@@ -1,5 +1,4 @@
 /** A chain in this process with a provider, a tenant and orders to bid on, and everything that can go wrong on the way there. */
-
 import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryBidsRequest } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import {

@@ -1,5 +1,4 @@
 /** The simulated cluster on a virtual clock, without a client around it. */
-
 import assert from "node:assert/strict";
 import type { ApiServer } from "../src/box/cluster/api-server/parts-server.ts";
 import { createPartsServer } from "../src/box/cluster/api-server/parts-server.ts";

@@ -1,5 +1,4 @@
 /** A simulated cluster for a test, with an empty namespace and perhaps a pod that prints and has a shell. */
-
 import type { ClusterOptions } from "../src/box/cluster/parts/cluster.ts";
 import type { Behaviour } from "../src/box/cluster/parts/kubelet/behaviour.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";

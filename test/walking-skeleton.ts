@@ -3,7 +3,6 @@
  * goes when the lease closes. Fixed price, no checks, the manifest handed over in process. It uses only the interfaces
  * that the services will use, so that they can take its place one by one.
  */
-
 import { join } from "node:path";
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";

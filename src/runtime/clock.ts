@@ -74,6 +74,17 @@ export function formatTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+const nsPerMs = 1_000_000n;
+
+/** The chain counts in nanoseconds, everything else here in milliseconds. */
+export function msToNs(ms: number): bigint {
+  return BigInt(Math.floor(ms)) * nsPerMs;
+}
+
+export function nsToMs(ns: bigint): number {
+  return Number(ns / nsPerMs);
+}
+
 export interface VirtualClock extends Clock {
   /** Moves time forward, firing every timer that comes due, in order, each at its own time. */
   advance(ms: number): Promise<void>;

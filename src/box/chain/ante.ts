@@ -1,6 +1,6 @@
 /** What must hold before any message of a transaction is worked on. What it changes stays even if a message fails. */
 import { SignMode } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { formatTime } from "../../runtime/clock.ts";
+import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { plainEvent } from "./events.ts";
 import { deductFee, type GasPrices, paysTheMinimum } from "./fees.ts";
 import { ChainRefusal, type Context } from "./module.ts";
@@ -185,9 +185,7 @@ function signerAccount(context: Context, address: string): Account {
 
 /** "2026-11-15 08:23:55.615665784 +0000 UTC", as Go prints a time. */
 function goTime(ns: bigint): string {
-  const seconds = formatTime(Number(ns / 1_000_000n))
-    .slice(0, 19)
-    .replace("T", " ");
+  const seconds = formatTime(nsToMs(ns)).slice(0, 19).replace("T", " ");
   const fraction = (ns % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
   return `${seconds}${fraction && `.${fraction}`} +0000 UTC`;
 }

@@ -1,5 +1,6 @@
 /** The embedded node ready to start: the application with its beginning, on the wire. A file remembers both. */
 import { type Coin, formatCoins, parseCoins } from "../../market/coin.ts";
+import { msToNs } from "../../runtime/clock.ts";
 import { createApp } from "./app.ts";
 import type { Genesis } from "./genesis.ts";
 import { createMarketplace } from "./modules/marketplace.ts";
@@ -48,5 +49,5 @@ function beginningOf({
     accounts: Object.fromEntries(accounts.map(({ address, coins }) => [address, formatCoins(coins)])),
     closeDryLeasesInEndBlock,
   };
-  return { chainId, timeNs: BigInt(Math.floor(clock.now())) * 1_000_000n, initialHeight: 1n, state };
+  return { chainId, timeNs: msToNs(clock.now()), initialHeight: 1n, state };
 }

@@ -2,7 +2,7 @@
  * Whether the local clock is right, seen against the times of new blocks: stamps, tokens and certificates go wrong with it,
  * and nothing else would say so. One odd block proves nothing, and neither does a chain that stands still.
  */
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -19,7 +19,7 @@ export function createClockCheck(clock: Clock, log: Log): ClockCheck {
   let doubt: ProviderError | undefined;
   return {
     note(timeNs) {
-      const aheadMs = clock.now() - Number(timeNs / 1_000_000n);
+      const aheadMs = clock.now() - nsToMs(timeNs);
       const isOdd = Math.abs(aheadMs) > limits.rpcClockSkewMs;
       oddInRow = isOdd ? oddInRow + 1 : 0;
       if (!isOdd && doubt) log.info("local clock agrees with block time again");

@@ -2,7 +2,7 @@
 import type { Address } from "../../market/address.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { exitCodes } from "../../runtime/catalogue.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { type Clock, nsToMs, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -112,7 +112,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
     },
     get status() {
       const { head, blockTimeMs } = follower;
-      const mirrorAgeMs = mirror.ready ? clock.now() - Number(mirror.timeNs / 1_000_000n) : undefined;
+      const mirrorAgeMs = mirror.ready ? clock.now() - nsToMs(mirror.timeNs) : undefined;
       const trouble = startTrouble ?? follower.trouble;
       return { chainId, nodes: pool.members, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
     },

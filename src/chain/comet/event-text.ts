@@ -1,7 +1,7 @@
 /** An event in one line, for people. */
 import { showDecCoin } from "../../market/coin.ts";
 import { formatBidId, formatDeploymentId, formatGroupId, formatOrderId } from "../../market/ids.ts";
-import { formatTime } from "../../runtime/clock.ts";
+import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import type { ChainBlock, EventSource, MarketEvent } from "../block.ts";
 
 /** "LeaseCreated": "lease created". */
@@ -49,7 +49,7 @@ function detailsOf(event: MarketEvent): string {
 
 /** "337 2026-11-15T08:22:38.000Z tx 0" in front of each event of a block. */
 export function showBlock({ height, timeNs, events }: ChainBlock): string[] {
-  const time = formatTime(Number(timeNs / 1_000_000n));
+  const time = formatTime(nsToMs(timeNs));
   return events.map(({ source, event }) => `${height} ${time} ${sourceText(source).padEnd(5)} ${showEvent(event)}`);
 }
 

@@ -1,7 +1,7 @@
 /** Makes drafts of transactions that will not fail: each is simulated first, and what a node would not run is left out. */
 import type { Intent } from "../../journal/intents.ts";
 import { largest, smallest } from "../../runtime/bigint.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, msToNs, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Signer } from "../keys/signer.ts";
@@ -124,7 +124,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
       const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
       return { kind: "ordered", sequence: account.sequence, timeoutHeight };
     }
-    const latestNs = latestMs === undefined ? undefined : BigInt(Math.floor(latestMs)) * nsPerMs;
+    const latestNs = latestMs === undefined ? undefined : msToNs(latestMs);
     const stampNs = stamps.next(head, clock.now(), latestNs);
     if (stampNs !== undefined) return { kind: "unordered", stampNs };
     stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
@@ -223,7 +223,7 @@ function cut(intents: readonly Intent[]): Prepared {
 function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
   if (latestMs === undefined) return limits.outboxTimeoutBlocks;
   const perBlockMs = limits.outboxStampMs / limits.outboxTimeoutBlocks;
-  const blocks = Math.floor((latestMs - Number(timeNs / nsPerMs)) / perBlockMs);
+  const blocks = Math.floor((latestMs - nsToMs(timeNs)) / perBlockMs);
   return Math.min(Math.max(blocks, 1), limits.outboxTimeoutBlocks);
 }
 
@@ -261,10 +261,10 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], start
 
   return {
     next(head, nowMs, latestNs) {
-      const lifeNs = BigInt(limits.outboxStampMs) * nsPerMs;
-      const furthestNs = head.timeNs + BigInt(limits.outboxStampAheadMs) * nsPerMs;
+      const lifeNs = msToNs(limits.outboxStampMs);
+      const furthestNs = head.timeNs + msToNs(limits.outboxStampAheadMs);
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
-      const byClockNs = BigInt(Math.floor(nowMs)) * nsPerMs + lifeNs;
+      const byClockNs = msToNs(nowMs) + lifeNs;
       const byChainNs = head.timeNs + lifeNs;
       const wantedNs = smallest(largest(byClockNs, byChainNs), furthestNs);
       const growingNs = free(largest(wantedNs, highestNs + 1n), 1n);

@@ -3,7 +3,7 @@ import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -183,5 +183,5 @@ export function createSender(deps: SenderDeps): Sender {
 
 /** Now, by our clock or the chain's: what is too late for one of them is not sent. */
 export function laterMs(clock: Clock, { timeNs }: Head): number {
-  return Math.max(clock.now(), Number(timeNs / 1_000_000n));
+  return Math.max(clock.now(), nsToMs(timeNs));
 }

@@ -2,7 +2,7 @@
  * Sends a transaction from a shell and waits for its fate. The provider itself sends through the outbox, which survives
  * a crash; a command that is interrupted is looked into by the person who gave it.
  */
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { type Clock, msToNs, sleep } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -79,7 +79,7 @@ async function prepare(
 
 /** The chain remembers the pair of stamp and sender: random nanoseconds keep two commands of one moment apart. */
 function unorderedAt({ timeNs }: Head, random: Random): Validity {
-  const stampNs = timeNs + BigInt(limits.sendValidMs) * 1_000_000n + BigInt(random.int(1_000_000));
+  const stampNs = timeNs + msToNs(limits.sendValidMs) + BigInt(random.int(1_000_000));
   return { kind: "unordered", stampNs };
 }
 

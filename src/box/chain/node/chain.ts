@@ -1,6 +1,6 @@
 /** The chain itself: blocks one after the other, recorded before they are made and announced once they are. */
 import { largest } from "../../../runtime/bigint.ts";
-import type { Clock } from "../../../runtime/clock.ts";
+import { type Clock, msToNs } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -40,8 +40,6 @@ export interface Chain {
   close(): void;
 }
 
-const nsPerMs = 1_000_000n;
-
 /** Time goes on from block to block, even when the clock was set back; CometBFT adds as much. */
 const leastBlockNs = 1_000_000n;
 
@@ -64,7 +62,7 @@ export function createChain(options: ChainOptions): Chain {
   let broken: { readonly reason: unknown } | undefined;
 
   function nowNs(): bigint {
-    return BigInt(Math.floor(clock.now())) * nsPerMs;
+    return msToNs(clock.now());
   }
 
   /** An application that threw in the middle of a block is in no state that anyone could go on from. */

@@ -1,12 +1,10 @@
 /** CometBFT's answers in JSON: 64-bit numbers as text, hashes in hex, other bytes in base64, nothing at all as null. */
-import { formatTime } from "../../../runtime/clock.ts";
+import { formatTime, nsToMs } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { AbciEvent, QueryResult, TxResult } from "../abci.ts";
 import { type BlockId, blockVersion, type Commit, type Header, voteForBlock } from "./block-bytes.ts";
 import type { Block, TxPlace } from "./block-store.ts";
 import type { Validator } from "./validator.ts";
-
-const nsPerMs = 1_000_000n;
 
 export function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
@@ -14,7 +12,7 @@ export function base64(bytes: Uint8Array): string {
 
 /** "2026-11-15T08:24:11.82854255Z": up to nine digits, without the zeros at the end. */
 export function timeJson(ns: bigint): string {
-  const seconds = formatTime(Number(ns / nsPerMs)).slice(0, "2026-11-15T08:24:11".length);
+  const seconds = formatTime(nsToMs(ns)).slice(0, "2026-11-15T08:24:11".length);
   const fraction = (ns % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
   return fraction === "" ? `${seconds}Z` : `${seconds}.${fraction}Z`;
 }

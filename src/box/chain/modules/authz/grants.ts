@@ -1,7 +1,7 @@
 /** Who may act for whom. Other modules use and change grants only through these functions. */
 import type { Grant as WireGrant } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { addressBytes, parseAddress } from "../../../../market/address.ts";
-import { formatTime } from "../../../../runtime/clock.ts";
+import { formatTime, msToNs, nsToMs } from "../../../../runtime/clock.ts";
 import { typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
 import { codespace } from "../../refusals.ts";
@@ -50,7 +50,7 @@ export function grantsTo(context: Context, grantee: string, msgTypeUrl: string):
 export function saveGrant(context: Context, grant: Grant): void {
   const { granter, grantee, authorization, expiration } = grant;
   if (hasExpired(grant, context)) {
-    const [now, got] = [Number(context.timeNs / nsPerMs), expiration?.getTime() ?? 0].map(goSeconds);
+    const [now, got] = [nsToMs(context.timeNs), expiration?.getTime() ?? 0].map(goSeconds);
     throw authzRefusal("invalidExpiration", `expiration must be after the current block time (${now}), got ${got}`);
   }
   grants(context).set(grantKey(granter, grantee, messageUrlOf(authorization)), grant);
@@ -70,10 +70,8 @@ export function forgetExpiredGrants(context: Context): void {
   for (const [key] of expired) grants(context).delete(key);
 }
 
-const nsPerMs = 1_000_000n;
-
 function hasExpired({ expiration }: Grant, { timeNs }: Context): boolean {
-  return expiration !== undefined && BigInt(expiration.getTime()) * nsPerMs <= timeNs;
+  return expiration !== undefined && msToNs(expiration.getTime()) <= timeNs;
 }
 
 function tell(context: Context, event: string, { granter, grantee, authorization }: Grant): void {

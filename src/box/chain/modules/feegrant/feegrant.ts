@@ -2,6 +2,7 @@
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../../../market/address.ts";
 import type { Coin } from "../../../../market/coin.ts";
+import { msToNs } from "../../../../runtime/clock.ts";
 import { areValidCoins, readCoins, writeCoin } from "../../coins.ts";
 import { plainEvent } from "../../events.ts";
 import { ChainRefusal, type Context, type Module, messageEntry } from "../../module.ts";
@@ -72,7 +73,7 @@ function allowanceKey(granter: string, grantee: string): string {
 }
 
 function hasExpired({ basic }: Allowance, { timeNs }: Context): boolean {
-  return basic.expiration !== undefined && BigInt(basic.expiration.getTime()) * 1_000_000n < timeNs;
+  return basic.expiration !== undefined && msToNs(basic.expiration.getTime()) < timeNs;
 }
 
 /** Takes a fee off what is left; an allowance that is used up is gone. */
