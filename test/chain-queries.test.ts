@@ -8,14 +8,18 @@ import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash
 import type { Node } from "../src/box/chain/node/node.ts";
 import { wireFields } from "../src/box/chain/wire.ts";
 import type { Query } from "../src/chain/comet/queries/abci-query.ts";
-import { auditedAttributesQuery, certificatesQuery } from "../src/chain/comet/queries/account-queries.ts";
 import {
+  auditedAttributesQuery,
+  bidsQuery,
+  certificatesQuery,
+  createQueries,
   deploymentsQuery,
   escrowAccountsQuery,
   escrowPaymentsQuery,
-} from "../src/chain/comet/queries/deployment-queries.ts";
-import { bidsQuery, leasesQuery, marketParamsQuery, ordersQuery } from "../src/chain/comet/queries/market-queries.ts";
-import { createQueries } from "../src/chain/comet/queries/queries.ts";
+  leasesQuery,
+  marketParamsQuery,
+  ordersQuery,
+} from "../src/chain/comet/queries/queries.ts";
 import { amountOf } from "../src/market/coin.ts";
 import { showDecimal } from "../src/market/decimal.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";

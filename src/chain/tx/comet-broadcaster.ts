@@ -6,7 +6,7 @@ import { isRecord } from "../../runtime/is-record.ts";
 import { readTxResult } from "../comet/block.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
-import { accountQuery } from "../comet/queries/account-queries.ts";
+import { accountQuery } from "../comet/queries/queries.ts";
 import { reading } from "../comet/rpc-answer.ts";
 import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";

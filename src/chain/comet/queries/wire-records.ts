@@ -1,16 +1,28 @@
 /** From what the codecs decode to our records. What the chain would never write is a fault of the node. */
 import type {
+  BidID,
+  DeploymentID,
+  GroupID,
+  OrderID,
   Types_Account as WireAccount,
   Types_Payment as WirePayment,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { GroupSpec, type Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { Coin as WireCoin, DecCoin as WireDecCoin } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type {
+  BaseAccount,
+  Coin as WireCoin,
+  DecCoin as WireDecCoin,
+} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { parseAddress } from "../../../market/address.ts";
 import { type Coin, coinOf, type DecCoin, decCoinOf } from "../../../market/coin.ts";
 import { parseDecimal } from "../../../market/decimal.ts";
+import type { BidId, DeploymentId, GroupId, OrderId } from "../../../market/ids.ts";
+import { malformed } from "../../../market/refusal.ts";
 import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
 import type { Order as WireOrder } from "../../codec/reclamation.ts";
-import { readInt64 } from "../../codec/wire64.ts";
+import { readInt64, readUint64 } from "../../codec/wire64.ts";
 import type {
+  Account,
   Bid,
   BidState,
   Deployment,
@@ -25,7 +37,6 @@ import type {
   Order,
   OrderState,
 } from "../../records.ts";
-import { readBidId, readDeploymentId, readGroupId, readOrderId, strange } from "./wire-ids.ts";
 
 const orderStates = ["open", "active", "closed"] as const satisfies OrderState[];
 const bidStates = ["open", "active", "lost", "closed"] as const satisfies BidState[];
@@ -42,14 +53,19 @@ function readState<State extends string>(states: readonly State[], number: numbe
 }
 
 export function readOrder(wire: WireOrder | undefined): Order {
-  if (!wire) throw strange("an answer without an order");
+  const { id, state, spec, createdAt, reclamation } = present(wire, "an order");
   return {
-    id: readOrderId(wire.id),
-    state: readState(orderStates, wire.state, "an order"),
-    spec: wire.spec ?? GroupSpec.fromPartial({}),
-    createdAt: readInt64(wire.createdAt),
-    reclamationWindowNs: wire.reclamation?.minWindowNs,
+    id: readOrderId(id),
+    state: readState(orderStates, state, "an order"),
+    spec: spec ?? GroupSpec.fromPartial({}),
+    createdAt: readInt64(createdAt),
+    reclamationWindowNs: reclamation?.minWindowNs,
   };
+}
+
+export function readAccount(wire: BaseAccount | undefined): Account {
+  const { address, accountNumber, sequence } = present(wire, "an account");
+  return { address: parseAddress(address), number: readUint64(accountNumber), sequence: readUint64(sequence) };
 }
 
 export function readBid({ bid, escrowAccount }: QueryBidResponse, height: bigint): Bid {
@@ -146,4 +162,32 @@ function readPrice(wire: WireDecCoin | undefined): DecCoin {
 export function readCoin(wire: WireCoin | undefined): Coin {
   if (!wire || !/^\d+$/.test(wire.amount)) throw strange("an amount that is no whole number");
   return coinOf(BigInt(wire.amount), wire.denom);
+}
+
+function readDeploymentId(wire: DeploymentID | undefined): DeploymentId {
+  const { owner, dseq } = present(wire, "an id");
+  return { owner: parseAddress(owner), dseq: readUint64(dseq) };
+}
+
+function readGroupId(wire: GroupID | undefined): GroupId {
+  return { ...readDeploymentId(wire), gseq: present(wire, "an id").gseq };
+}
+
+function readOrderId(wire: OrderID | undefined): OrderId {
+  return { ...readGroupId(wire), oseq: present(wire, "an id").oseq };
+}
+
+/** Also a lease's. */
+function readBidId(wire: BidID | undefined): BidId {
+  const { provider, bseq } = present(wire, "an id");
+  return { ...readOrderId(wire), provider: parseAddress(provider), bseq };
+}
+
+export function present<T>(wire: T | undefined, what: string): T {
+  if (wire === undefined) throw strange(`an answer without ${what}`);
+  return wire;
+}
+
+function strange(what: string): Error {
+  return malformed(what, "an answer of the chain", "this program does not know it", "the answers of its own version");
 }
