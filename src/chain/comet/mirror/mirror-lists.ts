@@ -6,7 +6,7 @@ import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Listed, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Deployment, Lease, Order } from "../../records.ts";
-import { isStateGone } from "../queries/abci-query.ts";
+import { unlessGone } from "../queries/abci-query.ts";
 import { type MirrorState, stateOf } from "./mirror-state.ts";
 
 export interface MirrorLists {
@@ -79,16 +79,6 @@ async function readRest(
 export async function readBalances(queries: Queries, provider: Address, options: QueryOptions): Promise<Balance[]> {
   const { items, height } = await unlessGone(options, (each) => queries.balances(provider, each));
   return items.map((coin) => ({ ...coin, height }));
-}
-
-/** What is asked of a height that the node does not keep is asked again of the newest. */
-export async function unlessGone<T>(options: QueryOptions, read: (options: QueryOptions) => Promise<T>): Promise<T> {
-  try {
-    return await read(options);
-  } catch (thrown) {
-    if (options.height === undefined || !isStateGone(thrown)) throw thrown;
-    return read({ ...options, height: undefined });
-  }
 }
 
 /** A chain that cannot reclaim does not know the word. */

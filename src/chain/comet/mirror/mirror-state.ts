@@ -1,8 +1,17 @@
-/** What the mirror holds, by the text of each id. */
+/** What the mirror holds, by the text of each id, and what differs between two states of it. */
+import { formatDecimal } from "../../../market/decimal.ts";
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { MirrorKey } from "../../chain.ts";
-import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
+import type {
+  Balance,
+  Bid,
+  Deployment,
+  EscrowAccount,
+  EscrowPayment,
+  Lease,
+  Order,
+  SignedDecCoin,
+} from "../../records.ts";
 
 export interface MirrorState {
   readonly orders: Map<string, Order>;
@@ -12,10 +21,6 @@ export interface MirrorState {
   readonly deployments: Map<string, Deployment>;
   /** What our account holds, by denomination. */
   readonly balances: Map<string, Balance>;
-}
-
-export function emptyState(): MirrorState {
-  return { orders: new Map(), bids: new Map(), leases: new Map(), deployments: new Map(), balances: new Map() };
 }
 
 export function copyState({ orders, bids, leases, deployments, balances }: MirrorState): MirrorState {
@@ -35,20 +40,17 @@ export function stateOf(
   deployments: Iterable<Deployment>,
   balances: Iterable<Balance>,
 ): MirrorState {
-  const state = emptyState();
-  for (const order of orders) putOrder(state, order);
-  for (const bid of bids) state.bids.set(formatBidId(bid.id), bid);
-  for (const lease of leases) state.leases.set(formatBidId(lease.id), lease);
-  for (const deployment of deployments) state.deployments.set(formatDeploymentId(deployment.id), deployment);
-  for (const balance of balances) state.balances.set(balance.denom, balance);
-  return state;
+  return {
+    orders: byKey(orders, ({ id }) => formatOrderId(id)),
+    bids: byKey(bids, ({ id }) => formatBidId(id)),
+    leases: byKey(leases, ({ id }) => formatBidId(id)),
+    deployments: byKey(deployments, ({ id }) => formatDeploymentId(id)),
+    balances: byKey(balances, ({ denom }) => denom),
+  };
 }
 
-/** Only open orders are of interest. */
-export function putOrder({ orders }: MirrorState, order: Order): void {
-  const key = formatOrderId(order.id);
-  if (order.state === "open") orders.set(key, order);
-  else orders.delete(key);
+function byKey<T>(records: Iterable<T>, key: (record: T) => string): Map<string, T> {
+  return new Map([...records].map((record) => [key(record), record]));
 }
 
 export function isLive(record: Bid | Lease): boolean {
@@ -86,15 +88,62 @@ function* differing<T>(
   }
 }
 
-/** Ended things stay in view for those who want to know how they ended, but not for ever. */
-export function forgetEnded(state: MirrorState): void {
-  for (const records of [state.bids, state.leases]) forgetOldest(records);
-  const used = new Set([...state.leases.values()].filter(isLive).map(({ id }) => formatDeploymentId(id)));
-  for (const key of state.deployments.keys()) if (!used.has(key)) state.deployments.delete(key);
+/**
+ * Which figures of things in both states are not the same, and which balances are not. Money moves without an event of the
+ * market, so that it differs is no fault, but somebody waits for it.
+ */
+export function changedFigures(before: MirrorState, after: MirrorState): MirrorKey[] {
+  const accounts = [...escrowPairs(before.bids, after.bids), ...escrowPairs(before.deployments, after.deployments)];
+  const payments = [...after.leases].map(([key, { payment }]) => [before.leases.get(key)?.payment, payment] as const);
+  const moved = [
+    ...accounts.filter(([old, fresh]) => old && fresh && accountMark(old) !== accountMark(fresh)),
+    ...payments.filter(([old, fresh]) => old && fresh && paymentMark(old) !== paymentMark(fresh)),
+  ];
+  const denoms = new Set([...before.balances.keys(), ...after.balances.keys()]);
+  const amountIn = ({ balances }: MirrorState, denom: string) => balances.get(denom)?.amount ?? 0n;
+  return [
+    ...moved.flatMap(([, fresh]) => (fresh ? [{ kind: "escrow" as const, key: fresh.key }] : [])),
+    ...[...denoms]
+      .filter((denom) => amountIn(before, denom) !== amountIn(after, denom))
+      .map((key) => ({ kind: "balance" as const, key })),
+  ];
 }
 
-function forgetOldest(records: Map<string, Bid | Lease>): void {
-  if (records.size <= limits.rpcMirrorEnded) return;
-  const ended = [...records].filter(([, record]) => !isLive(record)).map(([key]) => key);
-  for (const key of ended.slice(0, Math.max(0, ended.length - limits.rpcMirrorEnded))) records.delete(key);
+function escrowPairs(
+  before: ReadonlyMap<string, Bid | Deployment>,
+  after: ReadonlyMap<string, Bid | Deployment>,
+): (readonly [EscrowAccount | undefined, EscrowAccount | undefined])[] {
+  return [...after].map(([key, { escrow }]) => [before.get(key)?.escrow, escrow]);
+}
+
+/** What somebody has changed since `before` was copied is newer and stays; everything else takes the fresh figures. */
+export function refreshFigures(state: MirrorState, before: MirrorState, fresh: MirrorState): MirrorKey[] {
+  const refreshed: MirrorState = { ...before, bids: new Map(), leases: new Map(), deployments: new Map() };
+  function refresh<T>(live: Map<string, T>, old: Map<string, T>, theirs: Map<string, T>, taken: Map<string, T>): void {
+    for (const [key, record] of theirs) {
+      if (live.get(key) === undefined || live.get(key) !== old.get(key)) continue;
+      live.set(key, record);
+      taken.set(key, record);
+    }
+  }
+  refresh(state.bids, before.bids, fresh.bids, refreshed.bids);
+  refresh(state.leases, before.leases, fresh.leases, refreshed.leases);
+  refresh(state.deployments, before.deployments, fresh.deployments, refreshed.deployments);
+  const isSame = [...state.balances].every(([denom, each]) => before.balances.get(denom) === each);
+  if (!isSame || state.balances.size !== before.balances.size) return changedFigures(before, refreshed);
+  state.balances.clear();
+  for (const [denom, balance] of fresh.balances) state.balances.set(denom, balance);
+  return changedFigures(before, { ...refreshed, balances: fresh.balances });
+}
+
+function accountMark({ state, settledAt, funds, transferred }: EscrowAccount): string {
+  return [state, settledAt, ...funds.map(coinMark), "transferred", ...transferred.map(coinMark)].join(" ");
+}
+
+function paymentMark({ state, rate, balance, unsettled, withdrawn }: EscrowPayment): string {
+  return [state, ...[rate, balance, unsettled].map(coinMark), withdrawn.amount, withdrawn.denom].join(" ");
+}
+
+function coinMark({ denom, amount }: SignedDecCoin): string {
+  return `${formatDecimal(amount)}${denom}`;
 }

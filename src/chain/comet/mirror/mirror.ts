@@ -10,18 +10,16 @@ import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { ChainBlock } from "../../block.ts";
 import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
-import { changesOf, type MirrorChanges } from "./mirror-changes.ts";
-import { changedFigures, refreshFigures } from "./mirror-figures.ts";
+import type { Bid, Lease } from "../../records.ts";
+import { type BlockReads, changesOf, type MirrorChanges, readChanges } from "./mirror-changes.ts";
 import { readLists } from "./mirror-lists.ts";
-import { type MirrorReads, readChanges } from "./mirror-reads.ts";
 import {
+  changedFigures,
   copyState,
   differences,
-  emptyState,
-  forgetEnded,
   isLive,
   type MirrorState,
-  putOrder,
+  refreshFigures,
   stateOf,
 } from "./mirror-state.ts";
 
@@ -53,7 +51,7 @@ export interface MirrorDeps {
 
 export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   const counts: MirrorCounts = { builds: 0, comparisons: 0, drift: 0 };
-  let state = emptyState();
+  let state = stateOf([], [], [], [], []);
   let height = 0n;
   let timeNs = 0n;
   let ready = false;
@@ -65,7 +63,8 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     const built = await readLists(queries, provider, { atOrAbove: floor, signal });
     const builtNs = await queries.blockTimeNs(built.height, { signal });
     const changed = [...differences(state, built.state), ...changedFigures(state, built.state)];
-    keepEnded(state, built.state);
+    keepEnded(state.bids, built.state.bids);
+    keepEnded(state.leases, built.state.leases);
     state = built.state;
     ready = true;
     counts.builds += 1;
@@ -109,14 +108,15 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   }
 
   /** Gives the figures that are different now. */
-  function take(read: MirrorReads, changes: MirrorChanges): MirrorKey[] {
+  function take(read: BlockReads, changes: MirrorChanges): MirrorKey[] {
     const balances = read.balances ?? state.balances.values();
     const figures = changedFigures(state, stateOf([], read.bids, read.leases, read.deployments, balances));
-    if (read.allOrders) {
-      state.orders.clear();
-      for (const order of read.allOrders) putOrder(state, order);
+    if (read.allOrders) state.orders.clear();
+    for (const order of read.allOrders ?? read.orders) {
+      const key = formatOrderId(order.id);
+      if (order.state === "open") state.orders.set(key, order);
+      else state.orders.delete(key);
     }
-    for (const order of read.orders) putOrder(state, order);
     for (const key of changes.endedOrders) state.orders.delete(key);
     for (const bid of read.bids) state.bids.set(formatBidId(bid.id), bid);
     for (const lease of read.leases) state.leases.set(formatBidId(lease.id), lease);
@@ -171,7 +171,19 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
 }
 
 /** How something ended is not in the lists of what lives. */
-function keepEnded(from: MirrorState, to: MirrorState): void {
-  for (const [key, bid] of from.bids) if (!isLive(bid) && !to.bids.has(key)) to.bids.set(key, bid);
-  for (const [key, lease] of from.leases) if (!isLive(lease) && !to.leases.has(key)) to.leases.set(key, lease);
+function keepEnded<T extends Bid | Lease>(from: Map<string, T>, to: Map<string, T>): void {
+  for (const [key, record] of from) if (!isLive(record) && !to.has(key)) to.set(key, record);
+}
+
+/** Ended things stay in view for those who want to know how they ended, but not for ever. */
+function forgetEnded(state: MirrorState): void {
+  for (const records of [state.bids, state.leases]) forgetOldest(records);
+  const used = new Set([...state.leases.values()].filter(isLive).map(({ id }) => formatDeploymentId(id)));
+  for (const key of state.deployments.keys()) if (!used.has(key)) state.deployments.delete(key);
+}
+
+function forgetOldest(records: Map<string, Bid | Lease>): void {
+  if (records.size <= limits.rpcMirrorEnded) return;
+  const ended = [...records].filter(([, record]) => !isLive(record)).map(([key]) => key);
+  for (const key of ended.slice(0, Math.max(0, ended.length - limits.rpcMirrorEnded))) records.delete(key);
 }

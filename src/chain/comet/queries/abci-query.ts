@@ -96,12 +96,22 @@ async function askOnce<Request, Value>(
 }
 
 /** Whether a query failed because the node does not keep the state of the height that was asked for. */
-export function isStateGone(thrown: unknown): boolean {
+function isStateGone(thrown: unknown): boolean {
   if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) return false;
   const { codespace, code, reason } = thrown.details;
   if (codespace !== "sdk") return false;
   if (code === sdkCodes.notFound) return true;
   return code === sdkCodes.invalidRequest && /height/.test(String(reason));
+}
+
+/** What is asked of a height that the node does not keep is asked again of the newest. */
+export async function unlessGone<T>(options: QueryOptions, read: (options: QueryOptions) => Promise<T>): Promise<T> {
+  try {
+    return await read(options);
+  } catch (thrown) {
+    if (options.height === undefined || !isStateGone(thrown)) throw thrown;
+    return read({ ...options, height: undefined });
+  }
 }
 
 /** Throws what is the node's failure and not the chain's answer, so that the others are asked. */
