@@ -6,7 +6,7 @@ import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
 import { readEvent } from "./events.ts";
-import { reading } from "./rpc-answer.ts";
+import { reading } from "./rpc-call.ts";
 import { readGas, readHeight, readTimeNs } from "./wire-text.ts";
 
 export interface BlockResults {

@@ -1,6 +1,6 @@
 /** Where a node says it is. */
 import { isRecord } from "../../runtime/is-record.ts";
-import { reading } from "./rpc-answer.ts";
+import { reading } from "./rpc-call.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
 
 export interface NodeStatus {

@@ -7,7 +7,7 @@ import { readTxResult } from "../comet/block.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
-import { reading } from "../comet/rpc-answer.ts";
+import { reading } from "../comet/rpc-call.ts";
 import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 import { includedAt } from "./verdict.ts";

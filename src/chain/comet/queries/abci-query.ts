@@ -9,7 +9,7 @@ import { limits } from "../../../runtime/limits.ts";
 import type { At, Listed, QueryOptions } from "../../chain.ts";
 import { notYet } from "../member.ts";
 import type { Pool } from "../pool.ts";
-import { reading } from "../rpc-answer.ts";
+import { reading } from "../rpc-call.ts";
 import { readHeight } from "../wire-text.ts";
 
 export interface Query<Request, Value> {
