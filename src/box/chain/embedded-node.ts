@@ -5,8 +5,7 @@ import { createApp } from "./app.ts";
 import type { Genesis } from "./genesis.ts";
 import { createMarketplace } from "./modules/marketplace.ts";
 import { createNode, type Node, type NodeOptions } from "./node/node.ts";
-import type { Origin } from "./node/origin.ts";
-import { recordedOrigin } from "./node/persistence.ts";
+import { type Origin, recordedOrigin } from "./node/persistence.ts";
 
 export interface EmbeddedNodeOptions extends Omit<NodeOptions, "app" | "genesis"> {
   /** These say how a new chain begins; one that is already in the file goes on as it began. */

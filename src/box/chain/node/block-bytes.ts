@@ -54,11 +54,12 @@ export const voteForBlock = 2;
 
 const precommit = 2;
 const nsPerSecond = 1_000_000_000n;
+const consensusVersion = message((w) => uint32(w, 1, blockVersion));
 
 export function headerHash(header: Header): string {
   const fields = [
-    consensusVersion(),
-    wrappedText(header.chainId),
+    consensusVersion,
+    message((w) => text(w, 1, header.chainId)),
     message((w) => int64(w, 1, header.height)),
     timestamp(header.timeNs),
     blockIdBytes(header.lastBlockId),
@@ -67,15 +68,17 @@ export function headerHash(header: Header): string {
   return upperHex(merkleRoot(fields));
 }
 
-export function headerBytes(header: Header): Uint8Array {
-  return message((w) =>
-    headerFields(w, header).tag(14, WireType.LengthDelimited).bytes(fromHex(header.proposerAddress)),
-  );
-}
-
-/** The same header as the SDK shows it, where the proposer is an address for people. */
-export function sdkHeaderBytes(header: Header, proposer: string): Uint8Array {
-  return message((w) => headerFields(w, header).tag(14, WireType.LengthDelimited).string(proposer));
+/** The SDK shows the proposer's address as people write it. */
+export function headerBytes(header: Header, proposer: Uint8Array = fromHex(header.proposerAddress)): Uint8Array {
+  return message((w) => {
+    embed(w, 1, consensusVersion);
+    text(w, 2, header.chainId);
+    int64(w, 3, header.height);
+    embed(w, 4, timestamp(header.timeNs));
+    embed(w, 5, blockIdBytes(header.lastBlockId));
+    for (const [index, hex] of hashesOf(header).entries()) bytes(w, 6 + index, fromHex(hex));
+    embed(w, 14, proposer);
+  });
 }
 
 /** In the order of their fields. */
@@ -92,26 +95,12 @@ function hashesOf(header: Header): readonly string[] {
   ];
 }
 
-function headerFields(w: BinaryWriter, header: Header): BinaryWriter {
-  embed(w, 1, consensusVersion());
-  text(w, 2, header.chainId);
-  int64(w, 3, header.height);
-  embed(w, 4, timestamp(header.timeNs));
-  embed(w, 5, blockIdBytes(header.lastBlockId));
-  for (const [index, hex] of hashesOf(header).entries()) bytes(w, 6 + index, fromHex(hex));
-  return w;
-}
-
 export function blockBytes(header: Uint8Array, txs: readonly Uint8Array[], lastCommit: Commit): Uint8Array {
   return message((w) => {
     embed(w, 1, header);
-    embed(
-      w,
-      2,
-      message((data) => {
-        for (const tx of txs) embed(data, 1, tx);
-      }),
-    );
+    nested(w, 2, (data) => {
+      for (const tx of txs) embed(data, 1, tx);
+    });
     embed(w, 3, new Uint8Array());
     embed(w, 4, commitBytes(lastCommit));
   });
@@ -126,14 +115,10 @@ export function partsOf(block: Uint8Array): BlockId["parts"] {
 export function blockIdBytes(id: BlockId): Uint8Array {
   return message((w) => {
     bytes(w, 1, fromHex(id.hash));
-    embed(
-      w,
-      2,
-      message((parts) => {
-        uint32(parts, 1, id.parts.total);
-        bytes(parts, 2, fromHex(id.parts.hash));
-      }),
-    );
+    nested(w, 2, (parts) => {
+      uint32(parts, 1, id.parts.total);
+      bytes(parts, 2, fromHex(id.parts.hash));
+    });
   });
 }
 
@@ -185,11 +170,7 @@ export function resultsHash(results: readonly TxResult[]): string {
 
 export function validatorBytes(publicKey: Uint8Array, power: bigint): Uint8Array {
   return message((w) => {
-    embed(
-      w,
-      1,
-      message((key) => bytes(key, 1, publicKey)),
-    );
+    nested(w, 1, (key) => bytes(key, 1, publicKey));
     int64(w, 2, power);
   });
 }
@@ -208,14 +189,6 @@ export function timestamp(ns: bigint): Uint8Array {
   });
 }
 
-function consensusVersion(): Uint8Array {
-  return message((w) => uint32(w, 1, blockVersion));
-}
-
-function wrappedText(value: string): Uint8Array {
-  return message((w) => text(w, 1, value));
-}
-
 export function message(write: (writer: BinaryWriter) => unknown): Uint8Array {
   const writer = new BinaryWriter();
   write(writer);
@@ -225,6 +198,10 @@ export function message(write: (writer: BinaryWriter) => unknown): Uint8Array {
 /** A field that is written even when it is empty, as messages within messages are. */
 export function embed(w: BinaryWriter, field: number, value: Uint8Array): void {
   w.tag(field, WireType.LengthDelimited).bytes(value);
+}
+
+function nested(w: BinaryWriter, field: number, write: (writer: BinaryWriter) => unknown): void {
+  embed(w, field, message(write));
 }
 
 function bytes(w: BinaryWriter, field: number, value: Uint8Array): void {

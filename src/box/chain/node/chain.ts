@@ -1,6 +1,6 @@
 /** The chain itself: blocks one after the other, recorded before they are made and announced once they are. */
 import { largest } from "../../../runtime/bigint.ts";
-import { type Clock, msToNs } from "../../../runtime/clock.ts";
+import { type Clock, msToNs, type Timer } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -9,9 +9,7 @@ import { type Block, type BlockStore, createBlockStore } from "./block-store.ts"
 import { makeBlock } from "./blocks.ts";
 import { createMempool, type Mempool, type MempoolBounds, mempoolBounds } from "./mempool.ts";
 import { upperHex } from "./merkle.ts";
-import type { Origin } from "./origin.ts";
-import { type ChainFile, openChainFile, type RecordedBlock } from "./persistence.ts";
-import { createTxIndexer } from "./tx-indexer.ts";
+import { type ChainFile, type Origin, openChainFile, type RecordedBlock } from "./persistence.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
 export interface ChainOptions {
@@ -44,11 +42,11 @@ export interface Chain {
 const leastBlockNs = 1_000_000n;
 
 export function createChain(options: ChainOptions): Chain {
-  const { app, clock, file: path } = options;
+  const { app, clock, file: path, indexMs = 0 } = options;
   const validator = createValidator(app.chainId);
   const store = createBlockStore(options.keepBlocks ?? limits.chainBlocksKept);
   const mempool = createMempool(app, { ...mempoolBounds, ...options.mempool });
-  const indexer = createTxIndexer(clock, options.indexMs ?? 0, store);
+  const indexing = new Set<Timer>();
   const listeners = new Set<(block: Block) => void>();
   let origin: Origin = {
     chainId: app.chainId,
@@ -79,6 +77,15 @@ export function createChain(options: ChainOptions): Chain {
 
   function nextHeight(): bigint {
     return app.height === 0n ? origin.initialHeight : app.height + 1n;
+  }
+
+  /** CometBFT writes its index when it has told of the block, so a client that asks at once is answered "not found". */
+  function indexLater(block: Block): void {
+    const timer = clock.timer(indexMs, () => {
+      indexing.delete(timer);
+      store.index(block);
+    });
+    indexing.add(timer);
   }
 
   async function replay(from: ChainFile, at: string): Promise<void> {
@@ -122,16 +129,12 @@ export function createChain(options: ChainOptions): Chain {
       invariant(isOpen, "blocks are made between open and close");
       if (broken) throw broken.reason;
       const earliest = (store.latest?.header.timeNs ?? origin.timeNs) + leastBlockNs;
-      const now = nowNs();
-      const input = {
-        height: nextHeight(),
-        timeNs: largest(now, earliest),
-        txs: mempool.nextBlock(),
-      };
+      const input = { height: nextHeight(), timeNs: largest(nowNs(), earliest), txs: mempool.nextBlock() };
       file?.append({ ...input, appHash: app.appHash });
       const block = make(input);
       mempool.settle(block);
-      indexer.add(block);
+      if (indexMs > 0) indexLater(block);
+      else store.index(block);
       for (const listener of [...listeners]) listener(block);
       return block;
     },
@@ -141,7 +144,7 @@ export function createChain(options: ChainOptions): Chain {
     },
     close() {
       isOpen = false;
-      indexer.stop();
+      for (const timer of indexing) timer.cancel();
       file?.close();
       file = undefined;
     },

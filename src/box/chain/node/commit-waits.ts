@@ -11,49 +11,29 @@ export interface CommitWaits {
   readonly size: number;
 }
 
-interface Wait {
-  readonly txHash: string;
-  resolve(place: TxPlace): void;
-  reject(reason: NodeRefusal): void;
-}
-
 export function createCommitWaits(clock: Clock): CommitWaits {
-  const waits = new Set<Wait>();
-
+  const waits = new Set<PromiseWithResolvers<TxPlace> & { readonly txHash: string }>();
   return {
-    wait(txHash) {
-      return new Promise((resolve, reject) => {
-        const timer = clock.timer(limits.chainCommitWaitMs, () => {
-          wait.reject(new NodeRefusal("timed out waiting for tx to be included in a block"));
-        });
-        const end = () => {
-          timer.cancel();
-          waits.delete(wait);
-        };
-        const wait: Wait = {
-          txHash,
-          resolve(place) {
-            end();
-            resolve(place);
-          },
-          reject(reason) {
-            end();
-            reject(reason);
-          },
-        };
-        waits.add(wait);
-      });
+    async wait(txHash) {
+      const wait = { txHash, ...Promise.withResolvers<TxPlace>() };
+      const late = () => wait.reject(new NodeRefusal("timed out waiting for tx to be included in a block"));
+      const timer = clock.timer(limits.chainCommitWaitMs, late);
+      waits.add(wait);
+      try {
+        return await wait.promise;
+      } finally {
+        timer.cancel();
+        waits.delete(wait);
+      }
     },
     settle(block) {
-      if (waits.size === 0) return;
-      const places = new Map(block.txHashes.map((hash, index) => [hash, { block, index }]));
-      for (const wait of [...waits]) {
-        const place = places.get(wait.txHash);
-        if (place) wait.resolve(place);
+      for (const { txHash, resolve } of waits) {
+        const index = block.txHashes.indexOf(txHash);
+        if (index >= 0) resolve({ block, index });
       }
     },
     stop() {
-      for (const wait of [...waits]) wait.reject(new NodeRefusal("txSub was canceled (reason: CometBFT exited)"));
+      for (const { reject } of waits) reject(new NodeRefusal("txSub was canceled (reason: CometBFT exited)"));
     },
     get size() {
       return waits.size;

@@ -2,7 +2,7 @@
 import { formatTime, nsToMs } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { AbciEvent, QueryResult, TxResult } from "../abci.ts";
-import { type BlockId, blockVersion, type Commit, type Header, voteForBlock } from "./block-bytes.ts";
+import { blockVersion, type Commit, type Header, voteForBlock } from "./block-bytes.ts";
 import type { Block, TxPlace } from "./block-store.ts";
 import type { Validator } from "./validator.ts";
 
@@ -17,17 +17,13 @@ export function timeJson(ns: bigint): string {
   return fraction === "" ? `${seconds}Z` : `${seconds}.${fraction}Z`;
 }
 
-export function blockIdJson(id: BlockId): unknown {
-  return { hash: id.hash, parts: { total: id.parts.total, hash: id.parts.hash } };
-}
-
 export function headerJson(header: Header): unknown {
   return {
     version: { block: `${blockVersion}` },
     chain_id: header.chainId,
     height: `${header.height}`,
     time: timeJson(header.timeNs),
-    last_block_id: blockIdJson(header.lastBlockId),
+    last_block_id: header.lastBlockId,
     last_commit_hash: header.lastCommitHash,
     data_hash: header.dataHash,
     validators_hash: header.validatorsHash,
@@ -44,7 +40,7 @@ export function commitJson(commit: Commit): unknown {
   return {
     height: `${commit.height}`,
     round: 0,
-    block_id: blockIdJson(commit.blockId),
+    block_id: commit.blockId,
     signatures: commit.signatures.map((signature) => ({
       block_id_flag: voteForBlock,
       validator_address: signature.validatorAddress,
@@ -65,7 +61,7 @@ export function blockJson(block: Block): unknown {
 
 export function blockMetaJson(block: Block): unknown {
   return {
-    block_id: blockIdJson(block.id),
+    block_id: block.id,
     block_size: `${block.sizeBytes}`,
     header: headerJson(block.header),
     num_txs: `${block.txs.length}`,
@@ -79,7 +75,7 @@ export function blockResultsJson(block: Block): unknown {
     txs_results: txResults.length === 0 ? null : txResults.map(txResultJson),
     finalize_block_events: events.length === 0 ? null : events.map(eventJson),
     validator_updates: null,
-    consensus_param_updates: { ...consensusParamsJson, version: {}, abci: {} },
+    consensus_param_updates: consensusUpdatesJson,
     app_hash: base64(appHash),
   };
 }
@@ -110,11 +106,7 @@ export const noTxResult: TxResult = {
 };
 
 export function eventJson(event: AbciEvent): unknown {
-  if (event.attributes.length === 0) return { type: event.type };
-  return {
-    type: event.type,
-    attributes: event.attributes.map(({ key, value, index }) => ({ key, value, index })),
-  };
+  return event.attributes.length === 0 ? { type: event.type } : event;
 }
 
 export function txJson({ block, index }: TxPlace): unknown {
@@ -152,12 +144,12 @@ export function newBlockEventJson(block: Block): unknown {
   const { txResults, events, appHash } = block.output;
   return {
     block: blockJson(block),
-    block_id: blockIdJson(block.id),
+    block_id: block.id,
     result_finalize_block: {
       ...(events.length > 0 && { events: events.map(eventJson) }),
       ...(txResults.length > 0 && { tx_results: txResults.map(txResultJson) }),
       validator_updates: null,
-      consensus_param_updates: { ...consensusParamsJson, version: {}, abci: {} },
+      consensus_param_updates: consensusUpdatesJson,
       app_hash: base64(appHash),
     },
   };
@@ -198,3 +190,6 @@ export const consensusParamsJson = {
   version: { app: "0" },
   abci: { vote_extensions_enable_height: "0" },
 };
+
+/** Every block tells them, as the network's do. */
+const consensusUpdatesJson = { ...consensusParamsJson, version: {}, abci: {} };

@@ -5,11 +5,11 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import type { Clock } from "../../../runtime/clock.ts";
 import { createGrpcServer as createServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";
-import { GrpcRefusal, grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk } from "../../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { statusOf } from "./grpc-status.ts";
+import type { QueryResult } from "../abci.ts";
 import type { Queries } from "./queries.ts";
 
 const heightHeader = "x-cosmos-block-height";
@@ -43,4 +43,27 @@ function heightOf(headers: IncomingHttpHeaders): bigint {
   if (text === undefined) return 0n;
   if (typeof text === "string" && /^\d{1,18}$/.test(text)) return BigInt(text);
   throw new GrpcRefusal(grpcCodes.InvalidArgument, `invalid height header "${heightHeader}": ${String(text)}`);
+}
+
+/** Codes of the SDK that stand for one status each. */
+const sdkCodes: Record<number, number> = {
+  4: grpcCodes.Unauthenticated,
+  18: grpcCodes.InvalidArgument,
+  22: grpcCodes.NotFound,
+  38: grpcCodes.NotFound,
+};
+
+/**
+ * A query handler fails with a status; on its way through ABCI it is wrapped into words: "rpc error: code = NotFound
+ * desc = order not found: key not found". Over gRPC the status is told as it was.
+ */
+function statusOf({ code, codespace, log }: QueryResult): GrpcStatus {
+  if (code === 0) return grpcOk;
+  const wrapped =
+    /^rpc error: code = (\w+) desc = (.*?)(?:: (?:key not found|invalid request|unauthorized|unknown request))?$/s.exec(
+      log,
+    );
+  const name = wrapped?.[1] as keyof typeof grpcCodes | undefined;
+  if (name && name in grpcCodes) return { code: grpcCodes[name], message: wrapped?.[2] ?? "" };
+  return { code: (codespace === "sdk" && sdkCodes[code]) || grpcCodes.Unknown, message: log };
 }

@@ -57,7 +57,7 @@ export function createJsonRpc(table: Methods, log: Log): JsonRpc {
     try {
       return { jsonrpc: "2.0", id: caller.id, result: await method.call(args, caller) };
     } catch (thrown) {
-      if (!(thrown instanceof NodeRefusal)) log.error("an RPC method failed", { error: thrown });
+      if (!(thrown instanceof NodeRefusal)) log.error("RPC method failed", { error: thrown });
       return internalError(caller.id, reasonOf(thrown));
     }
   }

@@ -10,19 +10,18 @@ import { createChain } from "./chain.ts";
 import { createCommitWaits } from "./commit-waits.ts";
 import { createEventFeed } from "./event-feed.ts";
 import { createGrpcServer } from "./grpc.ts";
-import { createIdentity } from "./identity.ts";
 import { createInProcess } from "./in-process.ts";
 import { createJsonRpc } from "./json-rpc.ts";
 import type { MempoolBounds } from "./mempool.ts";
-import type { Origin } from "./origin.ts";
+import type { Origin } from "./persistence.ts";
 import { createQueries } from "./queries.ts";
 import { createRpcServer } from "./rpc.ts";
 import { chainMethods } from "./rpc-methods/chain-methods.ts";
-import { nodeMethods } from "./rpc-methods/node-methods.ts";
-import { subscriptionMethods } from "./rpc-methods/subscription-methods.ts";
+import { createIdentity, nodeMethods } from "./rpc-methods/node-methods.ts";
 import { txMethods } from "./rpc-methods/tx-methods.ts";
 import { tendermintService } from "./services/tendermint-service.ts";
 import { txService } from "./services/tx-service.ts";
+import { subscriptionMethods } from "./subscriptions.ts";
 import { createSockets } from "./websocket.ts";
 
 export interface NodeOptions {
@@ -100,7 +99,7 @@ export function createNode(options: NodeOptions): Node {
     ...nodeMethods({ chain, queries, identity, rpcAddress }),
     ...chainMethods(chain),
     ...txMethods(chain, waits),
-    ...subscriptionMethods(),
+    ...subscriptionMethods,
   };
   const rpc = createJsonRpc(methods, log);
   const inProcess = createInProcess({ rpc, feed, clock });

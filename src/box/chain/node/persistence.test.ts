@@ -13,8 +13,7 @@ import { createOwner, type Owner } from "../../../../test/owner.ts";
 import { runs } from "../../../../test/runs.ts";
 import type { ErrorCode } from "../../../runtime/catalogue.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import type { Origin } from "./origin.ts";
-import { openChainFile, type RecordedBlock, recordedOrigin } from "./persistence.ts";
+import { type Origin, openChainFile, type RecordedBlock, recordedOrigin } from "./persistence.ts";
 
 const origin: Origin = { chainId: "test-1", timeNs: 5n, initialHeight: 1n, appHash: "AB", state: { accounts: ["x"] } };
 

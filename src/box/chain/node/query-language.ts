@@ -2,6 +2,7 @@
  * CometBFT's query language, in which clients say which events, transactions or blocks they want:
  * `tm.event='Tx' AND tx.height > 5 AND message.action CONTAINS 'Bid' AND transfer.amount EXISTS`.
  */
+import { limits } from "../../../runtime/limits.ts";
 import { NodeRefusal } from "./node-refusal.ts";
 
 /** Every value that an event carries under "type.key". */
@@ -32,6 +33,12 @@ const scanner =
 
 /** Words that are not tags. */
 const wordKinds: Record<string, Token["kind"]> = { AND: "and", CONTAINS: "operator", EXISTS: "operator" };
+
+/** As a client sent it. */
+export function checkedQuery(text: string): Query {
+  if (text.length > limits.chainQueryChars) throw new NodeRefusal("maximum query length exceeded");
+  return parseQuery(text);
+}
 
 export function parseQuery(source: string): Query {
   const tokens = scan(source);

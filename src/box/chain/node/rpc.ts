@@ -21,7 +21,7 @@ export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcSe
   server.on("request", (request, response) => {
     answer(rpc, request)
       .catch((thrown): HttpAnswer => {
-        if (!(thrown instanceof BodyTooLarge)) log.debug("a request could not be read", { reason: reasonOf(thrown) });
+        if (!(thrown instanceof BodyTooLarge)) log.debug("unreadable RPC request", { reason: reasonOf(thrown) });
         const reason = `error reading request body: ${reasonOf(thrown)}`;
         return { status: 400, body: JSON.stringify(failure(undefined, -32600, "Invalid Request", reason)) };
       })

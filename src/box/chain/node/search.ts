@@ -1,8 +1,10 @@
-/** Finds transactions and blocks by query, oldest first; an index would only pay beyond what the node keeps anyway. */
+/** Finds transactions and blocks by query; an index would only pay beyond what the node keeps anyway. */
 import type { Block, BlockStore, TxPlace } from "./block-store.ts";
 import { blockValues, txValues } from "./event-feed.ts";
+import { NodeRefusal } from "./node-refusal.ts";
 import { matchesQuery, type Query } from "./query-language.ts";
 
+/** Oldest first. */
 export function searchTxs(store: BlockStore, query: Query): TxPlace[] {
   const found: TxPlace[] = [];
   // Most searches name a height or a range of them: other blocks need not be looked into.
@@ -19,6 +21,32 @@ export function searchTxs(store: BlockStore, query: Query): TxPlace[] {
   return found;
 }
 
+/** Oldest first. */
 export function searchBlocks(store: BlockStore, query: Query): Block[] {
   return [...store.all()].filter((block) => matchesQuery(query, blockValues(block)));
+}
+
+const usualPerPage = 30;
+const mostPerPage = 100;
+
+export function perPageOf(wanted: number | undefined): number {
+  return wanted === undefined || wanted < 1 ? usualPerPage : Math.min(wanted, mostPerPage);
+}
+
+export function pageOf<T>(all: readonly T[], page: number | undefined, perPage: number | undefined): T[] {
+  const size = perPageOf(perPage);
+  const pages = Math.max(1, Math.ceil(all.length / size));
+  const number = page ?? 1;
+  if (number < 1 || number > pages) {
+    throw new NodeRefusal(`page should be within [1, ${pages}] range, given ${number}`);
+  }
+  return all.slice((number - 1) * size, number * size);
+}
+
+export function ordered<T>(ascending: readonly T[], order: string, usual: "asc" | "desc"): readonly T[] {
+  const wanted = order || usual;
+  if (wanted !== "asc" && wanted !== "desc") {
+    throw new NodeRefusal("expected order_by to be either `asc` or `desc` or empty");
+  }
+  return wanted === "asc" ? ascending : ascending.toReversed();
 }

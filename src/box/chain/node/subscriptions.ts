@@ -1,11 +1,10 @@
-/** What one client of the WebSocket has subscribed to. */
+/** What one client has subscribed to, and the methods by which it says so. */
 import { limits } from "../../../runtime/limits.ts";
 import type { EventFeed, FeedEvent } from "./event-feed.ts";
 import { failure } from "./json-rpc.ts";
 import { NodeRefusal } from "./node-refusal.ts";
-import type { Query } from "./query-language.ts";
-import type { RequestId, Subscriber } from "./rpc-methods/method.ts";
-import { checkedQuery } from "./rpc-methods/query-text.ts";
+import { checkedQuery, type Query } from "./query-language.ts";
+import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
 import type { Outbox } from "./socket-outbox.ts";
 
 export interface Subscriptions extends Subscriber {
@@ -79,3 +78,9 @@ function parsed(source: string): Query {
     throw new NodeRefusal(`failed to parse query: ${thrown.message}`);
   }
 }
+
+export const subscriptionMethods: Methods = {
+  subscribe: socketMethod({ query: "text" }, ({ query }, subscriber, id) => subscriber.subscribe(query, id)),
+  unsubscribe: socketMethod({ query: "text" }, ({ query }, subscriber) => subscriber.unsubscribe(query)),
+  unsubscribe_all: socketMethod({}, (_, subscriber) => subscriber.unsubscribeAll()),
+};

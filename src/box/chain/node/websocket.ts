@@ -2,13 +2,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { Clock, Timer } from "../../../runtime/clock.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { JsonRpc } from "./json-rpc.ts";
-import { createHeartbeat } from "./socket-heartbeat.ts";
 import { createOutbox } from "./socket-outbox.ts";
 import { createSubscriptions } from "./subscriptions.ts";
 
@@ -88,9 +87,9 @@ function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () =
     readOrWait();
     answered = answered
       .then(() => answer(data.toString()))
-      .catch((thrown) => log.error("a WebSocket request failed", { error: thrown }));
+      .catch((thrown) => log.error("WebSocket request failed", { error: thrown }));
   });
-  socket.on("error", (error) => log.debug("a WebSocket failed", { reason: reasonOf(error) }));
+  socket.on("error", (error) => log.debug("WebSocket failed", { reason: reasonOf(error) }));
 
   return {
     get subscriptions() {
@@ -103,4 +102,27 @@ function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () =
       socket.terminate();
     },
   };
+}
+
+/** Pings a client, and ends a connection that showed no sign of life since the last ping. */
+function createHeartbeat(socket: WebSocket, clock: Clock): { stop(): void } {
+  let alive = true;
+  let timer: Timer = clock.timer(limits.chainPingMs, beat);
+
+  function beat(): void {
+    if (!alive) {
+      socket.terminate();
+      return;
+    }
+    alive = false;
+    socket.ping();
+    timer = clock.timer(limits.chainPingMs, beat);
+  }
+
+  for (const sign of ["message", "ping", "pong"] as const) {
+    socket.on(sign, () => {
+      alive = true;
+    });
+  }
+  return { stop: () => timer.cancel() };
 }

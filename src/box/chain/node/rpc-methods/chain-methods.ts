@@ -4,7 +4,6 @@ import { noBlockId } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
 import type { Chain } from "../chain.ts";
 import {
-  blockIdJson,
   blockJson,
   blockMetaJson,
   blockResultsJson,
@@ -15,10 +14,9 @@ import {
 } from "../encoding.ts";
 import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
-import { searchBlocks } from "../search.ts";
+import { checkedQuery } from "../query-language.ts";
+import { ordered, pageOf, searchBlocks } from "../search.ts";
 import { type Methods, method } from "./method.ts";
-import { ordered, pageOf } from "./paging.ts";
-import { checkedQuery } from "./query-text.ts";
 
 /** CometBFT never lists more headers at once. */
 const headersListed = 20n;
@@ -27,13 +25,13 @@ const headersListed = 20n;
 const leastVoteAgeNs = 1_000_000n;
 
 export function chainMethods({ store, validator }: Pick<Chain, "store" | "validator">): Methods {
-  const found = (block: Block) => ({ block_id: blockIdJson(block.id), block: blockJson(block) });
+  const found = (block: Block) => ({ block_id: block.id, block: blockJson(block) });
 
   return {
     block: method({ height: "int64" }, ({ height }) => found(store.need(height))),
     block_by_hash: method({ hash: "base64" }, ({ hash }) => {
       const block = store.byHash(upperHex(hash));
-      return block ? found(block) : { block_id: blockIdJson(noBlockId), block: null };
+      return block ? found(block) : { block_id: noBlockId, block: null };
     }),
     block_results: method({ height: "int64" }, ({ height }) => blockResultsJson(store.need(height))),
     header: method({ height: "int64" }, ({ height }) => ({ header: headerJson(store.need(height).header) })),

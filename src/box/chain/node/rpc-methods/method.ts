@@ -1,4 +1,5 @@
 /** What an RPC method is made of. */
+import { invariant } from "../../../../runtime/invariant.ts";
 import type { Arguments, Parameters } from "./parameters.ts";
 
 export type RequestId = string | number;
@@ -30,4 +31,16 @@ export function method<P extends Parameters>(
   call: (args: Arguments<P>, caller: Caller) => unknown,
 ): Method {
   return { parameters, call: (args, caller) => call(args as Arguments<P>, caller) };
+}
+
+export function socketMethod<P extends Parameters>(
+  parameters: P,
+  call: (args: Arguments<P>, subscriber: Subscriber, id: RequestId) => void,
+): Method {
+  const plain = method(parameters, (args, { id, subscriber }) => {
+    invariant(subscriber, "only a WebSocket may subscribe");
+    call(args, subscriber, id);
+    return {};
+  });
+  return { ...plain, websocketOnly: true };
 }

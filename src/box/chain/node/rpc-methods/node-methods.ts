@@ -2,9 +2,26 @@
 import type { Block } from "../block-store.ts";
 import type { Chain } from "../chain.ts";
 import { base64, consensusParamsJson, publicKeyJson, queryJson, timeJson } from "../encoding.ts";
-import { type NodeIdentity, protocolVersion } from "../identity.ts";
+import { sha256 } from "../merkle.ts";
 import type { Queries } from "../queries.ts";
 import { type Methods, method } from "./method.ts";
+
+export type NodeIdentity = ReturnType<typeof createIdentity>;
+
+export const protocolVersion = { p2p: "8", block: "11", app: "0" };
+
+/** Who the node says it is. */
+export function createIdentity(chainId: string) {
+  return {
+    id: sha256(Buffer.from(`embedded node of ${chainId}`)).toString("hex", 0, 20),
+    moniker: "embedded",
+    // Nobody dials it: the embedded chain is one node. Clients want to see an address nevertheless.
+    listenAddress: "tcp://127.0.0.1:26656",
+    /** The CometBFT whose wire this node speaks. */
+    version: "0.38.19",
+    channels: "40202122233038606100",
+  };
+}
 
 export interface NodeFacts {
   readonly chain: Chain;

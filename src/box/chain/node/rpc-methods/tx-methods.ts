@@ -8,10 +8,9 @@ import { base64, noTxResult, txJson, txResultJson } from "../encoding.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
-import { searchTxs } from "../search.ts";
+import { checkedQuery } from "../query-language.ts";
+import { ordered, pageOf, perPageOf, searchTxs } from "../search.ts";
 import { type Methods, method } from "./method.ts";
-import { ordered, pageOf, perPageOf } from "./paging.ts";
-import { checkedQuery } from "./query-text.ts";
 
 export function txMethods({ store, mempool }: Pick<Chain, "store" | "mempool">, waits: CommitWaits): Methods {
   return {

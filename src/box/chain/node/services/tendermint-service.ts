@@ -6,12 +6,12 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytesToWords, encodeBech32 } from "../../../../market/bech32.ts";
 import { invalidArgument } from "../../refusals.ts";
-import { blockBytes, blockIdBytes, embed, headerBytes, message, sdkHeaderBytes } from "../block-bytes.ts";
+import { blockBytes, blockIdBytes, embed, headerBytes, message } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
-import { type NodeIdentity, protocolVersion } from "../identity.ts";
 import { fromHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
 import type { NodeService } from "../queries.ts";
+import { type NodeIdentity, protocolVersion } from "../rpc-methods/node-methods.ts";
 
 const service = "/cosmos.base.tendermint.v1beta1.Service";
 
@@ -46,11 +46,11 @@ function found(store: BlockStore, height: bigint | undefined): Block {
 
 /** Written by hand: the generated codecs cut times to milliseconds. */
 function blockResponse({ id, header, txs, lastCommit }: Block): Uint8Array {
-  const proposer = encodeBech32("akashvalcons", bytesToWords(fromHex(header.proposerAddress)));
+  const proposer = Buffer.from(encodeBech32("akashvalcons", bytesToWords(fromHex(header.proposerAddress))));
   return message((w) => {
     embed(w, 1, blockIdBytes(id));
     embed(w, 2, blockBytes(headerBytes(header), txs, lastCommit));
-    embed(w, 3, blockBytes(sdkHeaderBytes(header, proposer), txs, lastCommit));
+    embed(w, 3, blockBytes(headerBytes(header, proposer), txs, lastCommit));
   });
 }
 
@@ -58,7 +58,7 @@ function nodeInfo(chainId: string, identity: NodeIdentity, rpcAddress: string): 
   const { id, listenAddress, version, channels, moniker } = identity;
   const response = GetNodeInfoResponse.fromPartial({
     defaultNodeInfo: {
-      protocolVersion: { p2p: protocolVersion.p2p, block: protocolVersion.block, app: protocolVersion.app },
+      protocolVersion,
       defaultNodeId: id,
       listenAddr: listenAddress,
       network: chainId,

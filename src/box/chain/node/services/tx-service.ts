@@ -21,8 +21,7 @@ import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
 import type { NodeService } from "../queries.ts";
 import { parseQuery } from "../query-language.ts";
-import { ordered, pageOf } from "../rpc-methods/paging.ts";
-import { searchTxs } from "../search.ts";
+import { ordered, pageOf, searchTxs } from "../search.ts";
 
 const service = "/cosmos.tx.v1beta1.Service";
 
