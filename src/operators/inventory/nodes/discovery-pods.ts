@@ -26,8 +26,7 @@ import {
   type LivePod,
   livePod,
 } from "./discovery-pod.ts";
-import { createMakingPace } from "./making-pace.ts";
-import { createRollout } from "./rollout.ts";
+import { createRemakeBackOff, createRollout } from "./pod-replacement.ts";
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type DesiredPod = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
@@ -76,12 +75,14 @@ const nothing: Discovered = {};
 export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
   const { kube, clock, log, onChange } = deps;
   const known = new Map<string, Known>();
-  const pace = createMakingPace(deps);
+  const backOff = createRemakeBackOff(deps);
   const rollout = createRollout(clock, (node) => void queue.add(node));
   let pods: WatchCache<LivePod> | undefined;
   /** The nodes whose pods were ready when we came, and were not asked yet. */
   const unheard = new Set<string>();
   let settled = false;
+  /** Of our service: it ends every call. */
+  let signal: AbortSignal | undefined;
   const queue = createQueue({ name: "discovery", work, ...deps });
 
   function tell(node: string, message: string, change: Known = {}): void {
@@ -96,12 +97,12 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     tell(node, ended === undefined ? why : `${why}; the one before it ended: ${ended}`);
   }
 
-  async function remove({ name, uid }: LivePod, signal: AbortSignal): Promise<void> {
+  async function remove({ name, uid }: LivePod): Promise<void> {
     await kube.delete(kinds.pod, { namespace: options.namespace, name }, { uid, signal });
   }
 
-  async function make(pod: KubeObject, node: string, signal: AbortSignal): Promise<Outcome> {
-    const waitMs = pace.waitMs(node);
+  async function make(pod: KubeObject, node: string): Promise<Outcome> {
+    const waitMs = backOff.waitMs(node);
     if (waitMs > 0) {
       missing(node, "its discovery pod is gone, and the next one waits for a while");
       return recheck(waitMs);
@@ -118,13 +119,13 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       missing(node, `a pod ${pod.metadata.name} is there, but not seen as its discovery pod`);
       return waiting("pod", "it is there, but not seen yet");
     }
-    pace.made(node);
+    backOff.made(node);
     log.info("created a discovery pod", { node });
     missing(node, "its discovery pod was just made");
     return waiting("pod", "it was just made");
   }
 
-  async function work(node: string, signal: AbortSignal): Promise<Outcome> {
+  async function work(node: string): Promise<Outcome> {
     const desired = deps.desiredFor(node);
     const live = pods?.get({ namespace: options.namespace, name: discoveryPodName(node) });
     if (desired === "kept") return done();
@@ -132,59 +133,59 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       rollout.end(node);
       heard(node);
       known.delete(node);
-      pace.forget(node);
-      if (live && !live.deleting) await remove(live, signal);
+      backOff.forget(node);
+      if (live && !live.deleting) await remove(live);
       return done();
     }
     const image = options.image();
     if (image === undefined) {
-      if (live?.ready) await askOld(node, live, signal);
+      if (live?.ready) await askOld(node, live);
       else missing(node, "the image of its discovery pod is not known yet");
       return recheck(limits.ownPodRetryMs);
     }
     const recipe = { ...options, image };
-    if (!live) return make(discoveryPod(desired.wanted, recipe), node, signal);
+    if (!live) return make(discoveryPod(desired.wanted, recipe), node);
     if (live.deleting) return waiting("pod", "the one before it is going");
-    if (live.finished) return replaceFinished(node, live, signal);
-    if (!isMadeAs(live, node, recipe)) return replaceOld(node, live, signal);
+    if (live.finished) return replaceFinished(node, live);
+    if (!isMadeAs(live, node, recipe)) return replaceOld(node, live);
     if (!live.ready) {
       missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
       return waiting("pod", live.reason);
     }
-    const outcome = await ask(node, live, signal);
+    const outcome = await ask(node, live);
     rollout.end(node);
     return outcome;
   }
 
-  async function replaceOld(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
-    if (live.ready) await askOld(node, live, signal);
+  async function replaceOld(node: string, live: LivePod): Promise<Outcome> {
+    if (live.ready) await askOld(node, live);
     if (!rollout.begin(node)) return recheck(limits.discoveryPeriodMs);
-    return replace(node, live, "it is made otherwise", signal);
+    return replace(node, live, "it is made otherwise");
   }
 
   /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
-  async function askOld(node: string, live: LivePod, signal: AbortSignal): Promise<void> {
+  async function askOld(node: string, live: LivePod): Promise<void> {
     const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
     if (clock.now() - atMs < limits.discoveryPeriodMs) return;
-    await ask(node, live, signal).catch((thrown) => {
+    await ask(node, live).catch((thrown) => {
       log.debug("no answer from a discovery pod of another version", { node, reason: reasonOf(thrown) });
     });
   }
 
   /** It stays until its successor may be made, so that a person can look at it meanwhile. */
-  async function replaceFinished(node: string, live: LivePod, signal: AbortSignal): Promise<Outcome> {
+  async function replaceFinished(node: string, live: LivePod): Promise<Outcome> {
     tell(node, `its discovery pod ${live.name} has ended: ${live.reason}`, { ended: live.reason });
-    const waitMs = pace.waitMs(node);
-    return waitMs > 0 ? recheck(waitMs) : replace(node, live, live.reason, signal);
+    const waitMs = backOff.waitMs(node);
+    return waitMs > 0 ? recheck(waitMs) : replace(node, live, live.reason);
   }
 
-  async function replace(node: string, live: LivePod, reason: string, signal: AbortSignal): Promise<Outcome> {
+  async function replace(node: string, live: LivePod, reason: string): Promise<Outcome> {
     log.info("replacing a discovery pod", { node, reason });
-    await remove(live, signal);
+    await remove(live);
     return waiting("pod", "it is being replaced");
   }
 
-  async function ask(node: string, { name }: LivePod, signal: AbortSignal): Promise<Outcome> {
+  async function ask(node: string, { name }: LivePod): Promise<Outcome> {
     const target = { kind: "pod", namespace: options.namespace, name, port: options.port } as const;
     try {
       const { status, body } = await kube.proxy(target, {
@@ -218,6 +219,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
 
   return {
     start(scope) {
+      signal = scope.signal;
       const cache = kube.watch({
         kind: kinds.pod,
         namespace: options.namespace,
@@ -229,14 +231,14 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       scope.onStop(() => cache.close());
       const patience = clock.timer(limits.discoveryFirstMs, settle);
       scope.onStop(() => patience.cancel());
-      scope.task("discovery", async (signal) => {
+      scope.task("discovery", async (stop) => {
         // Before the pods are known, each would look as if it were missing.
-        await cache.synced(signal).catch((thrown) => {
-          if (!signal.aborted) throw thrown;
+        await cache.synced(stop).catch((thrown) => {
+          if (!stop.aborted) throw thrown;
         });
         for (const { node, ready, deleting } of cache.list()) if (ready && !deleting) unheard.add(node);
         if (unheard.size === 0) settle();
-        await queue.run(signal);
+        await queue.run(stop);
       });
     },
     add: (node) => void queue.add(node),
