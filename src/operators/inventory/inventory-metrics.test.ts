@@ -16,7 +16,7 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
     pictures: 1,
     allocations: { pods: 3, recounts: 0, drifts: 0 },
     labels: { queue: {} as never, written: 0, seized: 0 },
-    storage: { classes: 0, volumes: 0, cephAsked: 0, cephFailed: 0 },
+    cephFailures: 0,
     registry: { reads: 0, failures: 0, changes: 0 },
   };
   const publisher = { ready: true, counts: { published: 1 } as never };

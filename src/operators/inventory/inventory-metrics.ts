@@ -27,7 +27,7 @@ export function measureInventory(metrics: Metrics, { operator, publisher, grpc }
     ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.allocations.drifts],
     ["labelled", "Nodes whose labels were written", () => operator.counts.labels.written],
     ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registry.failures],
-    ["ceph_failures", "Failed requests to Ceph", () => operator.counts.storage.cephFailed],
+    ["ceph_failures", "Failed requests to Ceph", () => operator.counts.cephFailures],
   ] as const;
   for (const [counter, help, value] of counters) {
     metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);

@@ -21,7 +21,7 @@ import { createLabelWriter, type LabelWriterCounts } from "./labels/label-writer
 import { wantedLabels } from "./labels/wanted-labels.ts";
 import { createDiscoveryPods, type DesiredPod, type DiscoveryOptions } from "./nodes/discovery-pods.ts";
 import { createUsageReadings } from "./nodes/usage-readings.ts";
-import { createStorage, type StorageChange, type StorageCounts } from "./storage/storage.ts";
+import { createStorage, type StorageChange } from "./storage/storage.ts";
 
 export interface InventoryOperatorOptions {
   /** A path that ends in yaml, or YAML itself; without it the default configuration is in force. */
@@ -60,7 +60,7 @@ export interface InventoryOperator {
   readonly queues: readonly Queue[];
   readonly counts: Assembly["counts"] & {
     readonly labels: LabelWriterCounts;
-    readonly storage: StorageCounts;
+    readonly cephFailures: number;
     readonly registry: Readonly<RegistrySourceCounts>;
   };
 }
@@ -186,7 +186,7 @@ export function createInventoryOperator(
       return {
         ...assembly.counts,
         labels: labels.counts,
-        storage: storage.counts,
+        cephFailures: storage.cephFailures,
         registry: registry.counts,
       };
     },

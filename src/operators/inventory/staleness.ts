@@ -3,11 +3,22 @@ import type { WatchCache } from "../../kube/kube.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Condition } from "./inventory.ts";
 
+/** By what they hold, in words. */
+export type Caches = Readonly<Record<string, WatchCache<unknown>>>;
+
 /** Why these caches may be out of date. A kind that is not installed has no objects that one could miss. */
-export function staleness(caches: Readonly<Record<string, WatchCache<unknown>>>): Condition[] {
+export function staleness(caches: Caches): Condition[] {
   return Object.entries(caches).flatMap(([what, { ready, trouble, size }]) => {
     if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
     const state = ready ? "may be out of date" : "were not seen yet";
     return [{ type: "Stale", message: `${what} ${state}: ${trouble.message}` }];
   });
+}
+
+/** Why these caches cannot be believed yet; undefined when all were filled. */
+export function waitingFor(caches: Caches): string | undefined {
+  for (const [what, cache] of Object.entries(caches)) {
+    if (!cache.ready) return `${what} were not seen yet${cache.trouble ? `: ${cache.trouble.message}` : ""}`;
+  }
+  return undefined;
 }

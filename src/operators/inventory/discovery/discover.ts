@@ -11,8 +11,6 @@ import { createTree, plainName, readWhole, type Tree } from "./tree.ts";
 export interface DiscoverOptions {
   /** Where the machine's /sys and /proc are: "/" on the machine itself, "/host" in a discovery pod. */
   readonly root?: string;
-  /** As Kubernetes names it, where somebody knows better. */
-  readonly architecture?: string;
 }
 
 /** The hardware, and what it was made of, for those who want to know more. */
@@ -27,14 +25,14 @@ export async function discover(options: DiscoverOptions = {}): Promise<Hardware>
   return (await survey(options)).hardware;
 }
 
-export async function survey({ root = "/", architecture }: DiscoverOptions): Promise<Survey> {
+export async function survey({ root = "/" }: DiscoverOptions): Promise<Survey> {
   const tree = createTree(root);
   const facts = await readCpuinfo(tree);
   const packages = firstOf(await readPackages(tree, facts), "processors", tree);
   const pciDevices = await readPciDevices(tree);
   const pageSizes = await readPageSizes(tree);
   const hardware = {
-    architecture: architecture ?? (await readArchitecture(tree, facts)),
+    architecture: await readArchitecture(tree, facts),
     cpus: packages.map(({ id, vendor, model, processors }) => ({ id, vendor, model, vcores: processors.length })),
     memory: { totalBytes: await readMemoryBytes(tree) },
     gpus: await readGpuCards(tree, firstOf(pciDevices.filter(isGpuCard), "cards", tree)),

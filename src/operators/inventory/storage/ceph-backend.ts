@@ -3,17 +3,16 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { staleness } from "../staleness.ts";
-import { type Backend, waitingFor } from "./backend.ts";
+import { waitingFor } from "../staleness.ts";
 import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
-import { type CephUsageCounts, createCephUsage } from "./ceph-usage.ts";
+import { readToolbox, type Toolbox, toolboxSelector } from "./ceph-df.ts";
+import { createCephUsage } from "./ceph-usage.ts";
+import type { Backend } from "./class-inventory.ts";
 import { wordOf } from "./fields.ts";
 import { storageKinds } from "./kinds.ts";
-import { unreadable } from "./room.ts";
 import { driverOf, type StorageClass } from "./storage-class.ts";
-import { readToolbox, type Toolbox, toolboxSelector } from "./toolbox.ts";
 
-export interface CephBackendDeps {
+interface CephBackendDeps {
   readonly kube: Pick<Kube, "watch" | "exec">;
   readonly clock: Clock;
   readonly log: Log;
@@ -24,7 +23,7 @@ export interface CephBackendDeps {
 export interface CephBackend extends Backend {
   /** A class or a volume came or went: looks soon instead of at the next turn. */
   wake(): void;
-  readonly counts: Readonly<CephUsageCounts>;
+  readonly failures: number;
 }
 
 export function createCephBackend({ kube, clock, log, classes, changed }: CephBackendDeps): CephBackend {
@@ -66,33 +65,28 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
     throw new Error(waitingFor({ "toolbox pods": toolboxes }) ?? "no toolbox pod is ready there");
   }
 
-  const stale = () =>
-    staleness({
-      "the clusters of Rook": clusters,
+  const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
+  const needed = { "the clusters of Rook": clusters };
+  return {
+    needed,
+    caches: {
+      ...needed,
       "the block pools of Rook": pools,
       "the filesystems of Rook": filesystems,
       "toolbox pods": toolboxes,
-    });
-
-  const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
-  return {
-    inventory(storageClass, volumes, sold) {
-      const waiting = waitingFor({ "the clusters of Rook": clusters });
-      if (waiting !== undefined) return unreadable(storageClass, "ceph", volumes, waiting);
-      const seen = cephInventory(storageClass, {
+    },
+    inventory: (storageClass, volumes, sold) =>
+      cephInventory(storageClass, {
         clusters: [...clusters.list()],
         pools: [...pools.list(), ...[...filesystems.list()].flat()],
         reading: usage.of,
         volumes,
         sold,
-      });
-      return { ...seen, conditions: [...seen.conditions, ...stale()] };
-    },
-    get stale() {
-      return stale();
-    },
+      }),
     wake: usage.wake,
-    counts: usage.counts,
+    get failures() {
+      return usage.counts.failed;
+    },
     async close() {
       await Promise.all([clusters, pools, filesystems, toolboxes, usage].map((each) => each.close()));
     },

@@ -1,7 +1,78 @@
-/** What `ceph df --format json` says. */
+/** What `ceph df` says, asked through the pod that Rook has for it, the toolbox. */
+import type { Readable } from "node:stream";
 import { z } from "zod";
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
+import type { Kube, KubeObject, ObjectAt } from "../../../kube/kube.ts";
+import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
+import { limits } from "../../../runtime/limits.ts";
 import { wholeOf } from "./fields.ts";
+
+export const toolboxSelector = "app=rook-ceph-tools";
+const container = "rook-ceph-tools";
+
+export interface Toolbox {
+  readonly name: string;
+  readonly namespace: string;
+  readonly ready: boolean;
+}
+
+export function readToolbox(object: KubeObject): Toolbox {
+  const { name, namespace = "", deletionTimestamp } = object.metadata;
+  const { phase, conditions } = fieldsOf(object["status"]);
+  const ready = deletionTimestamp === undefined && phase === "Running" && conditionHolds(conditions, "Ready");
+  return { name, namespace, ready };
+}
+
+/** Should we be cut off, the command ends by itself; ours is the longer patience, so that its own word arrives. */
+const command = ["timeout", "15", "ceph", "df", "--format", "json"];
+/** Of what the command complains: the first lines say it all. */
+const complaintBytes = 1_000;
+
+/** The text of `ceph df`; rejects with the reason when there is none in time. */
+export async function askForDf(
+  kube: Pick<Kube, "exec">,
+  pod: ObjectAt,
+  clock: Clock,
+  closing: AbortSignal,
+): Promise<string> {
+  const giveUp = new AbortController();
+  const signal = AbortSignal.any([giveUp.signal, closing]);
+  try {
+    return await withDeadline(clock, limits.inventoryCephAnswerMs, run(kube, pod, signal), () => {
+      throw new Error(`no answer within ${limits.inventoryCephAnswerMs} ms`);
+    });
+  } finally {
+    giveUp.abort();
+  }
+}
+
+async function run(kube: Pick<Kube, "exec">, pod: ObjectAt, signal: AbortSignal): Promise<string> {
+  const session = await kube.exec(pod, { container, command, signal });
+  try {
+    const [answer, complaint, code] = await Promise.all([
+      collect(session.stdout, limits.inventoryCephAnswerBytes, true),
+      collect(session.stderr, complaintBytes, false),
+      session.exit,
+    ]);
+    if (code !== 0) throw new Error(`ceph df ended with ${code}: ${complaint.trim() || "without a word"}`);
+    return answer;
+  } finally {
+    session.close();
+  }
+}
+
+/** Reads to the end; what is beyond the bound is a failure, or else dropped. */
+async function collect(stream: Readable, mostBytes: number, whole: boolean): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    if (whole && bytes + piece.length > mostBytes) throw new Error(`the answer has more than ${mostBytes} bytes`);
+    if (bytes < mostBytes) pieces.push(piece.subarray(0, mostBytes - bytes));
+    bytes += piece.length;
+  }
+  return Buffer.concat(pieces).toString();
+}
 
 export interface CephDf {
   readonly pools: ReadonlyMap<string, PoolUse>;

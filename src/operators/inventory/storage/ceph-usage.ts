@@ -8,8 +8,7 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import { type CephDf, parseCephDf } from "./ceph-df.ts";
-import { askForDf } from "./toolbox.ts";
+import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
 
 export interface CephReading {
   /** The last good answer, and when it came. */
@@ -19,7 +18,7 @@ export interface CephReading {
   readonly trouble?: ProviderError;
 }
 
-export interface CephUsageDeps {
+interface CephUsageDeps {
   readonly kube: Pick<Kube, "exec">;
   readonly clock: Clock;
   readonly log: Log;
@@ -31,7 +30,7 @@ export interface CephUsageDeps {
   changed(): void;
 }
 
-export interface CephUsage {
+interface CephUsage {
   of(namespace: string): CephReading | undefined;
   /** Looks soon instead of at the next turn. */
   wake(): void;
@@ -39,7 +38,7 @@ export interface CephUsage {
   close(): Promise<void>;
 }
 
-export interface CephUsageCounts {
+interface CephUsageCounts {
   asked: number;
   failed: number;
 }

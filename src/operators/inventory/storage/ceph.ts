@@ -16,8 +16,8 @@ import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import type { CephDf, PoolUse } from "./ceph-df.ts";
 import type { CephReading } from "./ceph-usage.ts";
+import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";
 import { wholeOf, wordOf } from "./fields.ts";
-import { inventoryOf, storageUnreadable, unreadable } from "./room.ts";
 import { poolOf, type StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 

@@ -1,7 +1,6 @@
 /** Longhorn's objects, kept up to date. */
 import type { Kube } from "../../../kube/kube.ts";
-import { staleness } from "../staleness.ts";
-import { type Backend, waitingFor } from "./backend.ts";
+import type { Backend } from "./class-inventory.ts";
 import { storageKinds } from "./kinds.ts";
 import { longhornInventory } from "./longhorn.ts";
 import {
@@ -11,9 +10,8 @@ import {
   readLonghornSetting,
   readLonghornVolume,
 } from "./longhorn-objects.ts";
-import { unreadable } from "./room.ts";
 
-export interface LonghornBackendDeps {
+interface LonghornBackendDeps {
   readonly kube: Pick<Kube, "watch">;
   /** The class of a PersistentVolume. */
   classOf(volume: string): string | undefined;
@@ -36,24 +34,18 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
     },
   });
   const needed = { "the nodes of Longhorn": nodes, "the settings of Longhorn": settings };
-  const stale = () => staleness({ ...needed, "the volumes of Longhorn": longhornVolumes });
   return {
-    inventory(storageClass, volumes, sold) {
-      const waiting = waitingFor(needed);
-      if (waiting !== undefined) return unreadable(storageClass, "longhorn", volumes, waiting);
-      const seen = longhornInventory(storageClass, {
+    needed,
+    caches: { ...needed, "the volumes of Longhorn": longhornVolumes },
+    inventory: (storageClass, volumes, sold) =>
+      longhornInventory(storageClass, {
         nodes: [...nodes.list()],
         settings: [...settings.list()],
         sick: [...sick.values()],
         volumes,
         sold,
         classOf,
-      });
-      return { ...seen, conditions: [...seen.conditions, ...stale()] };
-    },
-    get stale() {
-      return stale();
-    },
+      }),
     async close() {
       await Promise.all([nodes.close(), settings.close(), longhornVolumes.close()]);
     },

@@ -3,10 +3,16 @@
  * on its disk, written or not. The room of a class is what Longhorn would still schedule, divided by its replicas.
  */
 import type { Condition, StorageInventory } from "../inventory.ts";
+import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";
 import { wordOf } from "./fields.ts";
-import type { LonghornDisk, LonghornNode, LonghornSetting, LonghornVolume } from "./longhorn-objects.ts";
-import { type SchedulingRules, schedulingRules } from "./longhorn-settings.ts";
-import { inventoryOf, storageUnreadable, unreadable } from "./room.ts";
+import {
+  type LonghornDisk,
+  type LonghornNode,
+  type LonghornSetting,
+  type LonghornVolume,
+  type SchedulingRules,
+  schedulingRules,
+} from "./longhorn-objects.ts";
 import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 

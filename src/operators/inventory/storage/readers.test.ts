@@ -16,10 +16,10 @@ import {
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
+import { readToolbox } from "./ceph-df.ts";
 import { longhornInventory } from "./longhorn.ts";
 import { isSick, readLonghornNode, readLonghornSetting, readLonghornVolume } from "./longhorn-objects.ts";
 import { readStorageClass } from "./storage-class.ts";
-import { readToolbox } from "./toolbox.ts";
 import { readVolume, sumVolumes } from "./volumes.ts";
 
 /** Every way to lose or spoil one part of an object, its name excepted. */

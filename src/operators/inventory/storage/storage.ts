@@ -10,14 +10,11 @@ import type { Log } from "../../../runtime/log.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
-import { staleness } from "../staleness.ts";
-import { type Backend, waitingFor } from "./backend.ts";
+import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
-import { localPathInventory, type NodeDisk } from "./local-path.ts";
+import { type Backend, localPathInventory, type NodeDisk, storageUnreadable, unreadable } from "./class-inventory.ts";
 import { createLonghornBackend } from "./longhorn-backend.ts";
-import { storageUnreadable, unreadable } from "./room.ts";
-import { type SoldClass, soldClasses } from "./sold-classes.ts";
-import { driverOf, readStorageClass, type StorageClass } from "./storage-class.ts";
+import { driverOf, readStorageClass, type SoldClass, type StorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
 interface StorageDeps {
@@ -53,15 +50,9 @@ export interface Storage {
   /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
   readonly stale: readonly Condition[];
   synced(signal?: AbortSignal): Promise<void>;
-  readonly counts: Readonly<StorageCounts>;
+  /** Questions to Ceph that it did not answer. */
+  readonly cephFailures: number;
   close(): Promise<void>;
-}
-
-export interface StorageCounts {
-  readonly classes: number;
-  readonly volumes: number;
-  readonly cephAsked: number;
-  readonly cephFailed: number;
 }
 
 export function createStorage({ kube, clock, log, onChange }: StorageDeps): Storage {
@@ -117,10 +108,12 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps): Stor
   ) {
     if (driver === "local-path") return localPathInventory(storageClass, nodes, sums);
     const backend = driver === "ceph" ? ceph : longhorn;
+    if (!backend) return unreadable(storageClass, driver, sums, "it was not asked yet");
+    const waiting = waitingFor(backend.needed);
+    if (waiting !== undefined) return unreadable(storageClass, driver, sums, waiting);
     const alike = sold.filter((each) => each.driver === driver).map((each) => each.storageClass);
-    return (
-      backend?.inventory(storageClass, sums, alike) ?? unreadable(storageClass, driver, sums, "it was not asked yet")
-    );
+    const seen = backend.inventory(storageClass, sums, alike);
+    return { ...seen, conditions: [...seen.conditions, ...staleness(backend.caches)] };
   }
 
   return {
@@ -152,15 +145,14 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps): Stor
       return classes.ready && volumes.ready;
     },
     get stale() {
-      return [...staleness(ownCaches), ...(ceph?.stale ?? []), ...(longhorn?.stale ?? [])];
+      return staleness({ ...ownCaches, ...ceph?.caches, ...longhorn?.caches });
     },
     async synced(signal) {
       await classes.synced(signal);
       await volumes.synced(signal);
     },
-    get counts() {
-      const { asked: cephAsked = 0, failed: cephFailed = 0 } = ceph?.counts ?? {};
-      return { classes: classes.size, volumes: volumes.size, cephAsked, cephFailed };
+    get cephFailures() {
+      return ceph?.failures ?? 0;
     },
     async close() {
       // A class that is still being told of may open a backend.

@@ -10,7 +10,7 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { wordOf } from "./fields.ts";
 import { driverOf, poolOf, type StorageClass } from "./storage-class.ts";
 
-export interface Volume {
+export interface PersistentVolume {
   readonly name: string;
   readonly class: string | undefined;
   /** Absent where the object does not say it in a way one can read. */
@@ -24,7 +24,7 @@ export interface Volume {
   readonly node: string | undefined;
 }
 
-export function readVolume(object: KubeObject): Volume {
+export function readVolume(object: KubeObject): PersistentVolume {
   const { name } = object.metadata;
   const annotations = fieldsOf(object.metadata.annotations);
   const spec = fieldsOf(object["spec"]);
@@ -73,19 +73,22 @@ export interface VolumeSums {
   readonly sizeless: readonly string[];
 }
 
-export interface ClassVolumes {
+interface ClassVolumes {
   readonly bytes: bigint;
   readonly count: number;
 }
 
-export interface PoolVolumes {
+interface PoolVolumes {
   readonly clusterId: string;
   readonly pool: string;
   readonly bytes: bigint;
 }
 
 /** A cache holds a name once, and a volume made anew under its name takes the old one's place: each counts once. */
-export function sumVolumes(volumes: Iterable<Volume>, classes: ReadonlyMap<string, StorageClass>): VolumeSums {
+export function sumVolumes(
+  volumes: Iterable<PersistentVolume>,
+  classes: ReadonlyMap<string, StorageClass>,
+): VolumeSums {
   const ofClass = new Map<string, ClassVolumes>();
   const ofPools = new Map<string, PoolVolumes>();
   const onNode = new Map<string, bigint>();
@@ -115,7 +118,7 @@ export function sumVolumes(volumes: Iterable<Volume>, classes: ReadonlyMap<strin
 /** A volume that was not made by the driver may lack its notes; then its class knows. */
 function addToPool(
   pools: Map<string, PoolVolumes>,
-  volume: Volume,
+  volume: PersistentVolume,
   bytes: bigint,
   ownClass: StorageClass | undefined,
 ): void {

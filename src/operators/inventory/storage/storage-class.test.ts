@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rbdClass, storageClass, volume } from "../../../../test/storage-samples.ts";
-import { soldClasses } from "./sold-classes.ts";
-import { readStorageClass } from "./storage-class.ts";
+import { readStorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes } from "./volumes.ts";
 
 function sell(clusterStorage: readonly string[]) {

@@ -6,12 +6,23 @@
  * parts are made anew with every volume, so that all of it can be sold.
  */
 import { formatBytes } from "../../../market/quantity.ts";
-import type { Amounts, Condition, StorageInventory } from "../inventory.ts";
-import { assertSound } from "../inventory.ts";
+import { type Amounts, assertSound, type Condition, type NodeInventory, type StorageInventory } from "../inventory.ts";
+import type { Caches } from "../staleness.ts";
 import type { Driver, StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-export interface Room {
+/** A kind of storage that tells us more than Kubernetes itself knows. */
+export interface Backend {
+  /** The caches without which nothing can be said, and all of them. */
+  readonly needed: Caches;
+  readonly caches: Caches;
+  /** With all classes of this backend that are sold, this one included: some may draw from the same disks. */
+  inventory(storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]): StorageInventory;
+  close(): Promise<void>;
+}
+
+/** What a backend has for a class. */
+export interface BackendSpace {
   readonly capacity: bigint;
   /** Negative when more was promised than can ever be kept. */
   readonly free: bigint;
@@ -26,12 +37,12 @@ export function inventoryOf(
   { name, provisioner }: StorageClass,
   driver: Driver,
   volumes: VolumeSums,
-  room: Room,
+  space: BackendSpace,
 ): StorageInventory {
   const allocated = promisedOf(volumes, name);
-  const { capacity, sharers = [], replicas, performance, conditions = [] } = room;
+  const { capacity, sharers = [], replicas, performance, conditions = [] } = space;
   // A debt is not shared: each that draws from the room shows what is missing of it.
-  const free = room.free > 0n ? room.free / BigInt(1 + sharers.length) : room.free;
+  const free = space.free > 0n ? space.free / BigInt(1 + sharers.length) : space.free;
   const allocatable = allocated + free > 0n ? allocated + free : 0n;
   const bytes: Amounts = { capacity, allocatable, allocated };
   const told = [
@@ -83,3 +94,45 @@ function promisedOf({ ofClass }: VolumeSums, name: string): bigint {
 export function storageUnreadable(message: string): Condition {
   return { type: "StorageUnreadable", message };
 }
+
+export type NodeDisk = Pick<NodeInventory, "name" | "offered" | "storageClasses" | "ephemeralBytes">;
+
+/**
+ * Rancher local-path: a volume is a folder on the disk of one node, the same disk that ephemeral storage comes from. What
+ * is left of the disk is offered in equal parts, so the class has as much of each node as that shows to be free for pods,
+ * and the cluster's room is the sum over its nodes. Where local-path has a disk of its own, nobody tells its size, and the
+ * node's disk stands for it.
+ */
+export function localPathInventory(
+  storageClass: StorageClass,
+  nodes: Iterable<NodeDisk>,
+  volumes: VolumeSums,
+): StorageInventory {
+  const conditions: Condition[] = [diskShared];
+  let capacity = 0n;
+  let free = 0n;
+  for (const { name, offered, storageClasses, ephemeralBytes } of nodes) {
+    // The configuration keeps the class from it. A node that is not offered has no class at all, which says nothing.
+    if (offered && !storageClasses.includes(storageClass.name)) continue;
+    capacity += ephemeralBytes.capacity;
+    // What lies on a node that is not offered neither gives room nor takes it from the others.
+    if (!offered) continue;
+    const room = ephemeralBytes.allocatable - ephemeralBytes.allocated;
+    if (room > 0n) free += room;
+    if (room < 0n)
+      conditions.push({ type: "Overbooked", message: `the disk of ${name} is overbooked; the node tells by whom` });
+  }
+  return inventoryOf(storageClass, "local-path", volumes, {
+    capacity,
+    free: free - volumes.onSomeNode,
+    replicas: 1,
+    conditions,
+  });
+}
+
+const diskShared: Condition = {
+  type: "RoomShared",
+  message:
+    "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part of " +
+    "what is left; exclude.node_storage keeps the class from a node",
+};

@@ -5,7 +5,7 @@ import { runs } from "../../../../test/runs.ts";
 import { gib, localVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { sharedDisk } from "../accounting/node-inventory.ts";
-import { localPathInventory, type NodeDisk } from "./local-path.ts";
+import { localPathInventory, type NodeDisk } from "./class-inventory.ts";
 import { readStorageClass } from "./storage-class.ts";
 import { readVolume, sumVolumes } from "./volumes.ts";
 
