@@ -10,7 +10,7 @@ import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, comp
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
 import { mergePatch } from "./objects/merge-patch.ts";
-import { alreadyExists, conflict, invalid, modifiedSince, notFound, otherUid, required } from "./objects/refusals.ts";
+import { alreadyExists, conflict, fault, invalid, modifiedSince, notFound, otherUid } from "./objects/refusals.ts";
 import { Refused } from "./objects/refused.ts";
 import { validateChange, validateNew } from "./objects/validation.ts";
 import { conform } from "./schema/conform.ts";
@@ -153,10 +153,10 @@ export function createWrites(deps: WriteDeps): Writes {
       const live = store.get(served, { name, namespace });
       checkVersion(served, live, desired.metadata);
       const sent = { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind };
-      const fault = typeFault(sent, shape);
-      if (fault !== undefined) {
+      const wrong = typeFault(sent, shape);
+      if (wrong !== undefined) {
         const what = `${namespace ?? ""}/${name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
-        throw new Refused(500, "", `failed to create typed patch object (${what}): ${fault}`);
+        throw new Refused(500, "", `failed to create typed patch object (${what}): ${wrong}`);
       }
       const wish = { ...writerOf(served, { manager }), force };
       const before = live ? tracked(served, live) : blank(served);
@@ -186,7 +186,7 @@ function owners(managedFields: readonly ManagedFields[]): Pick<ObjectMeta, "mana
   return managedFields.length === 0 ? {} : { managedFields };
 }
 
-const nameRequired = required("metadata.name", "name or generateName is required");
+const nameRequired = fault("Required", "metadata.name", undefined, "name or generateName is required");
 
 /** What the main address of an object cannot write, nobody comes to own by writing there. */
 function ignoredBy({ hasStatus }: Served): FieldSet {

@@ -8,7 +8,7 @@ import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
 import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
-import { forbidden, invalid, notFound, wrong } from "./refusals.ts";
+import { fault, forbidden, invalid, notFound } from "./refusals.ts";
 
 export interface AdmissionDeps {
   readonly store: Store;
@@ -143,8 +143,13 @@ function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | 
   elements(spec, "ports").forEach((port, at) => {
     const same = ports.find((each) => each["port"] === port["port"] && each["protocol"] === port["protocol"]);
     if (taken.has(port["nodePort"])) {
-      const fault = wrong(`spec.ports[${at}].nodePort`, port["nodePort"], "provided port is already allocated");
-      throw invalid(kinds.service, String(partIfThere(service, "metadata")?.["name"]), [fault]);
+      const wrong = fault(
+        "Invalid",
+        `spec.ports[${at}].nodePort`,
+        port["nodePort"],
+        "provided port is already allocated",
+      );
+      throw invalid(kinds.service, String(partIfThere(service, "metadata")?.["name"]), [wrong]);
     }
     port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(taken);
     taken.add(port["nodePort"]);

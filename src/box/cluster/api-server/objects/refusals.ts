@@ -41,40 +41,29 @@ export function badRequest(message: string): Refused {
   return new Refused(400, "BadRequest", message);
 }
 
+const says = {
+  Invalid: "Invalid value",
+  Required: "Required value",
+  Forbidden: "Forbidden",
+  NotSupported: "Unsupported value",
+  Duplicate: "Duplicate value",
+  NotFound: "Not found",
+  TypeInvalid: "Invalid type of value",
+  TooLong: "Too long",
+  TooMany: "Too many",
+} as const;
+
+export type FaultReason = keyof typeof says;
+
 export interface Fault {
   readonly field: string;
-  readonly reason: `FieldValue${"Invalid" | "Required" | "Forbidden" | "NotSupported" | "Duplicate" | "TypeInvalid" | "TooLong" | "TooMany" | "NotFound"}`;
+  readonly reason: `FieldValue${FaultReason}`;
   readonly message: string;
 }
 
-export function wrong(field: string, value: unknown, why: string): Fault {
-  return { field, reason: "FieldValueInvalid", message: `Invalid value: ${JSON.stringify(value)}: ${why}` };
-}
-
-export function required(field: string, why = ""): Fault {
-  return { field, reason: "FieldValueRequired", message: `Required value${why && `: ${why}`}` };
-}
-
-export function prohibited(field: string, why: string): Fault {
-  return { field, reason: "FieldValueForbidden", message: `Forbidden: ${why}` };
-}
-
-export function duplicate(field: string, value: unknown): Fault {
-  return { field, reason: "FieldValueDuplicate", message: `Duplicate value: ${JSON.stringify(value)}` };
-}
-
-export function notThere(field: string, value: unknown): Fault {
-  return { field, reason: "FieldValueNotFound", message: `Not found: ${JSON.stringify(value)}` };
-}
-
-export function tooLong(field: string, most: unknown): Fault {
-  return { field, reason: "FieldValueTooLong", message: `Too long: may not be more than ${most} bytes` };
-}
-
-export function unsupported(field: string, value: unknown, values: readonly unknown[]): Fault {
-  const known = values.map((each) => JSON.stringify(each)).join(", ");
-  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${known}`;
-  return { field, reason: "FieldValueNotSupported", message };
+export function fault(reason: FaultReason, field: string, value?: unknown, why?: string): Fault {
+  const parts = [says[reason], ...(value === undefined ? [] : [JSON.stringify(value)]), ...(why ? [why] : [])];
+  return { field, reason: `FieldValue${reason}`, message: parts.join(": ") };
 }
 
 export function invalid(kind: Kind, name: string, faults: readonly Fault[]): Refused {

@@ -26,7 +26,7 @@ export function validateChange(served: Served, live: KubeObject, next: KubeObjec
   else {
     const resource = resourceOf(served.kind);
     for (const path of unchanging[resource] ?? []) {
-      if (!sameAt(live, next, path)) found.invalid(path, valueAt(next, path), "field is immutable");
+      if (!sameAt(live, next, path)) found.say("Invalid", path, valueAt(next, path), "field is immutable");
     }
     changes[resource]?.(live, next, found);
     checkContent(served, next, found);
@@ -62,9 +62,6 @@ const unchanging: Readonly<Record<string, readonly string[]>> = {
   secrets: ["type"],
   "storageclasses.storage.k8s.io": ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
   "rolebindings.rbac.authorization.k8s.io": ["roleRef"],
-  "runtimeclasses.node.k8s.io": ["handler"],
-  "ingressclasses.networking.k8s.io": ["spec.controller"],
-  "endpointslices.discovery.k8s.io": ["addressType"],
 };
 
 type Change = (live: KubeObject, next: KubeObject, found: Found) => void;
@@ -73,7 +70,7 @@ type Change = (live: KubeObject, next: KubeObject, found: Found) => void;
 const immutableData: Change = (live, next, found) => {
   if (live["immutable"] !== true) return;
   for (const field of ["immutable", "data", "binaryData"]) {
-    if (!sameAt(live, next, field)) found.prohibited(field, "field is immutable when `immutable` is set");
+    found.when(!sameAt(live, next, field), "Forbidden", field);
   }
 };
 
@@ -96,13 +93,12 @@ const changes: Readonly<Record<string, Change>> = {
     const mayGrow = isBound ? ["resources", "volumeAttributesClassName"] : [];
     checkSpec(live, next, found, [...mayGrow, ...unset(live, "volumeName"), ...unset(live, "storageClassName")]);
     const [before, after] = [live, next].map((claim) => valueAt(claim, "spec.resources.requests.storage"));
-    if (!isBound || after === undefined || nano(after) >= nano(before ?? "0")) return;
-    found.prohibited("spec.resources.requests.storage", "field can not be less than status.capacity");
+    const isLess = isBound && after !== undefined && nano(after) < nano(before ?? "0");
+    found.when(isLess, "Forbidden", "spec.resources.requests.storage");
   },
   services(live, next, found) {
     const isFixed = unset(live, "clusterIP").length === 0 && fieldsOf(next["spec"])["type"] !== "ExternalName";
-    if (!isFixed || sameAt(live, next, "spec.clusterIP")) return;
-    found.invalid("spec.clusterIPs[0]", fieldsOf(next["spec"])["clusterIPs"], "may not change once set");
+    found.when(isFixed && !sameAt(live, next, "spec.clusterIP"), "Invalid", "spec.clusterIPs[0]");
   },
 };
 
@@ -116,9 +112,8 @@ function checkSpec(live: KubeObject, next: KubeObject, found: Found, mayChange: 
     const entries = Object.entries(fieldsOf(object["spec"])).filter(([name]) => !mayChange.includes(name));
     return Object.fromEntries(entries);
   });
-  if (equal(before, after)) return;
-  const list = mayChange.map((name) => `'${name}'`).join(", ");
-  found.prohibited("spec", `updates to the spec for fields other than ${list} are forbidden`);
+  if (!equal(before, after))
+    found.say("Forbidden", "spec", undefined, `only these may change: ${mayChange.join(", ")}`);
 }
 
 function withoutImages(pod: KubeObject): KubeObject {

@@ -8,7 +8,7 @@ import { isRecord } from "../../../../runtime/is-record.ts";
 import { limits } from "../../../../runtime/limits.ts";
 import { parseJson } from "../../../../runtime/parse-json.ts";
 import type { PodRuntime } from "../../parts/kubelet/pod-runtime.ts";
-import { badRequest, invalid, required } from "../objects/refusals.ts";
+import { badRequest, fault, invalid } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
@@ -171,7 +171,7 @@ function answerPatch(
 }
 
 const patchOptions = { group: "meta.k8s.io", version: "v1", kind: "PatchOptions", plural: "", namespaced: false };
-const managerRequired = required("fieldManager", "is required for apply patch");
+const managerRequired = fault("Required", "fieldManager", undefined, "is required for apply patch");
 
 /** Some kinds give the object itself back when it goes. */
 const answersWithObject = new Set([

@@ -4,9 +4,8 @@ import type { Plain, Shape, StructShape } from "../schema/shape.ts";
 import { containerRules } from "./container-rules.ts";
 import type { Found, Rule } from "./found.ts";
 import { networkRules } from "./network-rules.ts";
-import { otherRules } from "./other-rules.ts";
+import { objectRules } from "./object-rules.ts";
 import { podRules } from "./pod-rules.ts";
-import { storageRules } from "./storage-rules.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 /** By type: they hold wherever one is. */
@@ -16,8 +15,7 @@ const rules = new Map(
     ...podRules,
     ...workloadRules,
     ...networkRules,
-    ...storageRules,
-    ...otherRules,
+    ...objectRules,
   }),
 );
 
@@ -29,7 +27,6 @@ const saidByRule = new Map([
   ["apps.v1.DeploymentStrategy", ["type"]],
   ["apps.v1.StatefulSetUpdateStrategy", ["type"]],
   ["apps.v1.StatefulSetSpec", ["podManagementPolicy"]],
-  ["node.v1.RuntimeClass", ["handler"]],
   ["rbac.v1.RoleRef", ["kind", "apiGroup"]],
   ["rbac.v1.Subject", ["kind"]],
 ]);
@@ -40,7 +37,7 @@ export function checkBuiltIn({ metadata: _, status: __, ...content }: Plain, sha
 
 function check(value: unknown, shape: Shape, at: string, found: Found): void {
   if (shape.is === "scalar") {
-    if (shape.enum && !shape.enum.includes(value)) found.unsupported(at, value, shape.enum);
+    if (shape.enum && !shape.enum.includes(value)) found.say("NotSupported", at, value);
   } else if (shape.is === "list" && Array.isArray(value)) {
     for (let index = 0; index < value.length; index += 1) check(value[index], shape.of, `${at}[${index}]`, found);
   } else if (shape.is === "struct" && isRecord(value)) checkStruct(value, shape, at, found);
@@ -51,7 +48,8 @@ function checkStruct(value: Plain, { type = "", fields, required }: StructShape,
   const said = saidByRule.get(type);
   const before = at === "" ? "" : `${at}.`;
   for (const name of required) {
-    if (!said?.includes(name) && isMissing(value[name], fields.get(name)?.shape)) found.required(`${before}${name}`);
+    if (!said?.includes(name) && isMissing(value[name], fields.get(name)?.shape))
+      found.say("Required", `${before}${name}`);
   }
   for (const name in value) {
     const shape = fields.get(name)?.shape;
