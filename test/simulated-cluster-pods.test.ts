@@ -22,8 +22,8 @@ test("a pod is pending while its image comes, then runs, and tells everything ab
   const running = pod("a");
   assert.ok(isRunningAndReady(running));
   assert.deepEqual(
-    [running?.status?.podIP, running?.status?.["hostIP"], running?.status?.startTime, running?.status?.["qosClass"]],
-    ["10.244.0.2", "192.168.10.1", "2026-01-01T00:00:00Z", "Burstable"],
+    [running?.status?.podIP, running?.status?.["hostIP"], running?.status?.startTime],
+    ["10.244.0.2", "192.168.10.1", "2026-01-01T00:00:00Z"],
   );
   const { ready, started, restartCount, state, containerID } = status(running) ?? {};
   assert.deepEqual([ready, started, restartCount], [true, true, 0]);

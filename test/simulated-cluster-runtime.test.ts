@@ -98,7 +98,7 @@ test("a container that has not started has no log yet, and the answer says what 
 function exec(stage: ClusterStage & { live: Pod }, command: readonly string[], more: Partial<ExecStreams> = {}) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const signal = new AbortController().signal;
-  const streams = { stdin: undefined, stdout, stderr, tty: false, onResize: () => undefined, signal, ...more };
+  const streams = { stdin: undefined, stdout, stderr, onResize: () => undefined, signal, ...more };
   const exit = stage.cluster.runtime.exec(stage.live, "web", command, streams).finally(() => {
     stdout.end();
     stderr.end();
@@ -120,7 +120,7 @@ test("the size of the terminal reaches the command", async (t) => {
   const onResize = (listener: typeof resize) => {
     resize = listener;
   };
-  const { exit, out } = exec(stage, ["sh", "-c", "cat; stty size"], { stdin, tty: true, onResize });
+  const { exit, out } = exec(stage, ["sh", "-c", "cat; stty size"], { stdin, onResize });
   resize({ columns: 132, rows: 43 });
   stdin.end();
   assert.deepEqual([await exit, await out], [0, "43 132\n"]);

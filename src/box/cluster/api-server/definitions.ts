@@ -90,11 +90,6 @@ function establishedStatus(definition: KubeObject, now: string): unknown {
 }
 
 const established: readonly Condition[] = [
-  { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" },
-  {
-    type: "Established",
-    status: "True",
-    reason: "InitialNamesAccepted",
-    message: "the initial names have been accepted",
-  },
+  { type: "NamesAccepted", status: "True", reason: "NoConflicts" },
+  { type: "Established", status: "True", reason: "InitialNamesAccepted" },
 ];

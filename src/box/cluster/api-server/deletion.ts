@@ -114,18 +114,10 @@ function graceOf({ kind }: Served, object: KubeObject, { graceSeconds }: DeleteO
   return graceSeconds ?? Number(spec["terminationGracePeriodSeconds"] ?? 0);
 }
 
-function checkPreconditions({ kind }: Served, { metadata }: KubeObject, { uid, resourceVersion }: DeleteOptions): void {
-  const { name } = metadata;
-  const other = (what: string, wanted: string, live: string | undefined, end: string) =>
-    otherToDelete(
-      kind,
-      name,
-      `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${live}). ${end}`,
-    );
-  if (uid !== undefined && uid !== metadata.uid) {
-    throw other("UID", uid, metadata.uid, "The object might have been deleted and then recreated");
-  }
-  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    throw other("ResourceVersion", resourceVersion, metadata.resourceVersion, "The object might have been modified");
+function checkPreconditions({ kind }: Served, { metadata }: KubeObject, wanted: DeleteOptions): void {
+  for (const [what, name] of [["UID", "uid"] as const, ["ResourceVersion", "resourceVersion"] as const]) {
+    if (wanted[name] === undefined || wanted[name] === metadata[name]) continue;
+    const values = `the ${what} in the precondition (${wanted[name]}) does not match the ${what} in record (${metadata[name]})`;
+    throw otherToDelete(kind, metadata.name, values);
   }
 }

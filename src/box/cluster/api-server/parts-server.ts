@@ -2,12 +2,11 @@
  * The API server as the cluster's own parts (scheduler, kubelets, controllers) see it: in the same process. Everything
  * happens at once and in order: a call returns when the change is made and every listener has been told.
  */
-import { refusalError } from "../../../kube/client/refusal.ts";
 import { type Kind, kinds, objectText, resourceOf } from "../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../../../kube/kube.ts";
-import { Refused } from "./objects/refused.ts";
-import { peer, statusOf } from "./requests/status.ts";
-import { readSelection, type Server, servedOf } from "./server.ts";
+import { clientError, Refused } from "./objects/refused.ts";
+import { servedOf } from "./served-kinds.ts";
+import { readSelection, type Server } from "./server.ts";
 
 /** Without a manager, the controllers write. */
 export interface ApiServer {
@@ -47,8 +46,7 @@ export function createPartsServer(server: Server): ApiServer {
     try {
       return work();
     } catch (thrown) {
-      if (!(thrown instanceof Refused)) throw thrown;
-      throw refusalError({ status: thrown.status, body: JSON.stringify(statusOf(thrown)) }, { verb, resource }, peer);
+      throw thrown instanceof Refused ? clientError(thrown, { verb, resource }) : thrown;
     }
   }
 

@@ -4,6 +4,7 @@ import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
+import { Refused } from "./objects/refused.ts";
 import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
 import { customShape } from "./schema/read-shape.ts";
 import type { Plain, Shape } from "./schema/shape.ts";
@@ -17,8 +18,6 @@ export interface Served {
   readonly isCustom: boolean;
   /** Of a custom resource, what its definition says of it. */
   readonly schema?: Plain;
-  /** Fields that can be selected by, beyond those the kind has anyway. */
-  readonly selectable: readonly string[];
 }
 
 export interface ServedKinds {
@@ -39,21 +38,6 @@ export function isForeign({ group }: Kind): boolean {
   return foreignGroups.has(group);
 }
 
-const withStatus = new Set([
-  "namespaces",
-  "nodes",
-  "pods",
-  "services",
-  "persistentvolumes",
-  "persistentvolumeclaims",
-  "deployments.apps",
-  "statefulsets.apps",
-  "replicasets.apps",
-  "daemonsets.apps",
-  "ingresses.networking.k8s.io",
-  "customresourcedefinitions.apiextensions.k8s.io",
-]);
-
 const withGeneration = new Set([
   "pods",
   "deployments.apps",
@@ -66,6 +50,13 @@ const withGeneration = new Set([
   "endpointslices.discovery.k8s.io",
   "customresourcedefinitions.apiextensions.k8s.io",
 ]);
+
+/** The kind as it is served, or the refusal of a server that does not know it. */
+export function servedOf(served: ServedKinds, kind: Kind): Served {
+  const found = served.of(kind);
+  if (!found) throw new Refused(404, "NotFound", "the server could not find the requested resource", {});
+  return found;
+}
 
 export function createServedKinds(): ServedKinds {
   const served = new Map<string, Served>();
@@ -92,17 +83,17 @@ function keyOf({ group, version, plural }: Pick<Kind, "group" | "version" | "plu
 }
 
 function builtIn(kind: Kind): Served {
-  const resource = resourceOf(kind);
   return {
     kind,
     // Most kinds are never written to, and their types are large.
     get shape() {
       return shapeOfKind(kind);
     },
-    hasStatus: withStatus.has(resource),
-    hasGeneration: withGeneration.has(resource),
+    get hasStatus() {
+      return shapeOfKind(kind).fields.has("status");
+    },
+    hasGeneration: withGeneration.has(resourceOf(kind)),
     isCustom: false,
-    selectable: [],
   };
 }
 
@@ -122,7 +113,6 @@ function definedKinds(definition: KubeObject): Served[] {
         namespaced: spec["scope"] === "Namespaced",
       });
       const schema = fieldsOf(fieldsOf(version["schema"])["openAPIV3Schema"]);
-      const selectable = recordsOf(version["selectableFields"]);
       return {
         kind,
         schema,
@@ -130,7 +120,6 @@ function definedKinds(definition: KubeObject): Served[] {
         hasStatus: isRecord(fieldsOf(version["subresources"])["status"]),
         hasGeneration: true,
         isCustom: true,
-        selectable: selectable.map(({ jsonPath }) => String(jsonPath).replace(/^\./, "")),
       };
     });
 }

@@ -1,16 +1,14 @@
 /** The API server: the store, the kinds it serves, and every way to read and write. */
 
-import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
+import { kinds } from "../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { invariant } from "../../../runtime/invariant.ts";
 import type { Random } from "../../../runtime/random.ts";
 import { createDefinitions } from "./definitions.ts";
 import { createDeletion, type Deleted } from "./deletion.ts";
 import { readFieldSelector } from "./objects/field-selector.ts";
 import { readLabelSelector, type Test } from "./objects/label-selector.ts";
-import { Refused } from "./objects/refused.ts";
-import { createServedKinds, type Served, type ServedKinds } from "./served-kinds.ts";
+import { createServedKinds, type Served, type ServedKinds, servedOf } from "./served-kinds.ts";
 import { createStore, type Store } from "./store.ts";
 import { createWrites, type Writes } from "./writes.ts";
 
@@ -27,14 +25,8 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   const store = createStore();
   const served = createServedKinds();
   const deletion = createDeletion({ store, clock: deps.clock });
-  const definitions = builtInOf(served, kinds.customResourceDefinition);
-  const builtIn = {
-    services: builtInOf(served, kinds.service),
-    namespaces: builtInOf(served, kinds.namespace),
-    runtimeClasses: builtInOf(served, kinds.runtimeClass),
-    storageClasses: builtInOf(served, kinds.storageClass),
-  };
-  const writes = createWrites({ ...deps, ...builtIn, definitions, store, deletion });
+  const definitions = servedOf(served, kinds.customResourceDefinition);
+  const writes = createWrites({ ...deps, served, store, deletion });
   const { follow } = createDefinitions({ store, served, definitions, deletion, writes, clock: deps.clock });
 
   return {
@@ -58,25 +50,12 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   };
 }
 
-/** The kind as it is served, or the refusal of a server that does not know it. */
-export function servedOf(served: ServedKinds, kind: Kind): Served {
-  const found = served.of(kind);
-  if (!found) throw new Refused(404, "NotFound", "the server could not find the requested resource", {});
-  return found;
-}
-
 /** Whether an object is in a namespace and has the labels and fields that are asked for. */
 export function readSelection(of: Served, { namespace, labelSelector, fieldSelector }: Selection): Test<KubeObject> {
   const labels = labelSelector ? readLabelSelector(labelSelector) : undefined;
-  const fields = fieldSelector ? readFieldSelector(fieldSelector, of.kind, of.selectable) : undefined;
+  const fields = fieldSelector ? readFieldSelector(fieldSelector, of.kind) : undefined;
   return (object) => {
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
     return (!labels || labels(object.metadata.labels ?? {})) && (!fields || fields(object));
   };
-}
-
-function builtInOf(served: ServedKinds, kind: Kind): Served {
-  const found = served.of(kind);
-  invariant(found, "a built-in kind is served", { kind: resourceOf(kind) });
-  return found;
 }

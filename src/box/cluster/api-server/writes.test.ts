@@ -10,7 +10,8 @@ import { isRecord } from "../../../runtime/is-record.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
 import { equal } from "./fields/equal.ts";
 import { Refused } from "./objects/refused.ts";
-import { createServer, servedOf } from "./server.ts";
+import { servedOf } from "./served-kinds.ts";
+import { createServer } from "./server.ts";
 
 const at = { namespace: "lease", name: "web" };
 const selector = { matchLabels: { app: "web" } };

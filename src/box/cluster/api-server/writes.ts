@@ -1,6 +1,7 @@
 /** Every way in which an object is made or changed: decoded, filled in, owned, checked, and then stored. */
 import { apiVersionOf } from "../../../kube/kinds.ts";
 import type { KubeObject, ManagedFields, ObjectAt, ObjectMeta } from "../../../kube/kube.ts";
+import { isRecord } from "../../../runtime/is-record.ts";
 import { stampOf } from "../parts/shapes/time.ts";
 import type { Deletion } from "./deletion.ts";
 import { equal } from "./fields/equal.ts";
@@ -9,7 +10,6 @@ import { applied, ownersAfterUpdate, type Writer } from "./fields/managers.ts";
 import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
-import { mergePatch } from "./objects/merge-patch.ts";
 import { alreadyExists, conflict, fault, invalid, modifiedSince, notFound, otherUid } from "./objects/refusals.ts";
 import { Refused } from "./objects/refused.ts";
 import { validateChange, validateNew } from "./objects/validation.ts";
@@ -210,4 +210,15 @@ function isUnchanged(live: KubeObject, next: KubeObject): boolean {
 function timeless(object: KubeObject): unknown {
   const managedFields = object.metadata.managedFields?.map((entry) => ({ ...entry, time: undefined }));
   return { ...object, metadata: { ...object.metadata, managedFields } };
+}
+
+/** RFC 7386: null takes a field away, records are merged, all else is replaced. */
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const out: Record<string, unknown> = isRecord(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete out[name];
+    else out[name] = mergePatch(out[name], value);
+  }
+  return out;
 }

@@ -5,26 +5,21 @@ import type { KubeObject } from "../../../../kube/kube.ts";
 import { equal } from "../fields/equal.ts";
 import { nano } from "../rules/container-rules.ts";
 import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
-import type { Served } from "../served-kinds.ts";
+import { type Served, type ServedKinds, servedOf } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
 import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
 import { fault, forbidden, invalid, notFound } from "./refusals.ts";
 
 export interface AdmissionDeps {
   readonly store: Store;
-  /** Of a built-in kind. */
-  readonly services: Served;
-  readonly namespaces: Served;
-  readonly runtimeClasses: Served;
-  readonly storageClasses: Served;
-  readonly definitions: Served;
+  readonly served: ServedKinds;
 }
 
 /** New objects need a namespace, and one that stays. */
-export function admitInto({ store, namespaces }: AdmissionDeps, { kind }: Served, { metadata }: KubeObject): void {
+export function admitInto({ store, served }: AdmissionDeps, { kind }: Served, { metadata }: KubeObject): void {
   const { namespace, name } = metadata;
   if (!kind.namespaced || namespace === undefined) return;
-  const found = store.get(namespaces, { name: namespace });
+  const found = store.get(servedOf(served, kinds.namespace), { name: namespace });
   if (!found) throw notFound(kinds.namespace, namespace);
   if (found.metadata.deletionTimestamp === undefined) return;
   const reason = `unable to create new content in namespace ${namespace} because it is being terminated`;
@@ -35,11 +30,8 @@ export function admitInto({ store, namespaces }: AdmissionDeps, { kind }: Served
 }
 
 /** A definition that is to go would wait for ever if there were always more of what it defines. */
-export function admitByDefinition(
-  { store, definitions }: AdmissionDeps,
-  { kind, isCustom }: Served,
-  name: string,
-): void {
+export function admitByDefinition({ store, served }: AdmissionDeps, { kind, isCustom }: Served, name: string): void {
+  const definitions = servedOf(served, kinds.customResourceDefinition);
   const definition = isCustom ? store.get(definitions, { name: resourceOf(kind) }) : undefined;
   if (definition?.metadata.deletionTimestamp === undefined) return;
   throw forbidden(kind, name, "create not allowed while custom resource definition is terminating");
@@ -64,11 +56,11 @@ export function completeChanged(deps: AdmissionDeps, { kind }: Served, live: Kub
 }
 
 /** A claim that has its volume gets more only where its class can do that. */
-function admitGrowth({ store, storageClasses }: AdmissionDeps, live: KubeObject, next: KubeObject): void {
+function admitGrowth({ store, served }: AdmissionDeps, live: KubeObject, next: KubeObject): void {
   const [before, after] = [live, next].map((claim) => sizeOf(claim));
   if (fieldsOf(live["status"])["phase"] !== "Bound" || !before || !after || nano(after) <= nano(before)) return;
   const name = String(fieldsOf(live["spec"])["storageClassName"]);
-  if (store.get(storageClasses, { name })?.["allowVolumeExpansion"] === true) return;
+  if (store.get(servedOf(served, kinds.storageClass), { name })?.["allowVolumeExpansion"] === true) return;
   const reason =
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
   throw forbidden(kinds.persistentVolumeClaim, live.metadata.name, reason);
@@ -81,12 +73,13 @@ function sizeOf(claim: KubeObject): unknown {
 /** Of priority, only those that every cluster has are here: nobody can make others. */
 const priorityClasses = new Set(["", "system-node-critical", "system-cluster-critical"]);
 
-function admitClasses({ store, runtimeClasses }: AdmissionDeps, pod: KubeObject): void {
+function admitClasses({ store, served }: AdmissionDeps, pod: KubeObject): void {
   const { runtimeClassName, priorityClassName = "" } = partIfThere(mutable(pod), "spec") ?? {};
   if (!priorityClasses.has(String(priorityClassName))) {
     throw forbidden(kinds.pod, pod.metadata.name, `no PriorityClass with name ${priorityClassName} was found`);
   }
-  if (runtimeClassName === undefined || store.get(runtimeClasses, { name: String(runtimeClassName) })) return;
+  const known = servedOf(served, kinds.runtimeClass);
+  if (runtimeClassName === undefined || store.get(known, { name: String(runtimeClassName) })) return;
   throw forbidden(kinds.pod, pod.metadata.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`);
 }
 
@@ -107,23 +100,7 @@ function completePod(pod: Mutable): void {
     }
   }
   spec["tolerations"] = tolerations;
-  fill(part(pod, "status"), { phase: "Pending", qosClass: qosClassOf(spec) });
-}
-
-/** What is evicted first when a node runs short. */
-function qosClassOf(spec: Mutable): string {
-  const containers = [...elements(spec, "initContainers"), ...elements(spec, "containers")];
-  const resources = containers.map((container) => partIfThere(container, "resources"));
-  const amounts = (name: string) => resources.map((each) => partIfThere(each, name) ?? {});
-  const asked = [...amounts("requests"), ...amounts("limits")].flatMap((each) => [each["cpu"], each["memory"]]);
-  if (asked.every((amount) => amount === undefined || amount === "0")) return "BestEffort";
-  const isBound = resources.every((each) =>
-    ["cpu", "memory"].every((name) => {
-      const limit = partIfThere(each, "limits")?.[name];
-      return limit !== undefined && partIfThere(each, "requests")?.[name] === limit;
-    }),
-  );
-  return isBound ? "Guaranteed" : "Burstable";
+  fill(part(pod, "status"), { phase: "Pending" });
 }
 
 function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | undefined): void {
@@ -173,8 +150,9 @@ function dropFieldsOfOldType(spec: Mutable, before: Mutable): void {
 }
 
 /** 10.96.0.0/16, where the first ones are left to the cluster itself. */
-function freeAddress({ store, services }: AdmissionDeps): string {
-  const taken = new Set(store.list(services).map((service) => partIfThere(mutable(service), "spec")?.["clusterIP"]));
+function freeAddress({ store, served }: AdmissionDeps): string {
+  const services = store.list(servedOf(served, kinds.service));
+  const taken = new Set(services.map((service) => partIfThere(mutable(service), "spec")?.["clusterIP"]));
   for (let index = 11; index < 2 ** 16; index += 1) {
     const address = `10.96.${index >> 8}.${index & 255}`;
     if (!taken.has(address)) return address;
@@ -183,9 +161,9 @@ function freeAddress({ store, services }: AdmissionDeps): string {
 }
 
 /** By other services. */
-function takenNodePorts({ store, services }: AdmissionDeps, service: Mutable): Set<unknown> {
+function takenNodePorts({ store, served }: AdmissionDeps, service: Mutable): Set<unknown> {
   const { uid } = partIfThere(service, "metadata") ?? {};
-  const others = store.list(services).filter(({ metadata }) => metadata.uid !== uid);
+  const others = store.list(servedOf(served, kinds.service)).filter(({ metadata }) => metadata.uid !== uid);
   const ports = others.flatMap((each) => elements(partIfThere(mutable(each), "spec"), "ports"));
   return new Set(ports.flatMap(({ nodePort }) => nodePort ?? []));
 }

@@ -39,11 +39,13 @@ export function newMetadata(
 
 /** What the server knows stands, whatever a writer says. */
 export function keptMetadata(served: Served, live: KubeObject, next: KubeObject): ObjectMeta {
-  const { generation = 0, ...kept } = serverOwned(live.metadata);
+  const isOwned = ([name]: [string, unknown]) => owned.includes(name);
+  const kept = Object.entries(live.metadata).filter(isOwned);
+  const given = Object.entries(next.metadata).filter((entry) => !isOwned(entry));
   const grown = served.hasGeneration && !equal(wishes(served, live), wishes(served, next));
+  const { generation = 0 } = live.metadata;
   return {
-    ...withoutServerOwned(next.metadata),
-    ...kept,
+    ...(Object.fromEntries([...given, ...kept]) as unknown as ObjectMeta),
     ...(served.hasGeneration ? { generation: generation + (grown ? 1 : 0) } : {}),
   };
 }
@@ -56,16 +58,6 @@ const owned = [
   "deletionGracePeriodSeconds",
   "resourceVersion",
 ];
-
-function serverOwned(metadata: ObjectMeta): Partial<ObjectMeta> {
-  return Object.fromEntries(Object.entries(metadata).filter(([name]) => owned.includes(name)));
-}
-
-function withoutServerOwned(metadata: ObjectMeta): ObjectMeta {
-  return Object.fromEntries(
-    Object.entries(metadata).filter(([name]) => !owned.includes(name)),
-  ) as unknown as ObjectMeta;
-}
 
 /** What a change of makes it another generation. A pod that got its node is the same as before. */
 function wishes({ hasStatus, kind }: Served, { metadata: _, status, ...rest }: KubeObject): unknown {

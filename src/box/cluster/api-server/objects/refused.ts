@@ -1,4 +1,6 @@
 /** A refusal as the API writes it: what was asked cannot be done, and why. */
+import { type Operation, type Peer, refusalError } from "../../../../kube/client/refusal.ts";
+
 export interface RefusalDetails {
   readonly name?: string;
   readonly kind?: string;
@@ -20,4 +22,18 @@ export class Refused extends Error {
     this.reason = reason;
     this.details = details;
   }
+}
+
+/** With whom one speaks when there is nobody, for messages. */
+export const peer: Peer = { server: new URL("http://simulated"), path: "the simulated cluster" };
+
+/** As it goes over the wire. */
+export function statusOf({ status: code, reason, message, details }: Refused): object {
+  const said = { message, ...(reason === "" ? {} : { reason }), ...(details === undefined ? {} : { details }), code };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", ...said };
+}
+
+/** As a client throws it. */
+export function clientError(refused: Refused, asked: Operation): Error {
+  return refusalError({ status: refused.status, body: JSON.stringify(statusOf(refused)) }, asked, peer);
 }

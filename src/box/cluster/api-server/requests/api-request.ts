@@ -1,15 +1,7 @@
 /** One request to the API server and its answer, as they would go over a wire. */
 import type { Readable } from "node:stream";
+import type { SentRequest } from "../../../../kube/client/transport.ts";
 import type { Route } from "./route.ts";
-
-export interface ApiRequest {
-  readonly method: string;
-  /** With its query. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
 
 export interface ApiAnswer {
   readonly status: number;
@@ -19,7 +11,7 @@ export interface ApiAnswer {
 }
 
 /** A request once its address is read. */
-export interface Call extends ApiRequest {
+export interface Call extends Omit<SentRequest, "verb"> {
   readonly route: Route;
   readonly query: URLSearchParams;
   readonly verb: Verb;

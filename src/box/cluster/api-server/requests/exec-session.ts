@@ -1,15 +1,14 @@
 /** A command in a container of the simulated cluster. */
 import { PassThrough } from "node:stream";
-import { connectionError, type Operation, refusalError } from "../../../../kube/client/refusal.ts";
+import { connectionError, type Operation } from "../../../../kube/client/refusal.ts";
 import { kinds, objectText } from "../../../../kube/kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import type { ExecStreams, TerminalSize } from "../../parts/kubelet/pod-runtime.ts";
 import { badRequest } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { clientError, peer, Refused } from "../objects/refused.ts";
 import { containerOf, type PodDeps, podAt } from "./pods.ts";
-import { peer, statusOf } from "./status.ts";
 
 export interface ExecDeps extends PodDeps {
   readonly clock: Clock;
@@ -66,7 +65,6 @@ function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOpt
     stdin: hasInput ? stdin : undefined,
     stdout,
     stderr: tty ? stdout : stderr,
-    tty,
     onResize: (listener) => void sizes.add(listener),
     signal: ending.signal,
   };
@@ -86,6 +84,5 @@ function asRefused(thrown: unknown): Refused | undefined {
 }
 
 function told(thrown: unknown, asked: Operation): Error {
-  if (!(thrown instanceof Refused)) return connectionError(thrown, asked, peer);
-  return refusalError({ status: thrown.status, body: JSON.stringify(statusOf(thrown)) }, asked, peer);
+  return thrown instanceof Refused ? clientError(thrown, asked) : connectionError(thrown, asked, peer);
 }

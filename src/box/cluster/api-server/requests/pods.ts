@@ -9,7 +9,8 @@ import { selects } from "../objects/label-selector.ts";
 import { badRequest, notFound } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";
-import { type Server, servedOf } from "../server.ts";
+import { servedOf } from "../served-kinds.ts";
+import type { Server } from "../server.ts";
 import { type ApiAnswer, type Call, isTrue } from "./api-request.ts";
 import type { FaultState } from "./faults.ts";
 
@@ -28,9 +29,7 @@ export function podAt({ store, served }: Server, at: ObjectAt): KubeObject {
 /** The container that is meant; where there are several, it must be said. */
 export function containerOf(pod: KubeObject, wanted: string | undefined): string {
   const spec = fieldsOf(pod["spec"]);
-  const names = ["initContainers", "containers", "ephemeralContainers"]
-    .flatMap((name) => recordsOf(spec[name]))
-    .map(({ name }) => String(name));
+  const names = recordsOf(spec["containers"]).map(({ name }) => String(name));
   const { name } = pod.metadata;
   if (wanted) {
     if (names.includes(wanted)) return wanted;

@@ -24,18 +24,8 @@ export function readRoute(path: string): Route | undefined {
     group,
     version,
     plural,
-    namespace: isScoped ? decode(second) : undefined,
-    name: name === undefined || name === "" ? undefined : decode(name),
+    namespace: isScoped ? decodeURIComponent(second) : undefined,
+    name: name === undefined || name === "" ? undefined : decodeURIComponent(name),
     below: below.length === 0 ? undefined : below.join("/"),
   };
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch (thrown) {
-    // A name that is no text is no object's name either.
-    if (thrown instanceof URIError) return part;
-    throw thrown;
-  }
 }

@@ -1,5 +1,7 @@
 /** Answers requests as the API server does over HTTP, without any wire. */
 
+import { connectionError } from "../../../../kube/client/refusal.ts";
+import type { SentRequest } from "../../../../kube/client/transport.ts";
 import { fieldsOf } from "../../../../kube/json-fields.ts";
 import { resourceOf } from "../../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../../../kube/kube.ts";
@@ -8,17 +10,16 @@ import { isRecord } from "../../../../runtime/is-record.ts";
 import { limits } from "../../../../runtime/limits.ts";
 import { parseJson } from "../../../../runtime/parse-json.ts";
 import type { PodRuntime } from "../../parts/kubelet/pod-runtime.ts";
-import { badRequest, fault, invalid } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { badRequest, fault, invalid, notFound } from "../objects/refusals.ts";
+import { peer, Refused, statusOf } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
 import { readSelection, type Server } from "../server.ts";
-import { type ApiAnswer, type ApiRequest, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";
+import { type ApiAnswer, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";
 import type { FaultState } from "./faults.ts";
 import { listPage } from "./lists.ts";
 import { proxyTo, readLog } from "./pods.ts";
 import { readRoute } from "./route.ts";
-import { statusOf } from "./status.ts";
 import type { Watches } from "./watches.ts";
 
 export interface ServeDeps {
@@ -29,16 +30,7 @@ export interface ServeDeps {
   readonly clock: Clock;
 }
 
-export type Serve = (request: ApiRequest) => Promise<ApiAnswer>;
-
-/** The request was done or refused, and nobody will hear of it. */
-export class AnswerLost extends Error {
-  override readonly name = "AnswerLost";
-
-  constructor() {
-    super("socket hang up");
-  }
-}
+export type Serve = (request: SentRequest) => Promise<ApiAnswer>;
 
 export function createServe(deps: ServeDeps): Serve {
   const { faults, clock } = deps;
@@ -58,7 +50,7 @@ export function createServe(deps: ServeDeps): Serve {
 const version = { major: "1", minor: "34", gitVersion: "v1.34.4", platform: "linux/amd64" };
 const plainText = { "content-type": "text/plain; charset=utf-8" };
 
-async function answer(request: ApiRequest, deps: ServeDeps): Promise<ApiAnswer> {
+async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer> {
   const [path = "", search = ""] = request.path.split("?", 2);
   const query = new URLSearchParams(search);
   const route = readRoute(path);
@@ -73,7 +65,8 @@ async function answer(request: ApiRequest, deps: ServeDeps): Promise<ApiAnswer> 
   const served = deps.server.served.of(route);
   if (served) {
     const given = await answerFor(served, call, deps);
-    if (deps.faults.loses(asked)) throw new AnswerLost();
+    // The request was done, and nobody will hear of it.
+    if (deps.faults.loses(asked)) throw connectionError(new Error("socket hang up"), request, peer);
     return given;
   }
   // A group that has nothing at all is not even known to be one.
@@ -109,7 +102,11 @@ async function answerFor(served: Served, call: Call, deps: ServeDeps): Promise<A
     if (below === "log" && route.plural === "pods") return readLog(deps, at, call);
   }
   const subresource = subresourceOf(served, below);
-  if (verb === "get") return jsonAnswer(deps.server.store.get(served, at) ?? missing(served, name));
+  if (verb === "get") {
+    const found = deps.server.store.get(served, at);
+    if (!found) throw notFound(served.kind, name);
+    return jsonAnswer(found);
+  }
   if (verb === "delete" && below === undefined) return answerDelete(served, at, call, deps);
   const manager = managerOf(call);
   if (verb === "update") {
@@ -192,17 +189,10 @@ function answerDelete(served: Served, at: ObjectAt, call: Call, { server }: Serv
   return jsonAnswer({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details });
 }
 
-function deleteOptions({ body, query }: Call): DeleteOptions {
-  const read = body === undefined || body.length === 0 ? {} : parse(body);
-  const { uid, resourceVersion } = fieldsOf(read["preconditions"]);
-  const grace = read["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
-  const propagation = read["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined;
-  return {
-    ...(uid === undefined ? {} : { uid: String(uid) }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion: String(resourceVersion) }),
-    ...(grace === undefined ? {} : { graceSeconds: Number(grace) }),
-    ...(propagation === undefined ? {} : { propagation: String(propagation) as "Background" }),
-  };
+function deleteOptions(call: Call): DeleteOptions {
+  const { preconditions, gracePeriodSeconds, propagationPolicy } = call.body?.length ? readObject(call) : {};
+  const options = { ...fieldsOf(preconditions), graceSeconds: gracePeriodSeconds, propagation: propagationPolicy };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function subresourceOf({ hasStatus, kind }: Served, below: string | undefined): "status" | "finalize" | undefined {
@@ -212,21 +202,10 @@ function subresourceOf({ hasStatus, kind }: Served, below: string | undefined): 
   throw noSuchResource();
 }
 
-/** Where the object is, is said by the address; what it says itself must agree. */
-function placed(object: Plain, at: { readonly namespace?: string | undefined; readonly name?: string }): KubeObject {
+/** Where the object is, is said by the address. */
+function placed(object: Plain, at: { readonly namespace?: string | undefined }): KubeObject {
   const metadata = fieldsOf(object["metadata"]) as unknown as ObjectMeta;
-  checkPlace(metadata, at);
-  const { namespace } = at;
-  return { ...object, metadata: { ...metadata, ...(namespace === undefined ? {} : { namespace }) } };
-}
-
-function checkPlace(sent: ObjectMeta, at: { readonly namespace?: string | undefined; readonly name?: string }): void {
-  if (at.namespace !== undefined && sent.namespace !== undefined && sent.namespace !== at.namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
-  if (at.name !== undefined && sent.name !== at.name) {
-    throw badRequest(`the name of the object (${sent.name}) does not match the name on the URL (${at.name})`);
-  }
+  return { ...object, metadata: { ...metadata, ...(at.namespace === undefined ? {} : { namespace: at.namespace }) } };
 }
 
 /** Without a name of one's own, the program's. */
@@ -234,19 +213,10 @@ function managerOf({ query, headers }: Call): string {
   return query.get("fieldManager") ?? headers["user-agent"]?.split("/")[0] ?? "unknown";
 }
 
-function readObject({ body }: Call): Plain {
-  if (body === undefined) throw badRequest("the request has no body");
-  return parse(body);
-}
-
-function parse(body: string | Uint8Array): Plain {
+function readObject({ body = "" }: Call): Plain {
   const read = parseJson(typeof body === "string" ? body : Buffer.from(body).toString());
   if (isRecord(read)) return read;
   throw badRequest("the body of the request is no object");
-}
-
-function missing({ kind }: Served, name: string): never {
-  throw new Refused(404, "NotFound", `${resourceOf(kind)} "${name}" not found`, { name, kind: kind.plural });
 }
 
 function noSuchResource(): Refused {

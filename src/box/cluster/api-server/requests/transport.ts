@@ -4,10 +4,10 @@ import { connectionError } from "../../../../kube/client/refusal.ts";
 import type { SentRequest, Transport } from "../../../../kube/client/transport.ts";
 import { withDeadline } from "../../../../runtime/clock.ts";
 import { limits } from "../../../../runtime/limits.ts";
+import { peer } from "../objects/refused.ts";
 import type { ApiAnswer } from "./api-request.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
-import { AnswerLost, type Serve } from "./serve.ts";
-import { peer } from "./status.ts";
+import type { Serve } from "./serve.ts";
 
 export interface SimulatedTransportDeps extends ExecDeps {
   readonly serve: Serve;
@@ -27,11 +27,7 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
     await clock.yield();
     signal?.throwIfAborted();
     if (closed) throw connectionError(new Error("the connection is closed"), request, peer);
-    try {
-      return await withDeadline(clock, answerMs, serve(request), late);
-    } catch (thrown) {
-      throw thrown instanceof AnswerLost ? connectionError(thrown, request, peer) : thrown;
-    }
+    return withDeadline(clock, answerMs, serve(request), late);
   }
 
   /** What is still being read ends with its signal, and with us. */
@@ -49,7 +45,7 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
   return {
     async send(request) {
       const { status, headers, body } = await answered(request);
-      const readable = body instanceof Readable ? body : whole(body);
+      const readable = body instanceof Readable ? body : Readable.from([Buffer.from(body)], { objectMode: false });
       hold(readable, request.signal);
       return { status, headers, body: readable, peer };
     },
@@ -61,13 +57,4 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
       for (const body of open) body.destroy();
     },
   };
-}
-
-function whole(body: string | Buffer): Readable {
-  return new Readable({
-    read() {
-      this.push(body);
-      this.push(null);
-    },
-  });
 }

@@ -6,11 +6,10 @@ import type { Clock, Timer } from "../../../../runtime/clock.ts";
 import { limits } from "../../../../runtime/limits.ts";
 import type { Test } from "../objects/label-selector.ts";
 import { badRequest } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { Refused, statusOf } from "../objects/refused.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store, StoredChange } from "../store.ts";
 import type { FaultState, WatchFaults } from "./faults.ts";
-import { statusOf } from "./status.ts";
 
 export interface WatchWish {
   readonly served: Served;

@@ -1,45 +1,35 @@
 /** Pods on a node that is gone: nobody is left to finish them. */
 import { kinds } from "../../../../kube/kinds.ts";
 import type { Ground, Part } from "../part.ts";
-import { atOf, keyOf } from "../shapes/metadata.ts";
 import type { Pod } from "../shapes/pod.ts";
 
 /** A node may come back; the real one waits as long before it believes that it is gone. */
 const quarantineMs = 40_000;
 
 export function createLostPods({ server, view, clock }: Ground): Part {
-  const lostSinceMs = new Map<string, number>();
+  /** By node. */
+  const goneSinceMs = new Map<string, number>();
 
-  const isLost = ({ spec }: Pod) => Boolean(spec.nodeName) && !view.get(kinds.node, { name: spec.nodeName ?? "" });
-
-  function work(key: string): number | undefined {
-    const pod = view.get<Pod>(kinds.pod, atOf(key));
-    if (!pod) return undefined;
-    const { uid } = pod.metadata;
-    if (!isLost(pod)) {
-      lostSinceMs.delete(uid);
+  function work(node: string): number | undefined {
+    const pods = view.podsOn(node);
+    if (pods.length === 0 || view.get(kinds.node, { name: node })) {
+      goneSinceMs.delete(node);
       return undefined;
     }
-    const since = lostSinceMs.get(uid) ?? clock.monotonicMs();
-    lostSinceMs.set(uid, since);
+    const since = goneSinceMs.get(node) ?? clock.monotonicMs();
+    goneSinceMs.set(node, since);
     const leftMs = since + quarantineMs - clock.monotonicMs();
-    return leftMs > 0 ? leftMs : remove(pod);
-  }
-
-  function remove({ metadata: { namespace, name, uid } }: Pod): undefined {
-    server.delete(kinds.pod, { namespace, name }, { uid, graceSeconds: 0 });
+    if (leftMs > 0) return leftMs;
+    for (const { metadata } of pods) server.delete(kinds.pod, metadata, { uid: metadata.uid, graceSeconds: 0 });
+    return undefined;
   }
 
   return {
-    name: "lostPod",
-    notice({ type, kind, object }, wake) {
-      if (kind === kinds.node && type !== "modified") {
-        for (const pod of view.podsOn(object.metadata.name)) wake(keyOf(pod.metadata));
-      }
-      if (kind !== kinds.pod) return;
-      const pod = object as Pod;
-      if (type === "deleted") lostSinceMs.delete(pod.metadata.uid);
-      else if (isLost(pod)) wake(keyOf(pod.metadata));
+    name: "lostPods",
+    notice({ kind, object }, wake) {
+      if (kind === kinds.node) wake(object.metadata.name);
+      const { nodeName } = kind === kinds.pod ? (object as Pod).spec : {};
+      if (nodeName && !view.get(kinds.node, { name: nodeName })) wake(nodeName);
     },
     work,
   };

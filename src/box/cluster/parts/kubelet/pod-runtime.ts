@@ -34,7 +34,6 @@ export interface ExecStreams {
   readonly stdout: Writable;
   /** With a terminal the same as stdout. */
   readonly stderr: Writable;
-  readonly tty: boolean;
   /** Called with every new size of the terminal. */
   onResize(listener: (size: TerminalSize) => void): void;
   readonly signal: AbortSignal;

@@ -36,8 +36,7 @@ export interface Rejection {
 
 /** Nothing of it ever ran, so there are neither containers nor conditions to tell of. */
 export function rejectedStatus(pod: Pod, { reason, message }: Rejection, startTime: string): PodStatus {
-  const { qosClass } = pod.status ?? {};
-  return { ...observed(pod), phase: "Failed", reason, message: `Pod was rejected: ${message}`, startTime, qosClass };
+  return { ...observed(pod), phase: "Failed", reason, message: `Pod was rejected: ${message}`, startTime };
 }
 
 function observed({ metadata: { generation } }: Pod): object {

@@ -43,9 +43,8 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
       size = next;
     });
     const signal = AbortSignal.any([streams.signal, ended.signal]);
-    const seat = { ...streams, signal, size: () => size };
     try {
-      const code = await untilAborted(runProgram(command, seat), signal);
+      const code = await untilAborted(runProgram(command, { ...streams, signal, size: () => size }), signal);
       if (code !== undefined) return code;
     } finally {
       stopWaiting();

@@ -1,13 +1,9 @@
 /** A shell that knows just enough to test what carries it: echo, cat, stty size, true and exit. */
 import { once } from "node:events";
-import type { Readable, Writable } from "node:stream";
-import type { TerminalSize } from "./pod-runtime.ts";
+import type { Writable } from "node:stream";
+import type { ExecStreams, TerminalSize } from "./pod-runtime.ts";
 
-export interface ShellSeat {
-  readonly stdin: Readable | undefined;
-  readonly stdout: Writable;
-  readonly stderr: Writable;
-  readonly signal: AbortSignal;
+export interface ShellSeat extends ExecStreams {
   /** The last size of the terminal that was told. */
   readonly size: () => TerminalSize | undefined;
 }
