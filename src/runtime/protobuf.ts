@@ -79,6 +79,12 @@ export function required<T>(number: number, codec: Codec<T>, absent: T): Field<T
   return nested<T, T>(number, codec, absent);
 }
 
+/** Text or bytes, which are left out when there is nothing in them. */
+export function plain<T extends string | Uint8Array>(number: number, codec: Codec<T>, absent: T): Field<T> {
+  const field = required(number, codec, absent);
+  return { ...field, write: (writer, value) => value.length > 0 && field.write(writer, value) };
+}
+
 function nested<T, Absent extends T | undefined>(number: number, codec: Codec<T>, absent: Absent): Field<T | Absent> {
   return {
     number,

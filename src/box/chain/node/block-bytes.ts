@@ -1,5 +1,17 @@
 /** Headers, commits and blocks in the protobuf bytes of CometBFT, which is what is hashed, signed and cut into parts. */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import {
+  bytes,
+  type Codec,
+  int32,
+  int64,
+  messageOf,
+  nanoseconds,
+  plain,
+  repeated,
+  required,
+  text,
+} from "../../../runtime/protobuf.ts";
 import type { TxResult } from "../abci.ts";
 import { fromHex, merkleRoot, upperHex } from "./merkle.ts";
 
@@ -53,37 +65,58 @@ const partBytes = 65_536;
 export const voteForBlock = 2;
 
 const precommit = 2;
-const nsPerSecond = 1_000_000_000n;
-const consensusVersion = message((w) => uint32(w, 1, blockVersion));
+const none = new Uint8Array();
+const hex: Codec<string> = { encode: fromHex, decode: upperHex };
+const hash = (number: number) => plain(number, hex, "");
 
+const versionCodec = messageOf({ block: int32(1) });
+const version = { block: blockVersion };
+
+export const blockIdCodec = messageOf<BlockId>({
+  hash: hash(1),
+  parts: required(2, messageOf<BlockId["parts"]>({ total: int32(1), hash: hash(2) }), noBlockId.parts),
+});
+
+const headerCodec = messageOf({
+  version: required(1, versionCodec, version),
+  chainId: plain(2, text, ""),
+  height: int64(3),
+  timeNs: required(4, nanoseconds, 0n),
+  lastBlockId: required(5, blockIdCodec, noBlockId),
+  lastCommitHash: hash(6),
+  dataHash: hash(7),
+  validatorsHash: hash(8),
+  nextValidatorsHash: hash(9),
+  consensusHash: hash(10),
+  appHash: hash(11),
+  lastResultsHash: hash(12),
+  evidenceHash: hash(13),
+  proposer: plain(14, bytes, none),
+});
+
+const signatureCodec = messageOf({
+  flag: int32(1),
+  validatorAddress: hash(2),
+  timeNs: required(3, nanoseconds, 0n),
+  signature: plain(4, bytes, none),
+});
+
+const commitCodec = messageOf({
+  height: int64(1),
+  blockId: required(3, blockIdCodec, noBlockId),
+  signatures: repeated(4, bytes),
+});
+
+const blockCodec = messageOf({
+  header: required(1, bytes, none),
+  data: required(2, messageOf({ txs: repeated(1, bytes) }), { txs: [] }),
+  evidence: required(3, bytes, none),
+  lastCommit: required(4, bytes, none),
+});
+
+/** Every field is a leaf: messages as they are, all else as the only field of a message. */
 export function headerHash(header: Header): string {
-  const fields = [
-    consensusVersion,
-    message((w) => text(w, 1, header.chainId)),
-    message((w) => int64(w, 1, header.height)),
-    timestamp(header.timeNs),
-    blockIdBytes(header.lastBlockId),
-    ...[...hashesOf(header), header.proposerAddress].map((hex) => message((w) => bytes(w, 1, fromHex(hex)))),
-  ];
-  return upperHex(merkleRoot(fields));
-}
-
-/** The SDK shows the proposer's address as people write it. */
-export function headerBytes(header: Header, proposer: Uint8Array = fromHex(header.proposerAddress)): Uint8Array {
-  return message((w) => {
-    embed(w, 1, consensusVersion);
-    text(w, 2, header.chainId);
-    int64(w, 3, header.height);
-    embed(w, 4, timestamp(header.timeNs));
-    embed(w, 5, blockIdBytes(header.lastBlockId));
-    for (const [index, hex] of hashesOf(header).entries()) bytes(w, 6 + index, fromHex(hex));
-    embed(w, 14, proposer);
-  });
-}
-
-/** In the order of their fields. */
-function hashesOf(header: Header): readonly string[] {
-  return [
+  const hashes = [
     header.lastCommitHash,
     header.dataHash,
     header.validatorsHash,
@@ -92,17 +125,31 @@ function hashesOf(header: Header): readonly string[] {
     header.appHash,
     header.lastResultsHash,
     header.evidenceHash,
+    header.proposerAddress,
   ];
+  const leaves = [
+    versionCodec.encode(version),
+    messageOf({ chainId: plain(1, text, "") }).encode(header),
+    messageOf({ height: int64(1) }).encode(header),
+    nanoseconds.encode(header.timeNs),
+    blockIdCodec.encode(header.lastBlockId),
+    ...hashes.map((value) => messageOf({ value: hash(1) }).encode({ value })),
+  ];
+  return upperHex(merkleRoot(leaves));
+}
+
+/** The SDK shows the proposer's address as people write it. */
+export function headerBytes(header: Header, proposer: Uint8Array = fromHex(header.proposerAddress)): Uint8Array {
+  return headerCodec.encode({ ...header, version, proposer });
 }
 
 export function blockBytes(header: Uint8Array, txs: readonly Uint8Array[], lastCommit: Commit): Uint8Array {
-  return message((w) => {
-    embed(w, 1, header);
-    nested(w, 2, (data) => {
-      for (const tx of txs) embed(data, 1, tx);
-    });
-    embed(w, 3, new Uint8Array());
-    embed(w, 4, commitBytes(lastCommit));
+  const signatures = lastCommit.signatures.map(signatureBytes);
+  return blockCodec.encode({
+    header,
+    data: { txs: [...txs] },
+    evidence: none,
+    lastCommit: commitCodec.encode({ ...lastCommit, signatures }),
   });
 }
 
@@ -112,110 +159,45 @@ export function partsOf(block: Uint8Array): BlockId["parts"] {
   return { total: parts.length, hash: upperHex(merkleRoot(parts)) };
 }
 
-export function blockIdBytes(id: BlockId): Uint8Array {
-  return message((w) => {
-    bytes(w, 1, fromHex(id.hash));
-    nested(w, 2, (parts) => {
-      uint32(parts, 1, id.parts.total);
-      bytes(parts, 2, fromHex(id.parts.hash));
-    });
-  });
-}
-
 export function commitHash(commit: Commit): string {
   return upperHex(merkleRoot(commit.signatures.map(signatureBytes)));
 }
 
-function commitBytes(commit: Commit): Uint8Array {
-  return message((w) => {
-    int64(w, 1, commit.height);
-    embed(w, 3, blockIdBytes(commit.blockId));
-    for (const signature of commit.signatures) embed(w, 4, signatureBytes(signature));
-  });
-}
-
 function signatureBytes(signature: CommitSignature): Uint8Array {
-  return message((w) => {
-    uint32(w, 1, voteForBlock);
-    bytes(w, 2, fromHex(signature.validatorAddress));
-    embed(w, 3, timestamp(signature.timeNs));
-    bytes(w, 4, signature.signature);
-  });
+  return signatureCodec.encode({ ...signature, flag: voteForBlock });
 }
 
 /** What a validator signs when it votes for a block. */
 export function voteBytes(chainId: string, height: bigint, id: BlockId, timeNs: bigint): Uint8Array {
-  const vote = message((w) => {
-    uint32(w, 1, precommit);
-    w.tag(2, WireType.Bit64).sfixed64(height);
-    embed(w, 4, blockIdBytes(id));
-    embed(w, 5, timestamp(timeNs));
-    text(w, 6, chainId);
-  });
-  return new BinaryWriter().bytes(vote).finish();
+  const vote = new BinaryWriter()
+    .tag(1, WireType.Varint)
+    .uint32(precommit)
+    .tag(2, WireType.Bit64)
+    .sfixed64(height)
+    .tag(4, WireType.LengthDelimited)
+    .bytes(blockIdCodec.encode(id))
+    .tag(5, WireType.LengthDelimited)
+    .bytes(nanoseconds.encode(timeNs))
+    .tag(6, WireType.LengthDelimited)
+    .string(chainId);
+  return new BinaryWriter().bytes(vote.finish()).finish();
 }
+
+const resultCodec = messageOf({
+  code: int32(1),
+  data: plain(2, bytes, none),
+  gasWanted: int64(5),
+  gasUsed: int64(6),
+});
 
 /** Only what every node computes alike goes into the hash; logs and events may differ. */
 export function resultsHash(results: readonly TxResult[]): string {
-  const leaves = results.map((result) =>
-    message((w) => {
-      uint32(w, 1, result.code);
-      bytes(w, 2, result.data);
-      int64(w, 5, result.gasWanted);
-      int64(w, 6, result.gasUsed);
-    }),
-  );
-  return upperHex(merkleRoot(leaves));
+  return upperHex(merkleRoot(results.map(resultCodec.encode)));
 }
 
-export function validatorBytes(publicKey: Uint8Array, power: bigint): Uint8Array {
-  return message((w) => {
-    nested(w, 1, (key) => bytes(key, 1, publicKey));
-    int64(w, 2, power);
-  });
-}
+export const validatorCodec = messageOf({
+  publicKey: required(1, messageOf({ ed25519: plain(1, bytes, none) }), { ed25519: none }),
+  power: int64(2),
+});
 
-export function blockLimitBytes(maxBytes: number, maxGas: number): Uint8Array {
-  return message((w) => {
-    int64(w, 1, BigInt(maxBytes));
-    int64(w, 2, BigInt(maxGas));
-  });
-}
-
-export function timestamp(ns: bigint): Uint8Array {
-  return message((w) => {
-    int64(w, 1, ns / nsPerSecond);
-    int64(w, 2, ns % nsPerSecond);
-  });
-}
-
-export function message(write: (writer: BinaryWriter) => unknown): Uint8Array {
-  const writer = new BinaryWriter();
-  write(writer);
-  return writer.finish();
-}
-
-/** A field that is written even when it is empty, as messages within messages are. */
-export function embed(w: BinaryWriter, field: number, value: Uint8Array): void {
-  w.tag(field, WireType.LengthDelimited).bytes(value);
-}
-
-function nested(w: BinaryWriter, field: number, write: (writer: BinaryWriter) => unknown): void {
-  embed(w, field, message(write));
-}
-
-function bytes(w: BinaryWriter, field: number, value: Uint8Array): void {
-  if (value.length > 0) embed(w, field, value);
-}
-
-function text(w: BinaryWriter, field: number, value: string): void {
-  if (value !== "") w.tag(field, WireType.LengthDelimited).string(value);
-}
-
-function int64(w: BinaryWriter, field: number, value: bigint): void {
-  if (value !== 0n) w.tag(field, WireType.Varint).int64(value);
-}
-
-function uint32(w: BinaryWriter, field: number, value: number): void {
-  if (value !== 0) w.tag(field, WireType.Varint).uint32(value);
-}
+export const blockLimitCodec = messageOf({ maxBytes: int64(1), maxGas: int64(2) });

@@ -4,7 +4,7 @@ import { limits } from "../../../runtime/limits.ts";
 import type { App, BlockInput } from "../abci.ts";
 import {
   blockBytes,
-  blockLimitBytes,
+  blockLimitCodec,
   commitHash,
   type Header,
   headerBytes,
@@ -19,7 +19,8 @@ import { merkleRoot, sha256, upperHex } from "./merkle.ts";
 import type { Validator } from "./validator.ts";
 
 const noEvidenceHash = upperHex(merkleRoot([]));
-const consensusHash = upperHex(sha256(blockLimitBytes(limits.chainBlockBytes, limits.chainBlockGas)));
+const blockLimit = { maxBytes: BigInt(limits.chainBlockBytes), maxGas: BigInt(limits.chainBlockGas) };
+const consensusHash = upperHex(sha256(blockLimitCodec.encode(blockLimit)));
 
 export function txHash(tx: Uint8Array): string {
   return upperHex(sha256(tx));

@@ -6,10 +6,9 @@
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { WireType } from "@bufbuild/protobuf/wire";
 import { ProviderError, reasonOf, systemCodeOf } from "../../../runtime/errors.ts";
-import { wireFields } from "../wire.ts";
-import { embed, message } from "./block-bytes.ts";
+import { bytes, int64, messageOf, repeated, required } from "../../../runtime/protobuf.ts";
+import type { BlockInput } from "../abci.ts";
 
 /** How a chain began: remembered by its file, told to whoever asks for its genesis. */
 export interface Origin {
@@ -22,13 +21,17 @@ export interface Origin {
   readonly state: unknown;
 }
 
-export interface RecordedBlock {
-  readonly height: bigint;
-  readonly timeNs: bigint;
+export interface RecordedBlock extends BlockInput {
   /** The application's hash before this block: what a replay must have arrived at. */
   readonly appHash: Uint8Array;
-  readonly txs: readonly Uint8Array[];
 }
+
+const recordedBlock = messageOf({
+  height: int64(1),
+  timeNs: int64(2),
+  appHash: required(3, bytes, new Uint8Array()),
+  txs: repeated(4, bytes),
+});
 
 export interface ChainFile {
   readonly origin: Origin;
@@ -105,12 +108,12 @@ function createChainFile(path: string, fd: number, wanted: Origin): ChainFile {
     *blocks() {
       for (const record of records(path, fd, end)) {
         end = record.end;
-        yield parseBlock(record.bytes);
+        yield recordedBlock.decode(record.bytes);
       }
       // What is behind the last whole record was being written when the process died; nobody was told of it.
       ftruncateSync(fd, end);
     },
-    append: (block) => attempt(path, () => write(blockBytes(block))),
+    append: (block) => attempt(path, () => write(recordedBlock.encode({ ...block, txs: [...block.txs] }))),
     close: () => closeSync(fd),
   };
 }
@@ -184,31 +187,6 @@ function originBytes({ timeNs, initialHeight, ...plain }: Origin): Buffer {
 function parseOrigin(bytes: Buffer): Origin {
   const { timeNs, initialHeight, ...plain } = JSON.parse(bytes.toString());
   return { ...plain, timeNs: BigInt(timeNs), initialHeight: BigInt(initialHeight) };
-}
-
-const fields = { height: 1, timeNs: 2, appHash: 3, tx: 4 };
-
-function blockBytes({ height, timeNs, appHash, txs }: RecordedBlock): Uint8Array {
-  return message((w) => {
-    w.tag(fields.height, WireType.Varint).uint64(height);
-    w.tag(fields.timeNs, WireType.Varint).uint64(timeNs);
-    embed(w, fields.appHash, appHash);
-    for (const tx of txs) embed(w, fields.tx, tx);
-  });
-}
-
-function parseBlock(record: Uint8Array): RecordedBlock {
-  let height = 0n;
-  let timeNs = 0n;
-  let appHash: Uint8Array = new Uint8Array();
-  const txs: Uint8Array[] = [];
-  for (const { number, varint = 0n, bytes } of wireFields(record)) {
-    if (number === fields.height) height = varint;
-    else if (number === fields.timeNs) timeNs = varint;
-    else if (number === fields.appHash) appHash = bytes;
-    else if (number === fields.tx) txs.push(bytes);
-  }
-  return { height, timeNs, appHash, txs };
 }
 
 function damaged(path: string, reason: string): ProviderError {

@@ -1,6 +1,6 @@
 /** The one validator of the embedded chain. */
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
-import { type BlockId, type Commit, validatorBytes, voteBytes } from "./block-bytes.ts";
+import { type BlockId, type Commit, validatorCodec, voteBytes } from "./block-bytes.ts";
 import { merkleRoot, sha256, upperHex } from "./merkle.ts";
 
 export interface Validator {
@@ -30,7 +30,7 @@ export function createValidator(chainId: string): Validator {
     address,
     publicKey,
     power,
-    setHash: upperHex(merkleRoot([validatorBytes(publicKey, power)])),
+    setHash: upperHex(merkleRoot([validatorCodec.encode({ publicKey: { ed25519: publicKey }, power })])),
     commit(height, blockId, timeNs) {
       const signature = sign(null, voteBytes(chainId, height, blockId, timeNs), key);
       return { height, blockId, signatures: [{ validatorAddress: address, timeNs, signature }] };

@@ -5,8 +5,9 @@ import {
   GetSyncingResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytesToWords, encodeBech32 } from "../../../../market/bech32.ts";
+import { bytes, messageOf, required } from "../../../../runtime/protobuf.ts";
 import { invalidArgument } from "../../refusals.ts";
-import { blockBytes, blockIdBytes, embed, headerBytes, message } from "../block-bytes.ts";
+import { blockBytes, blockIdCodec, headerBytes, noBlockId } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
 import { fromHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
@@ -44,13 +45,19 @@ function found(store: BlockStore, height: bigint | undefined): Block {
   }
 }
 
-/** Written by hand: the generated codecs cut times to milliseconds. */
+/** By hand: the generated codecs cut times to milliseconds. */
+const blockResponseCodec = messageOf({
+  id: required(1, blockIdCodec, noBlockId),
+  block: required(2, bytes, new Uint8Array()),
+  sdkBlock: required(3, bytes, new Uint8Array()),
+});
+
 function blockResponse({ id, header, txs, lastCommit }: Block): Uint8Array {
   const proposer = Buffer.from(encodeBech32("akashvalcons", bytesToWords(fromHex(header.proposerAddress))));
-  return message((w) => {
-    embed(w, 1, blockIdBytes(id));
-    embed(w, 2, blockBytes(headerBytes(header), txs, lastCommit));
-    embed(w, 3, blockBytes(headerBytes(header, proposer), txs, lastCommit));
+  return blockResponseCodec.encode({
+    id,
+    block: blockBytes(headerBytes(header), txs, lastCommit),
+    sdkBlock: blockBytes(headerBytes(header, proposer), txs, lastCommit),
   });
 }
 

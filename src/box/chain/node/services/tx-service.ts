@@ -8,11 +8,10 @@ import {
   OrderBy,
   TxResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { WireType } from "@bufbuild/protobuf/wire";
+import { bytes, int64, messageOf, repeated, required } from "../../../../runtime/protobuf.ts";
 import type { TxResult } from "../../abci.ts";
 import type { ChainRefusal } from "../../module.ts";
 import { invalidArgument, notFound, sdkRefusal } from "../../refusals.ts";
-import { embed, message } from "../block-bytes.ts";
 import type { BlockStore, TxPlace } from "../block-store.ts";
 import { txHash } from "../blocks.ts";
 import { noTxResult, timeJson } from "../encoding.ts";
@@ -33,14 +32,18 @@ export function txService(store: BlockStore, mempool: Mempool): [path: string, N
   ];
 }
 
+/** Transactions go out as the bytes that came in. */
+const foundCodec = messageOf({
+  tx: required(1, bytes, new Uint8Array()),
+  response: required(2, bytes, new Uint8Array()),
+});
+const searchedCodec = messageOf({ txs: repeated(1, bytes), responses: repeated(2, bytes), total: int64(4) });
+
 function getTx(store: BlockStore, { hash }: GetTxRequest): Uint8Array {
   if (hash === "") throw invalidArgument("tx hash cannot be empty");
   const place = store.tx(hash.toUpperCase());
   if (!place) throw notFound(`tx not found: ${hash}`);
-  return message((w) => {
-    embed(w, 1, txBytes(place));
-    embed(w, 2, foundTx(place));
-  });
+  return foundCodec.encode({ tx: txBytes(place), response: foundTx(place) });
 }
 
 function getTxsEvent(store: BlockStore, request: GetTxsEventRequest): Uint8Array {
@@ -50,11 +53,8 @@ function getTxsEvent(store: BlockStore, request: GetTxsEventRequest): Uint8Array
     const order = request.orderBy === OrderBy.ORDER_BY_DESC ? "desc" : "asc";
     const all = ordered(searchTxs(store, parseQuery(query)), order, "asc");
     const places = pageOf(all, request.page.toNumber() || 1, request.limit.toNumber() || usualLimit);
-    return message((w) => {
-      for (const place of places) embed(w, 1, txBytes(place));
-      for (const place of places) embed(w, 2, foundTx(place));
-      w.tag(4, WireType.Varint).uint64(all.length);
-    });
+    const [txs, responses] = [places.map(txBytes), places.map(foundTx)];
+    return searchedCodec.encode({ txs, responses, total: BigInt(all.length) });
   } catch (thrown) {
     if (thrown instanceof NodeRefusal) throw refusedSearch(`failed to search for txs: ${thrown.message}`);
     throw thrown;
