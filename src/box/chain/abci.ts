@@ -14,6 +14,17 @@ export interface TxResult {
   readonly events: readonly AbciEvent[];
 }
 
+/** What stands where a transaction has no result yet. The order of its fields is that of all results, and in the app's hash. */
+export const noTxResult: TxResult = {
+  code: 0,
+  codespace: "",
+  log: "",
+  data: new Uint8Array(),
+  events: [],
+  gasWanted: 0n,
+  gasUsed: 0n,
+};
+
 export interface BlockInput {
   readonly height: bigint;
   readonly timeNs: bigint;

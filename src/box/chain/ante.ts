@@ -1,8 +1,8 @@
 /** What must hold before any message of a transaction is worked on. What it changes stays even if a message fails. */
 import { SignMode } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { formatTime, nsToMs } from "../../runtime/clock.ts";
+import { timeJson } from "./context.ts";
 import { plainEvent } from "./events.ts";
-import { deductFee, type GasPrices, paysTheMinimum } from "./fees.ts";
+import { deductFee, paysTheMinimum } from "./fees.ts";
 import { ChainRefusal, type Context } from "./module.ts";
 import { type Account, authParams, findAccount, saveAccount } from "./modules/auth/accounts.ts";
 import { sdkRefusal } from "./refusals.ts";
@@ -16,7 +16,6 @@ export interface AnteInput {
   readonly tx: Transaction;
   readonly context: Context;
   readonly mode: Mode;
-  readonly minGasPrices: GasPrices;
   /** Some chains have transactions without a sequence switched off. */
   readonly unorderedEnabled: boolean;
 }
@@ -89,10 +88,10 @@ function sizeIsPaid({ tx, context, mode }: AnteInput): void {
   }
 }
 
-function feeIsPaid({ tx, context, mode, minGasPrices }: AnteInput): void {
+function feeIsPaid({ tx, context, mode }: AnteInput): void {
   if (!tx.fee) return;
   // A node asks this for its own pool only; a block may hold what another node took for less.
-  if (mode === "check") paysTheMinimum(tx.fee, minGasPrices);
+  if (mode === "check") paysTheMinimum(tx.fee);
   deductFee(context, tx.fee, tx.fee.payer || (tx.signers[0] ?? ""));
 }
 
@@ -185,7 +184,5 @@ function signerAccount(context: Context, address: string): Account {
 
 /** "2026-11-15 08:23:55.615665784 +0000 UTC", as Go prints a time. */
 function goTime(ns: bigint): string {
-  const seconds = formatTime(nsToMs(ns)).slice(0, 19).replace("T", " ");
-  const fraction = (ns % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
-  return `${seconds}${fraction && `.${fraction}`} +0000 UTC`;
+  return timeJson(ns).replace("T", " ").replace("Z", " +0000 UTC");
 }

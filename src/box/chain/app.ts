@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { invariant } from "../../runtime/invariant.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent, App, BlockOutput } from "./abci.ts";
-import { type BlockPoint, createContext } from "./context.ts";
+import { createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
 import { answerSimulation, type Rules, runTransaction } from "./execution.ts";
-import { applyGenesis, defaultMinGasPrices, type Genesis } from "./genesis.ts";
+import { applyGenesis, type Genesis } from "./genesis.ts";
 import { createHistory } from "./history.ts";
-import { ChainRefusal, type Module, type QueryHandler } from "./module.ts";
+import { type BlockPoint, ChainRefusal, type Module, type QueryHandler, remembered } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
 import { authzModule } from "./modules/authz/authz.ts";
@@ -21,7 +21,7 @@ import { providerModule } from "./modules/provider/provider.ts";
 import { createOverlay } from "./overlay.ts";
 import { sdkRefusal } from "./refusals.ts";
 import { createStore } from "./store.ts";
-import { createDecoder, type MessageEntries } from "./transaction.ts";
+import { decodeTransaction, type MessageEntries } from "./transaction.ts";
 import { forgetPassedStamps } from "./unordered.ts";
 import { wireFields } from "./wire.ts";
 
@@ -33,8 +33,8 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
   const all: readonly Module[] = [...baseModules, authzModule(() => entries), ...modules];
   const entries: MessageEntries = new Map(all.flatMap(({ messages }) => Object.entries(messages)));
   const rules: Rules = {
-    decode: createDecoder(entries),
-    minGasPrices: genesis.minGasPrices ?? defaultMinGasPrices,
+    // The pool, its later checks and the block ask for the same bytes; they are taken apart once.
+    decode: remembered((bytes) => decodeTransaction(bytes, entries)),
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();
@@ -47,7 +47,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
 
   const queries = new Map<string, QueryHandler>(all.flatMap((module) => Object.entries(module.queries)));
   queries.set("/cosmos.tx.v1beta1.Service/Simulate", (_, request) =>
-    answerSimulation(request, (tx) => pool.dryRun(() => runTransaction(tx, "simulate", pool, point, rules))),
+    answerSimulation(request, (tx) => runTransaction(tx, "simulate", createOverlay(pool), point, rules)),
   );
 
   function runBlock(at: BlockPoint, txs: readonly Uint8Array[]): Omit<BlockOutput, "appHash"> {

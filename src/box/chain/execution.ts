@@ -7,13 +7,12 @@ import {
   TxMsgData,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { AbciEvent, TxResult } from "./abci.ts";
+import { type AbciEvent, noTxResult, type TxResult } from "./abci.ts";
 import { anteChecks, type Mode } from "./ante.ts";
-import { type BlockPoint, createContext } from "./context.ts";
+import { createContext } from "./context.ts";
 import { plainEvent, withAttribute } from "./events.ts";
-import type { GasPrices } from "./fees.ts";
 import { createGasMeter, OutOfGas, unlimitedGas } from "./gas.ts";
-import { ChainRefusal, type Context } from "./module.ts";
+import { type BlockPoint, ChainRefusal, type Context } from "./module.ts";
 import { invalidArgument, Panic, sdkRefusal } from "./refusals.ts";
 import type { Store } from "./store.ts";
 import { decodeRefusal, type Message, type Transaction } from "./transaction.ts";
@@ -21,7 +20,6 @@ import { decodeRefusal, type Message, type Transaction } from "./transaction.ts"
 export interface Rules {
   /** Throws when the bytes are no transaction. */
   readonly decode: (bytes: Uint8Array) => Transaction;
-  readonly minGasPrices: GasPrices;
   readonly unorderedEnabled: boolean;
 }
 
@@ -32,11 +30,7 @@ export function runTransaction(bytes: Uint8Array, mode: Mode, store: Store, at: 
   let meter: { readonly limit: bigint; readonly used: bigint } = noGas;
   let anteEvents: AbciEvent[] = [];
   const result = (answer: Partial<TxResult>): TxResult => ({
-    code: 0,
-    codespace: "",
-    log: "",
-    data: new Uint8Array(),
-    events: [],
+    ...noTxResult,
     gasWanted: meter.limit,
     gasUsed: meter.used,
     ...answer,

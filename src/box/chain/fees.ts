@@ -1,6 +1,6 @@
 /** What a transaction pays, who pays it, and what a node asks for at least. */
-import { type Coin, type DecCoin, formatCoins } from "../../market/coin.ts";
-import { decimalOf, mulDecimals, toInteger } from "../../market/decimal.ts";
+import { type Coin, formatCoins } from "../../market/coin.ts";
+import { decimalOf, mulDecimals, parseDecimal, toInteger } from "../../market/decimal.ts";
 import { areValidCoins } from "./coins.ts";
 import { plainEvent } from "./events.ts";
 import { ChainRefusal, type Context } from "./module.ts";
@@ -10,20 +10,14 @@ import { useAllowance } from "./modules/feegrant/feegrant.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Fee } from "./transaction.ts";
 
-export type GasPrices = readonly DecCoin[];
+/** What the network's nodes ask for a unit of gas. */
+const gasPrice = parseDecimal("0.0025");
 
-/** One of the denoms is enough. */
-export function paysTheMinimum({ coins, gasLimit }: Fee, prices: GasPrices): void {
-  const required = prices.map(({ denom, amount }) => ({
-    denom,
-    amount: toInteger(mulDecimals(amount, decimalOf(gasLimit)), "up"),
-  }));
-  const pays = (need: Coin) => coins.some(({ denom, amount }) => denom === need.denom && amount >= need.amount);
-  if (required.length === 0 || required.some(pays)) return;
-  throw sdkRefusal(
-    "insufficientFee",
-    `insufficient fees; got: ${formatCoins(coins)} required: ${formatCoins(required)}`,
-  );
+export function paysTheMinimum({ coins, gasLimit }: Fee): void {
+  const required = { denom: "uakt", amount: toInteger(mulDecimals(gasPrice, decimalOf(gasLimit)), "up") };
+  if (coins.some(({ denom, amount }) => denom === required.denom && amount >= required.amount)) return;
+  const words = `insufficient fees; got: ${formatCoins(coins)} required: ${formatCoins([required])}`;
+  throw sdkRefusal("insufficientFee", words);
 }
 
 /** From the granter, if the fee names one that allows it, else from the payer. */

@@ -62,7 +62,6 @@ export function meteredStore(store: Store, meter: GasMeter): Store {
       return metered;
     },
     transaction: (work) => store.transaction(work),
-    dryRun: (work) => store.dryRun(work),
   };
 }
 
@@ -93,9 +92,6 @@ function meteredTable<T>(table: Table<T>, meter: GasMeter): Table<T> {
         meter.use(prices.next, "IterNextFlat");
         yield entry;
       }
-    },
-    get size() {
-      return table.size;
     },
   };
 }

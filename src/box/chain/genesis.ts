@@ -1,6 +1,6 @@
 /** How a chain begins: its name, its first hour, and who has how much. */
 import { parseAddress } from "../../market/address.ts";
-import { type Coin, type DecCoin, parseDecCoins } from "../../market/coin.ts";
+import type { Coin } from "../../market/coin.ts";
 import type { Context } from "./module.ts";
 import { ensureAccount, moduleAccounts, moduleAddress } from "./modules/auth/accounts.ts";
 import { issue } from "./modules/bank/balances.ts";
@@ -11,8 +11,6 @@ export interface Genesis {
   /** Height of the first block; 1 unless the chain carries on another's count. */
   readonly initialHeight?: bigint;
   readonly accounts: readonly GenesisAccount[];
-  /** What the node asks for a unit of gas; 0.0025uakt, as the network's nodes do, unless told otherwise. */
-  readonly minGasPrices?: readonly DecCoin[];
   /** Whether transactions without a sequence are taken; they are, unless told otherwise. */
   readonly unordered?: boolean;
 }
@@ -21,8 +19,6 @@ export interface GenesisAccount {
   readonly address: string;
   readonly coins: readonly Coin[];
 }
-
-export const defaultMinGasPrices = parseDecCoins("0.0025uakt");
 
 export function applyGenesis(context: Context, { accounts }: Genesis): void {
   for (const { address, coins } of accounts) {

@@ -37,8 +37,12 @@ test("whatever blocks write and take back, every height that is kept reads as it
               if (value === undefined) store.table(table).delete(key);
               else store.table(table).set(key, value);
             };
-            if (failed) store.dryRun(apply);
-            else store.transaction(apply);
+            const work = () => {
+              apply();
+              if (failed) throw new Error("no");
+            };
+            if (failed) assert.throws(() => store.transaction(work), /no/);
+            else store.transaction(work);
           }
         });
         history.add({ chainId: "lab-1", height: BigInt(height), timeNs: BigInt(height) }, replaced);

@@ -1,5 +1,5 @@
 /** The states of the last heights: of each block only what it replaced is kept, and laid over the state of now. */
-import type { BlockPoint } from "./context.ts";
+import type { BlockPoint } from "./module.ts";
 import { createOverlay } from "./overlay.ts";
 import type { Replaced, Store } from "./store.ts";
 

@@ -3,10 +3,14 @@ import type { Codec } from "../../runtime/protobuf.ts";
 import type { AbciEvent } from "./abci.ts";
 import type { Store } from "./store.ts";
 
-export interface Context {
+/** Where in the chain something happens. */
+export interface BlockPoint {
   readonly chainId: string;
   readonly height: bigint;
   readonly timeNs: bigint;
+}
+
+export interface Context extends BlockPoint {
   readonly store: Store;
   /** Counts what the work costs; throws the chain's "out of gas" when the limit is passed. */
   useGas(amount: bigint, what: string): void;
@@ -73,7 +77,8 @@ export function messageEntry<Wire, Read>(
   };
 }
 
-function remembered<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
+/** What was made of the same bytes before. */
+export function remembered<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
   const known = new WeakMap<Uint8Array, { value: T }>();
   return (bytes) => {
     const before = known.get(bytes);

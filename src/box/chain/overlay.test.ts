@@ -30,7 +30,6 @@ test("an overlay reads like a store to which the changes were made, and leaves t
       for (const step of above) for (const store of [overlay, copy]) apply(store, step);
       assert.deepEqual(contents(overlay), contents(copy));
       assert.deepEqual(contents(overlay, "a", from), contents(copy, "a", from));
-      assert.equal(overlay.table("table").size, copy.table("table").size);
       assert.equal(overlay.table("table").get(from), copy.table("table").get(from));
       assert.equal(overlay.table("table").has(from), copy.table("table").has(from));
       assert.deepEqual(contents(base), untouched);
@@ -51,6 +50,6 @@ test("what was changed in a transaction that failed is gone from the overlay", (
   };
   assert.throws(() => overlay.transaction(fail), /no/);
   assert.deepEqual(contents(overlay), [["a", 1]]);
-  overlay.dryRun(() => apply(overlay, { key: "a", value: undefined }));
+  apply(createOverlay(overlay), { key: "a", value: undefined });
   assert.deepEqual(contents(overlay), [["a", 1]]);
 });

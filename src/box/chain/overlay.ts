@@ -16,7 +16,6 @@ export function createOverlay(below: Store): Overlay {
   return {
     table: <T>(name: string) => layeredTable(() => changes.table<Change<T>>(name), below.table<T>(name)),
     transaction: (work) => changes.transaction(work),
-    dryRun: (work) => changes.dryRun(work),
     reset() {
       changes = createStore();
     },
@@ -51,9 +50,6 @@ function layeredTable<T>(changes: () => Table<Change<T>>, below: Table<T>): Tabl
     set: (key, value) => changes().set(key, { value }),
     delete: (key) => changes().set(key, { value: undefined }),
     entries,
-    get size() {
-      return [...entries()].length;
-    },
   };
 }
 

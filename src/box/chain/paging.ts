@@ -1,13 +1,8 @@
 /** Lists in pages, cut as the SDK cuts them, down to what it counts and which key it hands out next. */
-import type { PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { PageResponse as PageResponseCodec } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { type PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type { Listed } from "./akash-paging.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Table } from "./store.ts";
-
-export interface Page<T> {
-  readonly items: T[];
-  readonly pagination: PageResponse;
-}
 
 export interface PageOptions<T> {
   /** Only keys that begin with it; the keys that travel to the client are what follows it. */
@@ -23,7 +18,7 @@ export function paginate<T>(
   table: Pick<Table<T>, "entries">,
   request: PageRequest | undefined,
   { prefix = "", where = () => true }: PageOptions<T> = {},
-): Page<T> {
+): Listed<T> {
   const key = Buffer.from(request?.key ?? []).toString();
   const offset = count(request?.offset);
   const limit = count(request?.limit) || defaultLimit;
@@ -32,46 +27,25 @@ export function paginate<T>(
     throw sdkRefusal("invalidRequest", "invalid request, either offset or key is expected, got both");
   }
   const entries = request?.reverse ? downward(table, prefix, key) : table.entries(prefix, prefix + key);
-  const page = key === "" ? byOffset(entries, where, offset, limit, countTotal) : byKey(entries, where, limit);
-  const nextKey = Buffer.from(page.nextKey?.slice(prefix.length) ?? "");
-  return { items: page.items, pagination: PageResponseCodec.fromPartial({ nextKey, total: page.total }) };
-}
-
-interface Cut<T> {
-  items: T[];
-  nextKey: string | undefined;
-  total: number;
-}
-
-function byOffset<T>(
-  entries: Iterable<[string, T]>,
-  where: (value: T, key: string) => boolean,
-  offset: number,
-  limit: number,
-  countTotal: boolean,
-): Cut<T> {
   const items: T[] = [];
   let nextKey: string | undefined;
   let hits = 0;
-  for (const [key, value] of entries) {
-    if (!where(value, key)) continue;
+  for (const [at, value] of entries) {
+    // The page after a known key counts nothing, and its next key may lead to an empty page.
+    if (key !== "" && items.length === limit) {
+      nextKey = at;
+      break;
+    }
+    if (!where(value, at)) continue;
     hits += 1;
-    if (hits > offset && hits <= offset + limit) items.push(value);
+    if (hits > offset && items.length < limit) items.push(value);
     if (hits !== offset + limit + 1) continue;
-    nextKey = key;
+    nextKey = at;
     if (!countTotal) break;
   }
-  return { items, nextKey, total: countTotal ? hits : 0 };
-}
-
-/** The page after a known key counts nothing, and its next key may lead to an empty page. */
-function byKey<T>(entries: Iterable<[string, T]>, where: (value: T, key: string) => boolean, limit: number): Cut<T> {
-  const items: T[] = [];
-  for (const [key, value] of entries) {
-    if (items.length === limit) return { items, nextKey: key, total: 0 };
-    if (where(value, key)) items.push(value);
-  }
-  return { items, nextKey: undefined, total: 0 };
+  const total = countTotal && key === "" ? hits : 0;
+  const rest = Buffer.from(nextKey?.slice(prefix.length) ?? "");
+  return { items, pagination: PageResponse.fromPartial({ nextKey: rest, total }) };
 }
 
 function downward<T>(table: Pick<Table<T>, "entries">, prefix: string, key: string): [string, T][] {

@@ -9,15 +9,12 @@ export interface Table<T> {
   delete(key: string): void;
   /** In the order of their keys, as the chain's own store iterates, beginning at or after `from`. */
   entries(prefix?: string, from?: string): IterableIterator<[string, T]>;
-  readonly size: number;
 }
 
 export interface Store {
   table<T>(name: string): Table<T>;
   /** Runs `work` so that its changes stay only if it returns; whatever it throws is passed on. May be nested. */
   transaction<R>(work: () => R): R;
-  /** Runs `work` and takes back whatever it changed, for checks and simulations. */
-  dryRun<R>(work: () => R): R;
 }
 
 export interface BaseStore extends Store {
@@ -39,7 +36,7 @@ export function createStore(): BaseStore {
   const tables = new Map<string, Table<unknown>>();
   let changes: Change[] | undefined;
 
-  function within<R>(work: () => R, keep: (failed: boolean) => boolean): { result: R; mine: readonly Change[] } {
+  function within<R>(work: () => R): { result: R; mine: readonly Change[] } {
     const outer = changes;
     const mine: Change[] = [];
     changes = mine;
@@ -50,8 +47,8 @@ export function createStore(): BaseStore {
       return { result, mine };
     } finally {
       changes = outer;
-      if (keep(failed)) for (const change of mine) outer?.push(change);
-      else for (const change of mine.reverse()) change.undo();
+      if (failed) for (const change of mine.reverse()) change.undo();
+      else for (const change of mine) outer?.push(change);
     }
   }
 
@@ -63,11 +60,10 @@ export function createStore(): BaseStore {
       tables.set(name, fresh as Table<unknown>);
       return fresh;
     },
-    transaction: (work) => within(work, (failed) => !failed).result,
-    dryRun: (work) => within(work, () => false).result,
+    transaction: (work) => within(work).result,
     revise(work) {
       invariant(changes === undefined, "a revision stands outside of every transaction");
-      const { result, mine } = within(work, (failed) => !failed);
+      const { result, mine } = within(work);
       return { result, replaced: firstOfEach(mine) };
     },
   };
@@ -119,9 +115,6 @@ function createTable<T>(record: (key: string, before: T | undefined, undo: () =>
         const value = values.get(key);
         if (value !== undefined) yield [key, value];
       }
-    },
-    get size() {
-      return values.size;
     },
   };
 }

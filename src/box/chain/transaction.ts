@@ -63,18 +63,6 @@ const secp256k1Url = "/cosmos.crypto.secp256k1.PubKey";
 /** Field numbers with this bit may be unknown: whoever added them said that they can be left unread. */
 const nonCritical = 1 << 10;
 
-/** The pool, its later checks and the block ask for the same bytes; they are taken apart once. */
-export function createDecoder(entries: MessageEntries): (bytes: Uint8Array) => Transaction {
-  const decoded = new WeakMap<Uint8Array, Transaction>();
-  return (bytes) => {
-    const known = decoded.get(bytes);
-    if (known) return known;
-    const tx = decodeTransaction(bytes, entries);
-    decoded.set(bytes, tx);
-    return tx;
-  };
-}
-
 /** Throws a plain Error that says what is wrong with the bytes. */
 export function decodeTransaction(bytes: Uint8Array, entries: MessageEntries): Transaction {
   checkEnvelope(bytes);

@@ -14,13 +14,16 @@ import { createValidator, type Validator } from "./validator.ts";
 
 export interface ChainOptions {
   readonly app: App;
+  /** Tells the time of blocks, and when the next one is due. */
   readonly clock: Clock;
-  readonly file?: string | undefined;
-  readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">> | undefined;
-  readonly keepBlocks?: number | undefined;
-  readonly mempool?: Partial<MempoolBounds> | undefined;
+  /** Where the chain survives a restart; without it the chain ends with the process. */
+  readonly file?: string;
+  /** What the application was built from, as JSON: shown as genesis and kept in the file. */
+  readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">>;
+  readonly keepBlocks?: number;
+  readonly mempool?: Partial<MempoolBounds>;
   /** How long after its block a transaction can be found; 0, which is also the default, is with it. */
-  readonly indexMs?: number | undefined;
+  readonly indexMs?: number;
 }
 
 export interface Chain {

@@ -1,20 +1,13 @@
 /** CometBFT's answers in JSON: 64-bit numbers as text, hashes in hex, other bytes in base64, nothing at all as null. */
-import { formatTime, nsToMs } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { AbciEvent, QueryResult, TxResult } from "../abci.ts";
+import { type AbciEvent, noTxResult, type QueryResult, type TxResult } from "../abci.ts";
+import { timeJson } from "../context.ts";
 import { blockVersion, type Commit, type Header, voteForBlock } from "./block-bytes.ts";
 import type { Block, TxPlace } from "./block-store.ts";
 import type { Validator } from "./validator.ts";
 
 export function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-}
-
-/** "2026-11-15T08:24:11.82854255Z": up to nine digits, without the zeros at the end. */
-export function timeJson(ns: bigint): string {
-  const seconds = formatTime(nsToMs(ns)).slice(0, "2026-11-15T08:24:11".length);
-  const fraction = (ns % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
-  return fraction === "" ? `${seconds}Z` : `${seconds}.${fraction}Z`;
 }
 
 export function headerJson(header: Header): unknown {
@@ -93,17 +86,6 @@ export function txResultJson(result: TxResult): unknown {
     codespace: result.codespace,
   };
 }
-
-/** What stands where a transaction has no result yet. */
-export const noTxResult: TxResult = {
-  code: 0,
-  codespace: "",
-  data: new Uint8Array(),
-  log: "",
-  gasWanted: 0n,
-  gasUsed: 0n,
-  events: [],
-};
 
 export function eventJson(event: AbciEvent): unknown {
   return event.attributes.length === 0 ? { type: event.type } : event;

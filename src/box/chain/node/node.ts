@@ -3,17 +3,14 @@ import type { RpcTransport } from "../../../chain/comet/transport.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { App } from "../abci.ts";
 import { createBlockClock } from "./block-clock.ts";
 import type { Block } from "./block-store.ts";
-import { createChain } from "./chain.ts";
+import { type ChainOptions, createChain } from "./chain.ts";
 import { createCommitWaits } from "./commit-waits.ts";
 import { createEventFeed } from "./event-feed.ts";
 import { createGrpcServer } from "./grpc.ts";
 import { createInProcess } from "./in-process.ts";
 import { createJsonRpc } from "./json-rpc.ts";
-import type { MempoolBounds } from "./mempool.ts";
-import type { Origin } from "./persistence.ts";
 import { createQueries } from "./queries.ts";
 import { createRpcServer } from "./rpc.ts";
 import { chainMethods } from "./rpc-methods/chain-methods.ts";
@@ -24,10 +21,8 @@ import { txService } from "./services/tx-service.ts";
 import { subscriptionMethods } from "./subscriptions.ts";
 import { createSockets } from "./websocket.ts";
 
-export interface NodeOptions {
-  readonly app: App;
-  /** Tells the time of blocks, and when the next one is due. */
-  readonly clock: Clock;
+/** A transaction can be found a moment after its block, as on a real node, unless told otherwise. */
+export interface NodeOptions extends ChainOptions {
   readonly log: Log;
   /** False: it is reached within the process only. */
   readonly listens?: boolean;
@@ -37,14 +32,6 @@ export interface NodeOptions {
   readonly grpcPort?: number;
   /** Time between blocks; 0, which is also the default, leaves them to `step`. */
   readonly blockMs?: number;
-  /** Where the chain survives a restart; without it the chain ends with the process. */
-  readonly file?: string;
-  /** What the application was built from, as JSON: shown as genesis and kept in the file. */
-  readonly genesis?: Partial<Pick<Origin, "timeNs" | "initialHeight" | "state">>;
-  readonly keepBlocks?: number;
-  readonly mempool?: Partial<MempoolBounds>;
-  /** How long after its block a transaction can be found; a moment, as on a real node, unless told otherwise. */
-  readonly indexMs?: number;
   /** For pings and deadlines of connections: sockets live in real time even where blocks do not. */
   readonly socketClock?: Clock;
 }

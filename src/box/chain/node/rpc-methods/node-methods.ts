@@ -1,7 +1,9 @@
 /** Methods about the node itself and its application. */
+
+import { timeJson } from "../../context.ts";
 import type { Block } from "../block-store.ts";
 import type { Chain } from "../chain.ts";
-import { base64, consensusParamsJson, publicKeyJson, queryJson, timeJson } from "../encoding.ts";
+import { base64, consensusParamsJson, publicKeyJson, queryJson } from "../encoding.ts";
 import { sha256 } from "../merkle.ts";
 import type { Queries } from "../queries.ts";
 import { type Methods, method } from "./method.ts";

@@ -1,10 +1,10 @@
 /** Methods that send transactions and find them again. */
 import { limits } from "../../../../runtime/limits.ts";
-import type { TxResult } from "../../abci.ts";
+import { noTxResult, type TxResult } from "../../abci.ts";
 import { txHash } from "../blocks.ts";
 import type { Chain } from "../chain.ts";
 import type { CommitWaits } from "../commit-waits.ts";
-import { base64, noTxResult, txJson, txResultJson } from "../encoding.ts";
+import { base64, txJson, txResultJson } from "../encoding.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";

@@ -9,12 +9,12 @@ import {
   TxResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytes, int64, messageOf, repeated, required } from "../../../../runtime/protobuf.ts";
-import type { TxResult } from "../../abci.ts";
+import { noTxResult, type TxResult } from "../../abci.ts";
+import { timeJson } from "../../context.ts";
 import type { ChainRefusal } from "../../module.ts";
 import { invalidArgument, notFound, sdkRefusal } from "../../refusals.ts";
 import type { BlockStore, TxPlace } from "../block-store.ts";
 import { txHash } from "../blocks.ts";
-import { noTxResult, timeJson } from "../encoding.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
@@ -74,7 +74,7 @@ function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: BroadcastTxRequest
   if (!sync && mode !== BroadcastMode.BROADCAST_MODE_ASYNC) {
     throw sdkRefusal("unknownRequest", "unsupported return type unspecified; supported types: sync, async");
   }
-  const { code, codespace, data, log } = taken(mempool, tx) ?? noTxResult;
+  const { code, codespace, data, log } = taken(mempool, tx);
   const answer = sync ? { code, codespace, data: upperHex(data), rawLog: log } : {};
   return BroadcastTxResponse.encode(
     BroadcastTxResponse.fromPartial({ txResponse: { ...answer, txhash: txHash(tx) } }),
