@@ -11,7 +11,7 @@ import { formatBidId, formatOrderId } from "../../market/ids.ts";
 import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { AbciEvent } from "../block.ts";
-import { readBlock, readBlockContent, readBlockResults } from "./block.ts";
+import { readBlock, readBlockContent, readBlockResults } from "./blocks.ts";
 import { showBlock } from "./event-text.ts";
 import { readEvent } from "./events.ts";
 

@@ -10,14 +10,12 @@ import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Gap } from "../chain.ts";
-import { readBlock, readBlockContent, readBlockResults } from "./block.ts";
-import { createBlockTime } from "./block-time.ts";
-import { createClockCheck } from "./clock-check.ts";
+import { createBlockTime, createClockCheck } from "./block-times.ts";
+import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
 import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
 import { createGapJudge, hasRefusal } from "./gap.ts";
 import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
-import { type Fetching, readAhead } from "./read-ahead.ts";
 import type { CallLimits } from "./rpc-call.ts";
 
 export interface BlockConsumer {
@@ -95,20 +93,8 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     return { signal, onBytes, timeoutMs: Math.min(patienceMs, limits.rpcCallMs) };
   }
 
-  async function fetchBlock(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
-    const options = bounds(signal, took);
-    const params = { height: `${at}` };
-    const results = (result: unknown, node: string) => readBlockResults(node, at, result);
-    const content = (result: unknown, node: string) => readBlockContent(node, at, pool.chainId, result);
-    try {
-      const [happened, made] = await Promise.all([
-        pool.call("block_results", params, results, options),
-        pool.call("block", params, content, options),
-      ]);
-      return await readBlock(happened.result, made.result, clock);
-    } catch (thrown) {
-      throw new Unfetched(thrown);
-    }
+  function fetch(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
+    return fetchBlock(pool, at, bounds(signal, took), clock);
   }
 
   async function look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
@@ -134,23 +120,26 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   }
 
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+    /** The consumer's own failures must not be taken for a block that no node gives. */
+    let isHandedOver = false;
     try {
-      for await (const block of readAhead(height + 1n, to, aheadBounds, fetchBlock, signal)) {
+      for await (const block of readAhead(height + 1n, to, aheadBounds, fetch, signal)) {
+        isHandedOver = true;
         await handOver(block);
         height = block.height;
         cursor.moveTo(height);
         settleDown();
         // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
         if (pool.newest) note(pool.newest);
+        isHandedOver = false;
       }
       newsAtMs = clock.monotonicMs();
     } catch (thrown) {
-      if (!(thrown instanceof Unfetched)) throw thrown;
-      const has = (at: bigint) => fetchBlock(at, { signal, took: () => undefined }).then(() => true, isRefused);
-      const mayBeLost = isOfChain(thrown.reason) && !isNotYet(thrown.reason);
-      const gap = mayBeLost ? await gaps.judge(height + 1n, thrown.reason, has, signal) : undefined;
-      if (!gap) throw thrown.reason;
-      await skip(gap, reasonOf(thrown.reason), cursor);
+      if (isHandedOver || !isOfChain(thrown) || isNotYet(thrown)) throw thrown;
+      const has = (at: bigint) => fetch(at, { signal, took: () => undefined }).then(() => true, isRefused);
+      const gap = await gaps.judge(height + 1n, thrown, has, signal);
+      if (!gap) throw thrown;
+      await skip(gap, reasonOf(thrown), cursor);
     }
   }
 
@@ -247,20 +236,10 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   };
 }
 
-/** No node gave the block; the consumer's own failures must not be taken for that. */
-class Unfetched extends Error {
-  readonly reason: unknown;
-
-  constructor(reason: unknown) {
-    super(reasonOf(reason));
-    this.reason = reason;
-  }
-}
-
 /** False when nodes answered that they do not have it; any other failure says nothing and is thrown on. */
 function isRefused(thrown: unknown): false {
-  if (thrown instanceof Unfetched && isOfChain(thrown.reason) && hasRefusal(thrown.reason)) return false;
-  throw thrown instanceof Unfetched ? thrown.reason : thrown;
+  if (isOfChain(thrown) && hasRefusal(thrown)) return false;
+  throw thrown;
 }
 
 /** A node may be a few blocks behind the one that we followed before. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { createBlockTime } from "./block-time.ts";
+import { createBlockTime } from "./block-times.ts";
 
 const second = 1_000_000_000n;
 const never = new AbortController().signal;

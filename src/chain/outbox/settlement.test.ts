@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
-import { readTxResult } from "../comet/block.ts";
+import { readTxResult } from "../comet/blocks.ts";
 import { billOf, shareOf } from "./settlement.ts";
 
 test("shares add up to the whole and differ by one unit at most", () => {

@@ -3,7 +3,7 @@ import { SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/priva
 import { parseAddress } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { readTxResult } from "../comet/block.ts";
+import { readTxResult } from "../comet/blocks.ts";
 import type { CallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";

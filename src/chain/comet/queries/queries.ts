@@ -39,7 +39,7 @@ import { formatDeploymentId } from "../../../market/ids.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/answers.ts";
 import { writeId, writeUint64 } from "../../codec/wire64.ts";
-import { readHeaderTime } from "../block.ts";
+import { readHeaderTime } from "../blocks.ts";
 import type { Pool } from "../pool.ts";
 import { ask, type ListQuery, list, type Query } from "./abci-query.ts";
 import {

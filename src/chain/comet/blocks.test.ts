@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { createVirtualClock, sleep } from "../../runtime/clock.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { type Fetching, readAhead } from "./read-ahead.ts";
+import { type Fetching, readAhead } from "./blocks.ts";
 
 const never = new AbortController().signal;
 

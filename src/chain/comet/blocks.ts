@@ -1,4 +1,8 @@
-/** Reads blocks from what nodes answer. What is none is a TypeError that says so. */
+/**
+ * The chain's blocks, one after the other, from what nodes answer. Several are fetched at once; when what came ahead of its
+ * turn grows too large, the furthest ahead is given up and fetched again later: nobody knows the size of a block before
+ * it comes.
+ */
 import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -6,10 +10,111 @@ import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
 import { readEvent } from "./events.ts";
-import { reading } from "./rpc-call.ts";
+import type { Pool } from "./pool.ts";
+import { type CallLimits, reading } from "./rpc-call.ts";
 import { readGas, readHeight, readTimeNs } from "./wire-text.ts";
 
-export interface BlockResults {
+export async function fetchBlock(pool: Pool, height: bigint, bounds: CallLimits, clock: Clock): Promise<ChainBlock> {
+  const params = { height: `${height}` };
+  const results = (result: unknown, node: string) => readBlockResults(node, height, result);
+  const content = (result: unknown, node: string) => readBlockContent(node, height, pool.chainId, result);
+  const [happened, made] = await Promise.all([
+    pool.call("block_results", params, results, bounds),
+    pool.call("block", params, content, bounds),
+  ]);
+  return readBlock(happened.result, made.result, clock);
+}
+
+export interface AheadBounds {
+  /** Things at once. */
+  readonly width: number;
+  /** Of things that wait for their turn; a single one may be larger. */
+  readonly bytes: number;
+}
+
+export interface Fetching {
+  readonly signal: AbortSignal;
+  /** So much more has come. */
+  took(bytes: number): void;
+}
+
+interface Ahead<T> {
+  readonly number: bigint;
+  readonly stop: AbortController;
+  readonly result: Promise<Settled<T>>;
+  bytes: number;
+}
+
+type Settled<T> = { readonly value: T } | { readonly error: unknown };
+
+/** Stops at the first that fails and throws its error; those that were fetched ahead of it are given up. */
+export async function* readAhead<T>(
+  from: bigint,
+  to: bigint,
+  { width, bytes: mostBytes }: AheadBounds,
+  fetch: (number: bigint, fetching: Fetching) => Promise<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T> {
+  const ahead: Ahead<T>[] = [];
+  let next = from;
+  let room = width;
+  let heldBytes = 0;
+
+  function start(): void {
+    const stop = new AbortController();
+    if (signal.aborted) stop.abort(signal.reason);
+    const took = (bytes: number) => {
+      if (stop.signal.aborted) return;
+      mine.bytes += bytes;
+      heldBytes += bytes;
+      while (heldBytes > mostBytes && ahead.length > 1) giveUpLast();
+    };
+    const mine = { number: next, stop, bytes: 0, result: settled(fetch(next, { signal: stop.signal, took })) };
+    ahead.push(mine);
+    next += 1n;
+  }
+
+  function giveUpLast(): void {
+    const last = ahead.pop();
+    if (!last) return;
+    last.stop.abort(new Error("too much came ahead of it"));
+    heldBytes -= last.bytes;
+    next = last.number;
+    room = ahead.length;
+  }
+
+  function giveUpAll(reason: unknown): void {
+    for (const { stop } of ahead) stop.abort(reason);
+  }
+
+  const onAbort = () => giveUpAll(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (let due = from; due <= to; due += 1n) {
+      while (ahead.length < room && next <= to && (heldBytes < mostBytes || next === due)) start();
+      const [first] = ahead as [Ahead<T>];
+      const result = await first.result;
+      if ("error" in result) throw result.error;
+      yield result.value;
+      ahead.shift();
+      heldBytes -= first.bytes;
+      room = Math.min(room + 1, width);
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    giveUpAll(new Error("no longer wanted"));
+  }
+}
+
+/** Its failure waits until its turn comes, and is no unhandled one meanwhile. */
+function settled<T>(work: Promise<T>): Promise<Settled<T>> {
+  return work.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+}
+
+interface BlockResults {
   readonly height: bigint;
   /** In the order in which they took effect: begin of the block, transactions, end of the block. */
   readonly events: readonly { readonly source: EventSource; readonly event: AbciEvent }[];
@@ -18,7 +123,7 @@ export interface BlockResults {
 }
 
 /** When a block was made, and its transactions in base64. */
-export interface BlockContent {
+interface BlockContent {
   readonly timeNs: bigint;
   readonly txs: readonly string[];
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type Log, silentLog } from "../../runtime/log.ts";
-import { createClockCheck } from "./clock-check.ts";
+import { createClockCheck } from "./block-times.ts";
 
 function stage() {
   const clock = createVirtualClock();
