@@ -80,8 +80,8 @@ process.disconnect();
 process.exit(0);
 
 function isLabelling(): boolean {
-  const { ready, running, delayed } = operator.counts.labels.queue;
-  return ready + running + delayed > 0;
+  const counts = operator.queues.find(({ name }) => name === "labels")?.counts;
+  return counts !== undefined && counts.ready + counts.running + counts.delayed > 0;
 }
 
 function tell(message: Told): void {

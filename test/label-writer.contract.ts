@@ -41,7 +41,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       const { writer, carries, settled } = start(t, stage, () => wanted);
       await carries(wanted);
       await settled();
-      const looks = () => writer.counts.queue.outcomes.done;
+      const looks = () => writer.queue.counts.outcomes.done;
       const [before, { requests }] = [looks(), { ...stage.kube.counts }];
       writer.look(stage.node);
       await eventually("it to be looked at", () => looks() > before);
@@ -141,8 +141,8 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
         return found;
       };
       const { writer } = start(t, { ...stage, kube: { ...kube, get } }, () => wanted);
-      await eventually("the write to be refused", () => writer.counts.queue.outcomes.failed === 1);
-      await eventually("the node to be given up", () => writer.counts.queue.outcomes.done > 0);
+      await eventually("the write to be refused", () => writer.queue.counts.outcomes.failed === 1);
+      await eventually("the node to be given up", () => writer.queue.counts.outcomes.done > 0);
       assert.equal(await kube.get(kinds.node, { name: node }), undefined);
     });
   });
@@ -165,7 +165,7 @@ export function start(owner: Owner, stage: LabelStage, wish: () => NodeLabels | 
     wanted: (name) => (name === node ? wish() : undefined),
     live: (name) => cache.get({ name })?.labels,
   });
-  const running = writer.run(stop.signal);
+  const running = writer.queue.run(stop.signal);
   owner.after(async () => {
     stop.abort();
     await running;
@@ -187,7 +187,7 @@ export function start(owner: Owner, stage: LabelStage, wish: () => NodeLabels | 
       eventually("the writer to settle", async () => {
         const now = projectNode({ metadata: { name: node, labels: await live() } }).labels;
         assert.deepEqual(cache.get({ name: node })?.labels, now);
-        return writer.counts.queue.ready + writer.counts.queue.running === 0;
+        return writer.queue.counts.ready + writer.queue.counts.running === 0;
       }),
   };
 }

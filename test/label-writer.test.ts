@@ -26,5 +26,5 @@ test("a write that is refused is tried again", async (t) => {
   faults.refuse({ status: 403, verb: "patch", kind: kinds.node });
   const { writer, carries } = start(t, stage, () => ({ "akash.network": "true" }));
   await carries({ "akash.network": "true" });
-  assert.equal(writer.counts.queue.outcomes.failed, 1);
+  assert.equal(writer.queue.counts.outcomes.failed, 1);
 });

@@ -4,28 +4,24 @@
  * is taken over as it was.
  */
 import { kinds } from "../../kube/kinds.ts";
-import type { Kube, WatchCache } from "../../kube/kube.ts";
-import { type Clock, sleep, type Timer } from "../../runtime/clock.ts";
+import { sleep, type Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
-import { type AllocationCounts, createAllocations } from "./accounting/allocations.ts";
+import { createAllocations } from "./accounting/allocations.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
-import { projectNode, volumeLimits, type WatchedNode } from "./accounting/watched-node.ts";
+import { projectNode, volumeLimits } from "./accounting/watched-node.ts";
 import { projectPod } from "./accounting/watched-pod.ts";
 import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
 import { nameCard } from "./gpu-names/market-name.ts";
 import type { RegistrySource } from "./gpu-names/registry-source.ts";
+import type { Ground } from "./ground.ts";
 import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
 import { staleness } from "./staleness.ts";
 import type { Storage } from "./storage/storage.ts";
 
-export interface AssemblyDeps {
-  readonly kube: Kube;
-  readonly clock: Clock;
-  readonly log: Log;
+interface AssemblyDeps extends Omit<Ground, "random"> {
   readonly config: ConfigSource;
   readonly registry: RegistrySource;
   readonly storage: Storage;
@@ -36,33 +32,9 @@ export interface AssemblyDeps {
   readonly onNodes: (names: readonly string[]) => void;
 }
 
-export interface Assembly {
-  readonly nodes: WatchCache<WatchedNode>;
-  /** This node may look different now. */
-  touch(node: string): void;
-  /** Something that concerns no single node may. */
-  touchRest(): void;
-  /** Everything may. */
-  touchAll(): void;
-  node(name: string): NodeInventory | undefined;
-  /** The last whole picture. */
-  readonly inventory: Inventory | undefined;
-  /** Why no whole picture can be made yet. */
-  readonly waitingFor: string | undefined;
-  /** How long ago the cluster was last heard of. */
-  readonly ageMs: number;
-  /** Storage class labels that some pod selects with `Gt`. */
-  gtSelected(): ReadonlySet<string>;
-  synced(signal: AbortSignal): Promise<void>;
-  /** Counts all pods anew from time to time. */
-  recount(signal: AbortSignal): Promise<void>;
-  /** Looks whether the caches are out of date: a watch that is interrupted brings no event that would tell of it. */
-  lookForStaleness(signal: AbortSignal): Promise<void>;
-  readonly counts: { readonly pictures: number; readonly allocations: AllocationCounts };
-  close(): Promise<void>;
-}
+export type Assembly = ReturnType<typeof createAssembly>;
 
-export function createAssembly(deps: AssemblyDeps): Assembly {
+export function createAssembly(deps: AssemblyDeps) {
   const { kube, clock, log, config, registry, storage, usage, discovery } = deps;
   const allocations = createAllocations();
   const known = new Map<string, NodeInventory>();
@@ -172,24 +144,31 @@ export function createAssembly(deps: AssemblyDeps): Assembly {
 
   return {
     nodes,
+    /** This node may look different now. */
     touch,
+    /** Something that concerns no single node may. */
     touchRest: soon,
+    /** Everything may. */
     touchAll,
-    node: (name) => known.get(name),
+    node: (name: string) => known.get(name),
+    /** The last whole picture. */
     get inventory() {
       return inventory;
     },
+    /** Why no whole picture can be made yet. */
     get waitingFor() {
       return waitingFor();
     },
+    /** How long ago the cluster was last heard of. */
     get ageMs() {
       return Math.max(nodes.ageMs, pods.ageMs);
     },
     gtSelected: allocations.gtSelected,
-    async synced(signal) {
+    async synced(signal: AbortSignal): Promise<void> {
       await Promise.all([nodes.synced(signal), pods.synced(signal)]);
     },
-    async recount(signal) {
+    /** Counts all pods anew from time to time. */
+    async recount(signal: AbortSignal): Promise<never> {
       for (;;) {
         await sleep(clock, limits.inventoryRecountMs, signal);
         const wrong = allocations.recompute(pods.list());
@@ -198,7 +177,8 @@ export function createAssembly(deps: AssemblyDeps): Assembly {
         touchAll();
       }
     },
-    async lookForStaleness(signal) {
+    /** Looks whether the caches are out of date: a watch that is interrupted brings no event that would tell of it. */
+    async lookForStaleness(signal: AbortSignal): Promise<never> {
       for (let told = ""; ; ) {
         await sleep(clock, limits.inventoryStaleLookMs, signal);
         const now = [...stale(), ...storage.stale].map(({ message }) => message).join();
@@ -209,7 +189,7 @@ export function createAssembly(deps: AssemblyDeps): Assembly {
     get counts() {
       return { pictures, allocations: allocations.counts };
     },
-    async close() {
+    async close(): Promise<void> {
       timer?.cancel();
       await Promise.all([nodes.close(), pods.close(), csiNodes.close()]);
     },

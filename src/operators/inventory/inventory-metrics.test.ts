@@ -15,7 +15,7 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
   const counts = {
     pictures: 1,
     allocations: { pods: 3, recounts: 0, drifts: 0 },
-    labels: { queue: {} as never, written: 0, seized: 0 },
+    labelled: 0,
     cephFailures: 0,
     registry: { reads: 0, failures: 0, changes: 0 },
   };

@@ -3,21 +3,18 @@
  * one picture of what the cluster has and what of it is taken. It labels the nodes with what workloads select them by.
  */
 import { createEventRecorder, type ObjectReference } from "../../kube/event-recorder.ts";
-import type { Kube } from "../../kube/kube.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
-import type { Random } from "../../runtime/random.ts";
 import { type Assembly, createAssembly } from "./assembly.ts";
 import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
 import type { RegistryLocation } from "./gpu-names/read-registry.ts";
 import { createRegistrySource, type RegistrySourceCounts } from "./gpu-names/registry-source.ts";
+import type { Ground } from "./ground.ts";
 import type { Inventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-selectors.ts";
-import { createLabelWriter, type LabelWriterCounts } from "./labels/label-writer.ts";
+import { createLabelWriter } from "./labels/label-writer.ts";
 import { wantedLabels } from "./labels/wanted-labels.ts";
 import { createDiscoveryPods, type DesiredPod, type DiscoveryOptions } from "./nodes/discovery-pods.ts";
 import { createUsageReadings } from "./nodes/usage-readings.ts";
@@ -39,11 +36,7 @@ export interface InventoryOperatorOptions {
   };
 }
 
-export interface InventoryOperatorDeps {
-  readonly kube: Kube;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+interface InventoryOperatorDeps extends Ground {
   /** Told of every new picture. */
   readonly onInventory: (inventory: Inventory) => void;
 }
@@ -59,7 +52,7 @@ export interface InventoryOperator {
   readonly ageMs: number;
   readonly queues: readonly Queue[];
   readonly counts: Assembly["counts"] & {
-    readonly labels: LabelWriterCounts;
+    readonly labelled: number;
     readonly cephFailures: number;
     readonly registry: Readonly<RegistrySourceCounts>;
   };
@@ -69,37 +62,30 @@ export function createInventoryOperator(
   options: InventoryOperatorOptions,
   deps: InventoryOperatorDeps,
 ): InventoryOperator {
-  const { kube, clock, random, log } = deps;
-  const gtMemory = createGtMemory(clock);
+  const { onInventory, ...ground } = deps;
+  const gtMemory = createGtMemory(ground.clock);
   let gtSelected: ReadonlySet<string> = new Set();
 
-  const config = createConfigSource(options.config, { clock, log, onChange: onConfig });
+  const config = createConfigSource(options.config, { ...ground, onChange: onConfig });
   const registry = createRegistrySource(
     { location: registryLocation(), periodMs: options.registryPeriodMs },
-    { clock, log, onChange: () => assembly.touchAll() },
+    { ...ground, onChange: () => assembly.touchAll() },
   );
-  const storage = createStorage({ kube, clock, log, onChange: onStorage });
-  const usage = createUsageReadings({ kube, clock, onChange: (node) => assembly.touch(node) });
+  const storage = createStorage({ ...ground, onChange: onStorage });
+  const usage = createUsageReadings({ ...ground, onChange: (node) => assembly.touch(node) });
   const discovery =
     options.discovery &&
     createDiscoveryPods(options.discovery, {
-      kube,
-      clock,
-      random,
-      log,
+      ...ground,
       desiredFor,
       onChange: (node) => assembly.touch(node),
       onSettled: () => assembly.touchAll(),
     });
-  const { onInventory } = deps;
   const parts = { config, registry, storage, usage, discovery };
-  const assembly = createAssembly({ kube, clock, log, ...parts, onInventory, onNodes });
+  const assembly = createAssembly({ ...ground, ...parts, onInventory, onNodes });
   const liveLabels = (node: string) => assembly.nodes.get({ name: node })?.labels;
   const labels = createLabelWriter({
-    kube,
-    clock,
-    random,
-    log,
+    ...ground,
     wanted(name) {
       const [node, live] = [assembly.node(name), liveLabels(name)];
       return node && live && wantedLabels(node, { live, gtSelected });
@@ -109,10 +95,7 @@ export function createInventoryOperator(
   const { events } = options;
   const recorder =
     events &&
-    createEventRecorder(
-      { controller: "akash.network/operator-inventory", instance: events.instance },
-      { kube, clock, random, log },
-    );
+    createEventRecorder({ controller: "akash.network/operator-inventory", instance: events.instance }, ground);
 
   function registryLocation(): RegistryLocation | undefined {
     return config.current.gpuRegistry ?? options.registry;
@@ -162,12 +145,12 @@ export function createInventoryOperator(
       });
       scope.task("registry", (signal) => registry.run(signal));
       scope.task("usage", (signal) => usage.run(signal));
-      scope.task("labels", (signal) => labels.run(signal));
+      scope.task("labels", (signal) => labels.queue.run(signal));
       scope.task("recount", assembly.recount);
       scope.task("watches", assembly.lookForStaleness);
       if (recorder) {
         const uidOfNode = (name: string) => assembly.nodes.get({ name })?.uid;
-        const conditions = { clock, recorder, inventory: () => assembly.inventory, uidOfNode, self: events.self };
+        const conditions = { ...ground, recorder, inventory: () => assembly.inventory, uidOfNode, self: events.self };
         scope.task("events", (signal) => recorder.run(signal));
         scope.task("conditions", (signal) => tellConditions(conditions, signal));
       }
@@ -185,7 +168,7 @@ export function createInventoryOperator(
     get counts() {
       return {
         ...assembly.counts,
-        labels: labels.counts,
+        labelled: labels.counts.written,
         cephFailures: storage.cephFailures,
         registry: registry.counts,
       };

@@ -14,39 +14,23 @@ export interface NodeAllocation {
   readonly unreadable: number;
 }
 
-export interface Allocations {
-  /** A pod as it is now, new or not. Returns the nodes whose allocation it changed. */
-  seen(pod: WatchedPod): readonly string[];
-  /** Returns the node whose allocation it changed, if any. */
-  gone(uid: string): readonly string[];
-  ofNode(name: string): NodeAllocation;
-  /** Storage class labels that some pod selects with `Gt`. */
-  gtSelected(): ReadonlySet<string>;
-  /** Counts from scratch. Returns the nodes whose allocation was wrong. */
-  recompute(pods: Iterable<WatchedPod>): readonly string[];
-  readonly counts: Readonly<AllocationCounts>;
-}
-
-export interface AllocationCounts {
-  readonly pods: number;
-  readonly recounts: number;
-  /** Nodes that a recount found wrong, since the start. */
-  readonly drifts: number;
-}
-
 export const noAllocation: NodeAllocation = { sum: nothing, pods: new Set(), unreadable: 0 };
 
-export function createAllocations(): Allocations {
+export function createAllocations() {
   let sums = createSums();
   let recounts = 0;
   let drifts = 0;
 
   return {
-    seen: (pod) => sums.seen(pod),
-    gone: (uid) => sums.gone(uid),
-    ofNode: (name) => sums.nodes.get(name) ?? noAllocation,
+    /** A pod as it is now, new or not. Returns the nodes whose allocation it changed. */
+    seen: (pod: WatchedPod) => sums.seen(pod),
+    /** Returns the node whose allocation it changed, if any. */
+    gone: (uid: string) => sums.gone(uid),
+    ofNode: (name: string): NodeAllocation => sums.nodes.get(name) ?? noAllocation,
+    /** Storage class labels that some pod selects with `Gt`. */
     gtSelected: () => sums.gtSelected(),
-    recompute(pods) {
+    /** Counts from scratch. Returns the nodes whose allocation was wrong. */
+    recompute(pods: Iterable<WatchedPod>): readonly string[] {
       const fresh = createSums();
       for (const pod of pods) fresh.seen(pod);
       const wrong = differingNodes(sums.nodes, fresh.nodes);
@@ -55,6 +39,7 @@ export function createAllocations(): Allocations {
       drifts += wrong.length;
       return wrong;
     },
+    /** Drifts are nodes that a recount found wrong, since the start. */
     get counts() {
       return { pods: sums.pods.size, recounts, drifts };
     },
@@ -108,7 +93,7 @@ function createSums() {
   return {
     pods: pods as ReadonlyMap<string, WatchedPod>,
     nodes: nodes as ReadonlyMap<string, NodeAllocation>,
-    gtSelected: () => new Set(selections.keys()),
+    gtSelected: (): ReadonlySet<string> => new Set(selections.keys()),
     seen(pod: WatchedPod): readonly string[] {
       const before = pods.get(pod.uid);
       if (before) subtract(before);

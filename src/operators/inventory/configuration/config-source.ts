@@ -3,18 +3,15 @@
  * being watched: a ConfigMap changes by a swap of symbolic links, which a watch of the file takes for its end.
  */
 import { readFileSync, statSync } from "node:fs";
-import type { Clock, Timer } from "../../../runtime/clock.ts";
-import { formatTime } from "../../../runtime/clock.ts";
+import { formatTime, type Timer } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
+import type { Ground } from "../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";
 
-interface ConfigSourceDeps {
-  readonly clock: Clock;
-  readonly log: Log;
+interface ConfigSourceDeps extends Pick<Ground, "clock" | "log"> {
   /** Told after the configuration or its conditions have changed. */
   readonly onChange: () => void;
 }

@@ -3,11 +3,10 @@
  * again and again; what it no longer says is forgotten, and while it cannot be read its last good text holds.
  */
 import { growingPauseMs } from "../../../runtime/back-off.ts";
-import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { createPause } from "../../../runtime/pause.ts";
+import type { Ground } from "../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";
@@ -22,9 +21,7 @@ interface RegistrySourceOptions {
   readonly fetch?: typeof fetch;
 }
 
-interface RegistrySourceDeps {
-  readonly clock: Clock;
-  readonly log: Log;
+interface RegistrySourceDeps extends Pick<Ground, "clock" | "log"> {
   /** Called after the registry or the conditions have changed. */
   readonly onChange: () => void;
 }

@@ -1,45 +1,22 @@
 /** Keeps the labels of the nodes as they should be. A node whose labels are right costs no request. */
 import { kinds } from "../../../kube/kinds.ts";
-import type { Applied, Kube, KubeObject } from "../../../kube/kube.ts";
+import type { Applied, KubeObject } from "../../../kube/kube.ts";
 import { type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
-import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
-import { createQueue, type Queue, type QueueCounts } from "../../../runtime/queue.ts";
-import type { Random } from "../../../runtime/random.ts";
+import { createQueue } from "../../../runtime/queue.ts";
+import type { Ground } from "../ground.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
-export interface LabelWriterOptions {
-  readonly kube: Pick<Kube, "fieldManager" | "get" | "apply">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+interface LabelWriterDeps extends Ground {
   /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
   readonly wanted: (node: string) => NodeLabels | undefined;
   /** What it carries as far as we have heard; undefined when there is no such node. */
   readonly live: (node: string) => NodeLabels | undefined;
 }
 
-export interface LabelWriter {
-  /** Has the labels of a node looked at soon: the node changed, or what is wanted of it did. */
-  look(node: string): void;
-  /** Works until the signal is aborted. What failed is tried again, after growing pauses. */
-  run(signal: AbortSignal): Promise<void>;
-  readonly queue: Queue;
-  readonly counts: LabelWriterCounts;
-}
-
-export interface LabelWriterCounts {
-  readonly queue: QueueCounts;
-  /** Nodes whose labels were written. */
-  readonly written: number;
-  /** NodeLabels of another program that no longer held and were removed. */
-  readonly seized: number;
-}
-
-export function createLabelWriter({ kube, clock, random, log, wanted, live }: LabelWriterOptions): LabelWriter {
+export function createLabelWriter({ kube, clock, random, log, wanted, live }: LabelWriterDeps) {
   let written = 0;
   let seized = 0;
 
@@ -81,11 +58,12 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
 
   const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: limits.inventoryLabelWrites });
   return {
-    look: (node) => void queue.add(node),
-    run: (signal) => queue.run(signal),
+    /** Has the labels of a node looked at soon: the node changed, or what is wanted of it did. */
+    look: (node: string) => void queue.add(node),
     queue,
+    /** Nodes whose labels were written, and labels of another program that no longer held and were removed. */
     get counts() {
-      return { queue: queue.counts, written, seized };
+      return { written, seized };
     },
   };
 }

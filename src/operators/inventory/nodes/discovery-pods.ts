@@ -4,15 +4,13 @@
  * replaced when it is the node's turn. An answer that does not come takes nothing away.
  */
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { KubeObject, WatchCache } from "../../../kube/kube.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
-import { createQueue, type Queue } from "../../../runtime/queue.ts";
-import type { Random } from "../../../runtime/random.ts";
+import { createQueue } from "../../../runtime/queue.ts";
+import type { Ground } from "../ground.ts";
 import type { Hardware } from "../hardware.ts";
 import { readHardwareAnswer } from "../hardware.ts";
 import type { Condition } from "../inventory.ts";
@@ -36,18 +34,14 @@ export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image"> {
   readonly image: () => string | undefined;
 }
 
-export interface DiscoveryPodsDeps {
-  readonly kube: Kube;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+interface DiscoveryPodsDeps extends Ground {
   readonly desiredFor: (node: string) => DesiredPod;
   /** There is an answer of this node, or something new to say about its absence. */
   readonly onChange: (node: string) => void;
   readonly onSettled: () => void;
 }
 
-export interface Discovered {
+interface Discovered {
   /** The last good answer. */
   readonly hardware?: Hardware;
   readonly atMs?: number;
@@ -55,24 +49,14 @@ export interface Discovered {
   readonly condition?: Condition;
 }
 
-export interface DiscoveryPods {
-  start(scope: Scope): void;
-  /** Something about this node may have changed. */
-  add(node: string): void;
-  about(node: string): Discovered;
-  /** Whether every pod that was ready when we came was asked, or had its time to answer. */
-  readonly settled: boolean;
-  readonly queue: Queue;
-}
+export type DiscoveryPods = ReturnType<typeof createDiscoveryPods>;
 
 interface Known extends Discovered {
   /** Why the pod before this one has ended; until there is an answer, that is the best hint. */
   readonly ended?: string;
 }
 
-const nothing: Discovered = {};
-
-export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPodsDeps): DiscoveryPods {
+export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPodsDeps) {
   const { kube, clock, log, onChange } = deps;
   const known = new Map<string, Known>();
   const backOff = createRemakeBackOff(deps);
@@ -218,7 +202,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   }
 
   return {
-    start(scope) {
+    start(scope: Scope): void {
       signal = scope.signal;
       const cache = kube.watch({
         kind: kinds.pod,
@@ -241,8 +225,10 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
         await queue.run(stop);
       });
     },
-    add: (node) => void queue.add(node),
-    about: (node) => known.get(node) ?? nothing,
+    /** Something about this node may have changed. */
+    add: (node: string) => void queue.add(node),
+    about: (node: string): Discovered => known.get(node) ?? {},
+    /** Whether every pod that was ready when we came was asked, or had its time to answer. */
     get settled() {
       return settled;
     },

@@ -2,25 +2,22 @@
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
-import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { sleep } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
+import type { Ground } from "../ground.ts";
 import type { NodeInventory } from "../inventory.ts";
 
-export type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
+type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
-export interface UsageReadings {
-  of(node: string): MeasuredUsage | undefined;
-  run(signal: AbortSignal): Promise<void>;
-}
-
-export interface UsageReadingsDeps {
+interface UsageReadingsDeps extends Pick<Ground, "clock"> {
   readonly kube: Pick<Kube, "list">;
-  readonly clock: Clock;
   readonly onChange: (node: string) => void;
 }
 
-export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps): UsageReadings {
+export type UsageReadings = ReturnType<typeof createUsageReadings>;
+
+export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps) {
   let readings: ReadonlyMap<string, MeasuredUsage> = new Map();
 
   async function read(signal: AbortSignal): Promise<ReadonlyMap<string, MeasuredUsage>> {
@@ -33,8 +30,8 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
   }
 
   return {
-    of: (node) => readings.get(node),
-    async run(signal) {
+    of: (node: string) => readings.get(node),
+    async run(signal: AbortSignal): Promise<never> {
       for (;;) {
         const before = readings;
         // Most clusters without it never get it; an old measurement says nothing about now.

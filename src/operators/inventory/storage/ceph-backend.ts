@@ -1,8 +1,7 @@
 /** Rook's objects, kept up to date, and Ceph's own word about its pools. */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
-import type { Clock } from "../../../runtime/clock.ts";
-import type { Log } from "../../../runtime/log.ts";
+import type { Ground } from "../ground.ts";
 import { waitingFor } from "../staleness.ts";
 import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { readToolbox, type Toolbox, toolboxSelector } from "./ceph-df.ts";
@@ -12,10 +11,8 @@ import { wordOf } from "./fields.ts";
 import { storageKinds } from "./kinds.ts";
 import { driverOf, type StorageClass } from "./storage-class.ts";
 
-interface CephBackendDeps {
+interface CephBackendDeps extends Pick<Ground, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
-  readonly clock: Clock;
-  readonly log: Log;
   classes(): Iterable<StorageClass>;
   changed(): void;
 }

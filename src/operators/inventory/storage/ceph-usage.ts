@@ -3,11 +3,11 @@
  * not answer, what it said last stays, together with the reason.
  */
 import type { Kube, ObjectAt } from "../../../kube/kube.ts";
-import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { sleep } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { createPause } from "../../../runtime/pause.ts";
+import type { Ground } from "../ground.ts";
 import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
 
 export interface CephReading {
@@ -18,10 +18,8 @@ export interface CephReading {
   readonly trouble?: ProviderError;
 }
 
-interface CephUsageDeps {
+interface CephUsageDeps extends Pick<Ground, "clock" | "log"> {
   readonly kube: Pick<Kube, "exec">;
-  readonly clock: Clock;
-  readonly log: Log;
   /** The namespaces of the clusters that somebody wants to know about. */
   namespaces(): Iterable<string>;
   /** A pod in that namespace that can be asked; throws the reason why there is none. */
@@ -30,26 +28,13 @@ interface CephUsageDeps {
   changed(): void;
 }
 
-interface CephUsage {
-  of(namespace: string): CephReading | undefined;
-  /** Looks soon instead of at the next turn. */
-  wake(): void;
-  readonly counts: Readonly<CephUsageCounts>;
-  close(): Promise<void>;
-}
-
-interface CephUsageCounts {
-  asked: number;
-  failed: number;
-}
-
-export function createCephUsage(deps: CephUsageDeps): CephUsage {
+export function createCephUsage(deps: CephUsageDeps) {
   const { kube, clock, log } = deps;
   const ending = new AbortController();
   const { signal } = ending;
   const pause = createPause(clock);
   const readings = new Map<string, CephReading>();
-  const counts: CephUsageCounts = { asked: 0, failed: 0 };
+  const counts = { asked: 0, failed: 0 };
 
   async function look(namespace: string): Promise<CephReading> {
     const before = readings.get(namespace) ?? {};
@@ -91,10 +76,11 @@ export function createCephUsage(deps: CephUsageDeps): CephUsage {
 
   const running = run();
   return {
-    of: (namespace) => readings.get(namespace),
+    of: (namespace: string) => readings.get(namespace),
+    /** Looks soon instead of at the next turn. */
     wake: pause.ring,
     counts,
-    async close() {
+    async close(): Promise<void> {
       ending.abort(new Error("closed"));
       await running;
     },

@@ -5,10 +5,9 @@
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
-import type { Clock } from "../../../runtime/clock.ts";
-import type { Log } from "../../../runtime/log.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
+import type { Ground } from "../ground.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
@@ -17,10 +16,8 @@ import { createLonghornBackend } from "./longhorn-backend.ts";
 import { driverOf, readStorageClass, type SoldClass, type StorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
-interface StorageDeps {
+interface StorageDeps extends Pick<Ground, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Told after something changed that a reading may show. */
   readonly onChange: (change: StorageChange) => void;
 }
