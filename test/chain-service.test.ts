@@ -5,6 +5,7 @@ import { createChainService } from "../src/chain/chain-service.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { openBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -26,7 +27,7 @@ async function start(t: TestContext) {
   const signer = createSigner(providerKey.secret);
   const nodes = () => createHttpTransports([{ url: proxy.url }], realClock);
   const options = { nodes, signer, settings: sendSettings };
-  const service = createChainService(options, { journal: Promise.resolve(journal), ...deps });
+  const service = createChainService(options, { journal: Promise.resolve(journal), boundary: openBoundary, ...deps });
   const lifecycle = createLifecycle({ services: [service], ...deps });
   const abort = new AbortController();
   const running = lifecycle.run(abort.signal);

@@ -1,5 +1,6 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
 import type { Journal } from "../journal/journal.ts";
+import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
@@ -27,6 +28,7 @@ export interface ChainServiceOptions {
 
 export interface ChainGround {
   readonly journal: Promise<Journal>;
+  readonly boundary: Boundary;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -97,7 +99,7 @@ export function createChainService(
     name: "chain",
     waitsForOthers: true,
     async start(scope) {
-      const { clock, random } = ground;
+      const { boundary, clock, random } = ground;
       const journal = await ground.journal;
       const log = ground.log.with({ module: "chain" });
       const deps = { clock, random, log };
@@ -106,7 +108,8 @@ export function createChainService(
       chain = comet;
       await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
-      const own = createOutbox({ chainId: comet.chainId, signer, chain: broadcaster, journal, clock, log, settings });
+      const sending = { chainId: comet.chainId, signer, chain: broadcaster, settings };
+      const own = createOutbox({ ...sending, journal, boundary, clock, log });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
       await beforeBlocks(opened);

@@ -1,4 +1,5 @@
 /** The journal as a service: opened first, closed last, and the process ends when its storage dies. */
+import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type GroundService, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
@@ -8,14 +9,14 @@ import { openJournal } from "./open.ts";
 
 export function createJournalService(
   dir: string,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { boundary, clock, log }: { readonly boundary: Boundary; readonly clock: Clock; readonly log: Log },
 ): GroundService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
   return {
     name: "journal",
     async start(scope) {
-      const { journal: own } = await openJournal({ dir, clock, log: log.with({ module: "journal" }) });
+      const { journal: own } = await openJournal({ dir, boundary, clock, log: log.with({ module: "journal" }) });
       scope.onStop(() => own.close());
       scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
       journal = own;

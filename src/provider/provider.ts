@@ -12,6 +12,7 @@ import {
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
+import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
@@ -35,6 +36,8 @@ export interface ProviderOptions {
   /** What runs on top of everything else, for instance the tenants of the demo. */
   readonly after?: (foundation: Foundation) => readonly Service[];
   readonly shutdownMs?: number;
+  /** Where a test may end the provider in mid-air. */
+  readonly boundary?: Boundary;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -63,13 +66,14 @@ export interface Foundation {
 }
 
 export function createProvider(options: ProviderOptions): Provider {
-  const { dataDir, redis, metricsListener, kube, before = [], after, clock, random, log, shutdownMs } = options;
+  const { dataDir, redis, metricsListener, kube, before = [], after, shutdownMs } = options;
+  const { boundary = openBoundary, clock, random, log } = options;
   const metrics = createMetrics();
   const ground = { clock, random, log, metrics };
-  const journal = createJournalService(dataDir, ground);
+  const journal = createJournalService(dataDir, { ...ground, boundary });
   const bus = createBusService(redis, ground);
   const tellBus = async (opened: Chain) => announce(opened, await bus.opened);
-  const chain = createChainService(options.chain, { ...ground, journal: journal.opened }, tellBus);
+  const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, tellBus);
   const foundation = {
     ...ground,
     chain: chain.opened,
