@@ -1,4 +1,5 @@
-/** What the walking skeleton runs for a lease: one container that serves HTTP. */
+/** What the walking skeleton runs for a lease, and what a tenant asks for to get it: one container that serves HTTP. */
+import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { KubeObject } from "../src/kube/kube.ts";
 
 export interface SkeletonWorkload {
@@ -23,3 +24,24 @@ export function skeletonWorkload({ namespace, image, port }: SkeletonWorkload): 
     },
   };
 }
+
+const amount = (value: number) => ({ val: Buffer.from(value.toString()) });
+
+export const skeletonGroup = GroupSpec.fromPartial({
+  name: "web",
+  requirements: { signedBy: {}, attributes: [] },
+  resources: [
+    {
+      resource: {
+        id: 1,
+        cpu: { units: amount(100) },
+        gpu: { units: amount(0) },
+        memory: { quantity: amount(2 ** 27) },
+        storage: [{ name: "default", quantity: amount(2 ** 27) }],
+        endpoints: [{}],
+      },
+      count: 1,
+      price: { denom: "uact", amount: "10000" },
+    },
+  ],
+});

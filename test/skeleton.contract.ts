@@ -1,7 +1,6 @@
 /** One order from the chain to a container and back, on whatever cluster: the end-to-end test that later steps widen. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -12,7 +11,8 @@ import { realClock } from "../src/runtime/clock.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
-import { skeletonWorkload } from "./skeleton-workload.ts";
+import { bidOn } from "./skeleton-service.ts";
+import { skeletonGroup, skeletonWorkload } from "./skeleton-workload.ts";
 import { fees, startSkeleton, tenantSigner } from "./walking-skeleton.ts";
 
 export interface SkeletonContract {
@@ -33,7 +33,7 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
     skip,
   }, async (t) => {
     const kube = await open(t);
-    const { node, chain, bidOn } = await startSkeleton(t, kube, (lease) =>
+    const { node, chain } = await startSkeleton(t, kube, (lease) =>
       skeletonWorkload({ namespace: leaseNamespace(lease), image, port }),
     );
     const sending = { chainId: node.chainId, chain: chain.broadcaster, signer: tenantSigner, settings: fees };
@@ -42,8 +42,8 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
 
     const id = { owner: tenantSigner.address, dseq: 7n };
     const hash = new Uint8Array(32).fill(1);
-    await send(createDeployment({ id, groups: [group], hash, deposit: parseCoin("5000000uact") }));
-    const lease = bidOn({ ...id, gseq: 1, oseq: 1 });
+    await send(createDeployment({ id, groups: [skeletonGroup], hash, deposit: parseCoin("5000000uact") }));
+    const lease = bidOn({ ...id, gseq: 1, oseq: 1 }, chain.provider);
     await eventually("our bid", () => chain.mirror.bid(lease)?.state === "open", withinMs);
 
     await send(createLease(lease));
@@ -67,24 +67,3 @@ async function readyPods(kube: Kube, namespace: string): Promise<KubeObject[]> {
     return conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
   });
 }
-
-const amount = (value: number) => ({ val: Buffer.from(value.toString()) });
-
-const group = GroupSpec.fromPartial({
-  name: "web",
-  requirements: { signedBy: {}, attributes: [] },
-  resources: [
-    {
-      resource: {
-        id: 1,
-        cpu: { units: amount(100) },
-        gpu: { units: amount(0) },
-        memory: { quantity: amount(2 ** 27) },
-        storage: [{ name: "default", quantity: amount(2 ** 27) }],
-        endpoints: [{}],
-      },
-      count: 1,
-      price: { denom: "uact", amount: "10000" },
-    },
-  ],
-});
