@@ -8,47 +8,31 @@ export interface Deadline {
   readonly dueAtMs: number;
 }
 
-export interface DeadlineReads {
-  get(kind: string, subject: string): Deadline | undefined;
-  /** Those that have passed, the most overdue first. */
-  due(nowMs: number, limit: number): Deadline[];
-  /** The one that comes first, passed or not. */
-  next(): Deadline | undefined;
-}
+export type Deadlines = ReturnType<typeof createDeadlines>;
 
-export interface Deadlines extends DeadlineReads {
-  put(deadline: Deadline): void;
-  remove(kind: string, subject: string): void;
-}
-
-interface Row {
-  kind: string;
-  subject: string;
-  due_at: number;
-}
-
-export function createDeadlines(sql: Sql): Deadlines {
-  const get = sql.one<Row>("SELECT * FROM deadlines WHERE kind = ? AND subject = ?");
-  const due = sql.all<Row>("SELECT * FROM deadlines WHERE due_at <= ? ORDER BY due_at, kind, subject LIMIT ?");
-  const next = sql.one<Row>("SELECT * FROM deadlines ORDER BY due_at, kind, subject LIMIT 1");
+export function createDeadlines(sql: Sql) {
+  const columns = "kind, subject, due_at AS dueAtMs";
+  const order = "ORDER BY due_at, kind, subject";
+  const get = sql.one<Deadline>(`SELECT ${columns} FROM deadlines WHERE kind = ? AND subject = ?`);
+  const due = sql.all<Deadline>(`SELECT ${columns} FROM deadlines WHERE due_at <= ? ${order} LIMIT ?`);
+  const next = sql.one<Deadline>(`SELECT ${columns} FROM deadlines ${order} LIMIT 1`);
   const put = sql.run(
     `INSERT INTO deadlines (kind, subject, due_at) VALUES (?, ?, ?)
      ON CONFLICT (kind, subject) DO UPDATE SET due_at = excluded.due_at`,
   );
   const remove = sql.run("DELETE FROM deadlines WHERE kind = ? AND subject = ?");
   return {
-    get: (kind, subject) => fromRow(get(kind, subject)),
-    due: (nowMs, limit) => due(nowMs, limit).flatMap((row) => fromRow(row) ?? []),
-    next: () => fromRow(next()),
-    put({ kind, subject, dueAtMs }) {
-      put(kind, subject, dueAtMs);
-    },
-    remove(kind, subject) {
-      remove(kind, subject);
-    },
+    get: (kind: string, subject: string) => plain(get(kind, subject)),
+    /** Those that have passed, the most overdue first. */
+    due: (nowMs: number, limit: number) => due(nowMs, limit).map((row) => ({ ...row })),
+    /** The one that comes first, passed or not. */
+    next: () => plain(next()),
+    put: ({ kind, subject, dueAtMs }: Deadline) => void put(kind, subject, dueAtMs),
+    remove: (kind: string, subject: string) => void remove(kind, subject),
   };
 }
 
-function fromRow(row: Row | undefined): Deadline | undefined {
-  return row && { kind: row.kind, subject: row.subject, dueAtMs: row.due_at };
+/** SQLite's rows have no prototype. */
+function plain(row: Deadline | undefined): Deadline | undefined {
+  return row && { ...row };
 }

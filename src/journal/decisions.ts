@@ -2,7 +2,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
-export interface NewDecision {
+interface NewDecision {
   readonly orderId: string;
   readonly outcome: string;
   /** Each named check and its verdict; plain JSON. */
@@ -16,39 +16,26 @@ export interface Decision extends NewDecision {
   readonly atMs: number;
 }
 
-export interface DecisionReads {
-  /** The decisions on one order, the newest first. */
-  about(orderId: string, limit: number): Decision[];
-  recent(limit: number): Decision[];
-}
+type Row = Omit<Decision, "checks" | "inputs"> & { readonly checks: string; readonly inputs: string };
 
-export interface Decisions extends DecisionReads {
-  record(decision: NewDecision): number;
-}
+export type Decisions = ReturnType<typeof createDecisions>;
 
-interface Row {
-  id: number;
-  order_id: string;
-  outcome: string;
-  checks: string;
-  inputs: string;
-  at: number;
-}
-
-export function createDecisions(sql: Sql, clock: Clock): Decisions {
-  const about = sql.all<Row>("SELECT * FROM decisions WHERE order_id = ? ORDER BY id DESC LIMIT ?");
-  const recent = sql.all<Row>("SELECT * FROM decisions ORDER BY id DESC LIMIT ?");
+export function createDecisions(sql: Sql, clock: Clock) {
+  const columns = "id, order_id AS orderId, outcome, checks, inputs, at AS atMs";
+  const about = sql.all<Row>(`SELECT ${columns} FROM decisions WHERE order_id = ? ORDER BY id DESC LIMIT ?`);
+  const recent = sql.all<Row>(`SELECT ${columns} FROM decisions ORDER BY id DESC LIMIT ?`);
   const record = sql.run("INSERT INTO decisions (order_id, outcome, checks, inputs, at) VALUES (?, ?, ?, ?, ?)");
   return {
-    about: (orderId, limit) => about(orderId, limit).map(fromRow),
-    recent: (limit) => recent(limit).map(fromRow),
-    record({ orderId, outcome, checks, inputs }) {
+    /** The decisions on one order, the newest first. */
+    about: (orderId: string, limit: number) => about(orderId, limit).map(fromRow),
+    recent: (limit: number) => recent(limit).map(fromRow),
+    record({ orderId, outcome, checks, inputs }: NewDecision): number {
       const { lastInsertRowid } = record(orderId, outcome, JSON.stringify(checks), JSON.stringify(inputs), clock.now());
       return Number(lastInsertRowid);
     },
   };
 }
 
-function fromRow({ id, order_id, outcome, checks, inputs, at }: Row): Decision {
-  return { id, orderId: order_id, outcome, checks: JSON.parse(checks), inputs: JSON.parse(inputs), atMs: at };
+function fromRow(row: Row): Decision {
+  return { ...row, checks: JSON.parse(row.checks), inputs: JSON.parse(row.inputs) };
 }

@@ -60,32 +60,6 @@ export interface Refiling {
   readonly billed?: Billed;
 }
 
-export interface IntentReads {
-  get(id: number): Intent | undefined;
-  /** Those still owed, the most urgent first, then the oldest. */
-  unsettled(limit: number): Intent[];
-  /** Those that wait for a transaction, the most urgent first, then the oldest. */
-  waiting(limit: number): Intent[];
-  /** How many are not settled; with a priority, of those that are at least as urgent. */
-  owed(priority?: number): number;
-  /** In the order of their messages: a transaction holds them by age. */
-  byTxHash(txHash: string): Intent[];
-  /** Those about one order or lease, the newest first. */
-  about(subject: string): Intent[];
-}
-
-export interface Intents extends IntentReads {
-  file(intent: NewIntent): number;
-  /** Notes the transaction before it is broadcast. False when the intent is not waiting for one. */
-  send(id: number, txHash: string): boolean;
-  /** The transaction is provably dead: wait for another one. False when it was not sent. */
-  refile(id: number, refiling?: Refiling): boolean;
-  /** It is not wanted any more. False when it has left already or was settled. */
-  cancel(id: number, result?: unknown): boolean;
-  /** False when it was settled already: the first verdict stands. */
-  settle(id: number, state: SettledState, result?: unknown): boolean;
-}
-
 interface IntentRow {
   id: bigint;
   what: string;
@@ -105,7 +79,9 @@ interface IntentRow {
   result: string | null;
 }
 
-export function createIntents(sql: Sql, clock: Clock): Intents {
+export type Intents = ReturnType<typeof createIntents>;
+
+export function createIntents(sql: Sql, clock: Clock) {
   const bigints = { bigints: true };
   const get = sql.one<IntentRow>("SELECT * FROM intents WHERE id = ?", bigints);
   const unsettled = sql.all<IntentRow>(
@@ -136,26 +112,36 @@ export function createIntents(sql: Sql, clock: Clock): Intents {
   );
 
   return {
-    get(id) {
+    get(id: number): Intent | undefined {
       const row = get(id);
       return row && intentFrom(row);
     },
-    unsettled: (limit) => unsettled(limit).map(intentFrom),
-    waiting: (limit) => waiting(limit).map(intentFrom),
+    /** Those still owed, the most urgent first, then the oldest. */
+    unsettled: (limit: number) => unsettled(limit).map(intentFrom),
+    /** Those that wait for a transaction, the most urgent first, then the oldest. */
+    waiting: (limit: number) => waiting(limit).map(intentFrom),
+    /** How many are not settled; with a priority, of those that are at least as urgent. */
     owed: (priority = Number.MAX_SAFE_INTEGER) => owed(priority)?.count ?? 0,
-    byTxHash: (txHash) => byTxHash(txHash).map(intentFrom),
-    about: (subject) => about(subject).map(intentFrom),
-    file({ what, subject, why, body, priority, expiresAtMs }) {
+    /** In the order of their messages: a transaction holds them by age. */
+    byTxHash: (txHash: string) => byTxHash(txHash).map(intentFrom),
+    /** Those about one order or lease, the newest first. */
+    about: (subject: string) => about(subject).map(intentFrom),
+    file({ what, subject, why, body, priority, expiresAtMs }: NewIntent): number {
       const text = JSON.stringify(body);
       return Number(file(what, subject, why, text, priority, clock.now(), expiresAtMs ?? null).lastInsertRowid);
     },
-    send: (id, txHash) => send(txHash, id).changes === 1,
-    refile(id, { failure, billed } = {}) {
+    /** Notes the transaction before it is broadcast. False when the intent is not waiting for one. */
+    send: (id: number, txHash: string) => send(txHash, id).changes === 1,
+    /** The transaction is provably dead: wait for another one. False when it was not sent. */
+    refile(id: number, { failure, billed }: Refiling = {}): boolean {
       const noted = [billed?.fee ?? null, billed?.gasUsed ?? null] as const;
       return refile(failure ? 1 : 0, failure?.gasFloor ?? 0n, ...noted, id).changes === 1;
     },
-    cancel: (id, result = null) => cancel(clock.now(), JSON.stringify(result), id).changes === 1,
-    settle: (id, state, result = null) => settle(state, clock.now(), JSON.stringify(result), id).changes === 1,
+    /** It is not wanted any more. False when it has left already or was settled. */
+    cancel: (id: number, result: unknown = null) => cancel(clock.now(), JSON.stringify(result), id).changes === 1,
+    /** False when it was settled already: the first verdict stands. */
+    settle: (id: number, state: SettledState, result: unknown = null) =>
+      settle(state, clock.now(), JSON.stringify(result), id).changes === 1,
   };
 }
 
@@ -197,22 +183,6 @@ export interface SentTransaction {
   readonly gapped?: boolean;
 }
 
-export interface TransactionReads {
-  /** Every transaction that is not settled, the oldest first. */
-  all(): SentTransaction[];
-  /** The highest stamp that was ever written down for this key, also of transactions long settled. */
-  lastStampNs(chainId: string, sender: string): bigint | undefined;
-}
-
-export interface Transactions extends TransactionReads {
-  /** Notes a transaction, and its stamp for ever, before it is broadcast. */
-  add(tx: SentTransaction): void;
-  /** Blocks that might hold it are lost to us. */
-  markGapped(hash: string): void;
-  /** Its fate is known; it needs no bytes any more. False when that was known before. */
-  remove(hash: string): boolean;
-}
-
 interface TransactionRow {
   hash: string;
   chain_id: string;
@@ -225,7 +195,10 @@ interface TransactionRow {
   gapped: bigint;
 }
 
-export function createTransactions(sql: Sql): Transactions {
+export type Transactions = ReturnType<typeof createTransactions>;
+
+/** Those that are not settled, and the stamps that were ever used. */
+export function createTransactions(sql: Sql) {
   const all = sql.all<TransactionRow>("SELECT * FROM transactions ORDER BY id", { bigints: true });
   const lastStamp = sql.one<{ last_ns: bigint }>("SELECT last_ns FROM stamps WHERE chain_id = ? AND sender = ?", {
     bigints: true,
@@ -240,16 +213,20 @@ export function createTransactions(sql: Sql): Transactions {
   const remove = sql.run("DELETE FROM transactions WHERE hash = ?");
 
   return {
+    /** Every transaction that is not settled, the oldest first. */
     all: () => all().map(transactionFrom),
-    lastStampNs: (chainId, sender) => lastStamp(chainId, sender)?.last_ns,
-    add({ hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null, gapped }) {
-      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight, gapped ? 1 : 0);
+    /** The highest stamp that was ever written down for this key, also of transactions long settled. */
+    lastStampNs: (chainId: string, sender: string) => lastStamp(chainId, sender)?.last_ns,
+    /** Notes a transaction, and its stamp for ever, before it is broadcast. */
+    add(tx: SentTransaction): void {
+      const { hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null } = tx;
+      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight, tx.gapped ? 1 : 0);
       if (stampNs !== null) mark(chainId, sender, stampNs);
     },
-    markGapped(hash) {
-      markGapped(hash);
-    },
-    remove: (hash) => remove(hash).changes === 1,
+    /** Blocks that might hold it are lost to us. */
+    markGapped: (hash: string) => void markGapped(hash),
+    /** Its fate is known; it needs no bytes any more. False when that was known before. */
+    remove: (hash: string) => remove(hash).changes === 1,
   };
 }
 

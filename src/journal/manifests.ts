@@ -2,7 +2,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
-export interface NewManifest {
+interface NewManifest {
   readonly leaseId: string;
   /** The hash that the chain knows it by. */
   readonly version: string;
@@ -16,30 +16,16 @@ export interface Manifest extends NewManifest {
   readonly closedAtMs?: number;
 }
 
-export interface ManifestReads {
-  get(leaseId: string): Manifest | undefined;
-  /** Leases not closed that have a manifest, the earliest first. */
-  openLeaseIds(): string[];
-}
+type Row = Omit<Manifest, "closedAtMs"> & { readonly closedAtMs: number | null };
 
-export interface Manifests extends ManifestReads {
-  /** The tenant's newest manifest takes the place of the one before. */
-  put(manifest: NewManifest): void;
-  close(leaseId: string): void;
-  remove(leaseId: string): void;
-}
+export type Manifests = ReturnType<typeof createManifests>;
 
-interface Row {
-  lease_id: string;
-  version: string;
-  body: string;
-  received_at: number;
-  closed_at: number | null;
-}
-
-export function createManifests(sql: Sql, clock: Clock): Manifests {
-  const get = sql.one<Row>("SELECT * FROM manifests WHERE lease_id = ?");
-  const open = sql.all<{ lease_id: string }>("SELECT lease_id FROM manifests WHERE closed_at IS NULL ORDER BY id");
+export function createManifests(sql: Sql, clock: Clock) {
+  const columns = "lease_id AS leaseId, version, body, received_at AS receivedAtMs, closed_at AS closedAtMs";
+  const get = sql.one<Row>(`SELECT ${columns} FROM manifests WHERE lease_id = ?`);
+  const open = sql.all<{ leaseId: string }>(
+    "SELECT lease_id AS leaseId FROM manifests WHERE closed_at IS NULL ORDER BY id",
+  );
   const put = sql.run(
     `INSERT INTO manifests (lease_id, version, body, received_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (lease_id) DO UPDATE SET
@@ -48,29 +34,15 @@ export function createManifests(sql: Sql, clock: Clock): Manifests {
   const close = sql.run("UPDATE manifests SET closed_at = ? WHERE lease_id = ? AND closed_at IS NULL");
   const remove = sql.run("DELETE FROM manifests WHERE lease_id = ?");
   return {
-    get(leaseId) {
-      const row = get(leaseId);
-      return row && fromRow(row);
+    get(leaseId: string): Manifest | undefined {
+      const { closedAtMs = null, ...manifest } = get(leaseId) ?? {};
+      return "leaseId" in manifest ? { ...manifest, ...(closedAtMs !== null && { closedAtMs }) } : undefined;
     },
-    openLeaseIds: () => open().map((row) => row.lease_id),
-    put({ leaseId, version, body }) {
-      put(leaseId, version, body, clock.now());
-    },
-    close(leaseId) {
-      close(clock.now(), leaseId);
-    },
-    remove(leaseId) {
-      remove(leaseId);
-    },
-  };
-}
-
-function fromRow({ lease_id, version, body, received_at, closed_at }: Row): Manifest {
-  return {
-    leaseId: lease_id,
-    version,
-    body,
-    receivedAtMs: received_at,
-    ...(closed_at !== null && { closedAtMs: closed_at }),
+    /** Leases not closed that have a manifest, the earliest first. */
+    openLeaseIds: () => open().map(({ leaseId }) => leaseId),
+    /** The tenant's newest manifest takes the place of the one before. */
+    put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
+    close: (leaseId: string) => void close(clock.now(), leaseId),
+    remove: (leaseId: string) => void remove(leaseId),
   };
 }

@@ -126,8 +126,8 @@ for (const [what, damage] of Object.entries(damages)) {
     const path = join(dir, "journal.db");
     damage(path);
     const bytes = digests(dir);
-    const errors: string[] = [];
-    const log: Log = { ...silentLog, error: (message) => errors.push(message) };
+    const reasons: unknown[] = [];
+    const log: Log = { ...silentLog, error: (_, fields) => reasons.push(fields?.["reason"]) };
 
     const { journal, report } = await openJournal({ dir, clock, log });
     assert.equal(report.created, true);
@@ -139,7 +139,7 @@ for (const [what, damage] of Object.entries(damages)) {
     const [line, ...more] = journal.read.history.recent(10);
     assert.deepEqual(more, []);
     assert.ok(line?.line.includes(reason) && line.line.includes(kept), line?.line);
-    assert.deepEqual(errors, [line?.line]);
+    assert.deepEqual(reasons, [line?.line]);
 
     await fileSome(journal);
     await journal.close();

@@ -1,23 +1,23 @@
 /** Opening the journal: one writer, a file that is sound and current, and a word about what was found. */
-import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { listSetAside, setAside } from "./aside.ts";
-import { type Connection, connect } from "./connection.ts";
+import { type Connection, connect, type Sql } from "./connection.ts";
 import { examine } from "./examine.ts";
 import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
 import { prepareFolder, syncFolder } from "./folder.ts";
-import { createJournal, type Journal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { takeLock } from "./lock.ts";
 import { migrate, migrations } from "./migrations.ts";
 import { createRetention } from "./retention.ts";
-import { createTables, type Tables } from "./tables.ts";
+import { createTables, type TableName, type Tables } from "./tables.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
-export interface JournalDeps {
+interface JournalDeps {
   /** The data directory; made when it is missing. */
   readonly dir: string;
   readonly clock: Clock;
@@ -25,7 +25,7 @@ export interface JournalDeps {
   readonly boundary?: Boundary;
 }
 
-export interface OpeningReport {
+interface OpeningReport {
   /** There was no journal, or none that could be used. */
   readonly created: boolean;
   /** The older schema that was brought up to date. */
@@ -34,7 +34,7 @@ export interface OpeningReport {
   readonly setAside?: Loss;
 }
 
-export interface Loss {
+interface Loss {
   readonly reason: string;
   readonly kept: string;
 }
@@ -53,13 +53,47 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
     const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
     await retention.sweep();
     retention.start();
-    const journal = createJournal({ path, connection, tables, writer, retention, lock, boundary });
+    const { durable, relaxed, died, counts } = writer;
+    const close = once(async () => {
+      await Promise.all([retention.stop(), writer.drain()]);
+      try {
+        boundary.cross("journal", "close:before");
+      } finally {
+        opened.connection.close();
+        lock.release();
+      }
+      boundary.cross("journal", "close:after");
+    });
+    const rows = createRowCount(connection, tables);
+    const journal = { durable, relaxed, read: tables, died, counts, rows, bytes: () => bytesOf(path), close };
     return { journal, report: { ...opened.found, ...(setAside && { setAside }) } };
   } catch (error) {
     connection?.close();
     lock.release();
     throw storageError(path, error) ?? error;
   }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+function createRowCount(sql: Sql, tables: Tables): Journal["rows"] {
+  const counts = Object.keys(tables).map(
+    (name) => [name, sql.one<{ rows: number }>(`SELECT count(*) AS rows FROM ${name}`)] as const,
+  );
+  return () =>
+    Object.fromEntries(counts.map(([name, count]) => [name, count()?.rows ?? 0])) as Record<TableName, number>;
+}
+
+/** Asked by name, never by opening it: closing a second handle would drop SQLite's locks on the file (POSIX). */
+function bytesOf(path: string): number {
+  const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(path) + sizeOf(`${path}-wal`);
 }
 
 interface OpenedFile {
@@ -131,7 +165,7 @@ async function tellLoss({ dir, log, tables, writer }: Losing, loss: Loss | undef
   if (latest === undefined) return undefined;
   const told = loss ?? { reason: "found by a start that did not finish", kept: latest };
   const error = new ProviderError("AKP_JOURNAL_DAMAGED", { path: join(dir, "journal.db"), ...told });
-  log.error(error.message, { code: error.code, advice: error.advice });
+  log.error("damaged journal set aside", { code: error.code, reason: error.message, advice: error.advice });
   await writer.durable("tell loss", ({ history }) => {
     for (const kept of untold) {
       const line = kept === told.kept ? error.message : `an older journal lies set aside as ${kept}`;

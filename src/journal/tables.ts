@@ -1,21 +1,13 @@
 /** All tables together: what a unit of work may write, and what anyone may read. */
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
-import { type Cursor, type CursorReads, createCursor } from "./cursor.ts";
-import { createDeadlines, type DeadlineReads, type Deadlines } from "./deadlines.ts";
-import { createDecisions, type DecisionReads, type Decisions } from "./decisions.ts";
-import { createHistory, type History, type HistoryReads } from "./history.ts";
-import {
-  createIntents,
-  createTransactions,
-  type IntentReads,
-  type Intents,
-  type TransactionReads,
-  type Transactions,
-} from "./intents.ts";
-import { createLedger, type Ledger, type LedgerReads } from "./ledger.ts";
-import { createManifests, type ManifestReads, type Manifests } from "./manifests.ts";
-import { createReservations, type ReservationReads, type Reservations } from "./reservations.ts";
+import { createDeadlines, type Deadlines } from "./deadlines.ts";
+import { createDecisions, type Decisions } from "./decisions.ts";
+import { createHistory, type History } from "./history.ts";
+import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { createManifests, type Manifests } from "./manifests.ts";
+import { createReservations, type Reservations } from "./reservations.ts";
 
 export interface Tables {
   readonly cursor: Cursor;
@@ -29,20 +21,14 @@ export interface Tables {
   readonly history: History;
 }
 
-/** The same without the writes: those belong into a unit, where they are durable together or not there at all. */
-export interface TableReads {
-  readonly cursor: CursorReads;
-  readonly intents: IntentReads;
-  readonly transactions: TransactionReads;
-  readonly decisions: DecisionReads;
-  readonly manifests: ManifestReads;
-  readonly deadlines: DeadlineReads;
-  readonly reservations: ReservationReads;
-  readonly ledger: LedgerReads;
-  readonly history: HistoryReads;
-}
-
 export type TableName = keyof Tables;
+
+/** The same without the writes: those belong into a unit, where they are durable together or not there at all. */
+export type TableReads = { readonly [Name in TableName]: Omit<Tables[Name], Write> };
+
+type Write =
+  | ("set" | "file" | "send" | "refile" | "cancel" | "settle" | "markGapped")
+  | ("add" | "record" | "put" | "close" | "remove");
 
 export function createTables(sql: Sql, clock: Clock): Tables {
   return {
@@ -55,5 +41,20 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     reservations: createReservations(sql, clock),
     ledger: createLedger(sql, clock),
     history: createHistory(sql, clock),
+  };
+}
+
+/** How far we have followed each chain. */
+type Cursor = ReturnType<typeof createCursor>;
+
+function createCursor(sql: Sql) {
+  const get = sql.one<{ height: bigint }>("SELECT height FROM cursor WHERE chain_id = ?", { bigints: true });
+  const set = sql.run(
+    "INSERT INTO cursor (chain_id, height) VALUES (?, ?) ON CONFLICT (chain_id) DO UPDATE SET height = excluded.height",
+  );
+  return {
+    /** The last height that was worked through, or undefined on a chain never followed. */
+    get: (chainId: string) => get(chainId)?.height,
+    set: (chainId: string, height: bigint) => void set(chainId, height),
   };
 }
