@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Context } from "../src/box/chain/module.ts";
 import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
 import { bidAccount, leasePayment } from "../src/box/chain/modules/escrow/ids.ts";
-import { accounts, payments } from "../src/box/chain/modules/escrow/records.ts";
+import { escrowAccounts, payments } from "../src/box/chain/modules/escrow/records.ts";
 import {
   type Bid,
   bids,
@@ -120,7 +120,7 @@ function recentGroups(context: Context, newest: ReadonlyMap<Address, bigint>): G
 /** What escrow holds and names nobody for: what is settled while a further lease is created, and nothing else. */
 function unnamed(context: Context, stage: MarketStage, denom: string): bigint {
   let named = 0n;
-  for (const [, { deposits }] of accounts(context).entries()) {
+  for (const [, { deposits }] of escrowAccounts(context).entries()) {
     for (const { balance } of deposits) if (balance.denom === denom) named += balance.amount;
   }
   for (const [, { rate, balance }] of payments(context).entries()) if (rate.denom === denom) named += balance;
@@ -137,7 +137,7 @@ function checkStates(context: Context): void {
   }
   for (const [, bid] of bids(context).entries()) {
     const running = bid.state === "open" || bid.state === "active";
-    assert.equal(accounts(context).get(bidAccount(bid.id))?.state, running ? "open" : "closed");
+    assert.equal(escrowAccounts(context).get(bidAccount(bid.id))?.state, running ? "open" : "closed");
     if (bid.state === "active") assert.equal(findOrder(context, bid.id)?.state, "active");
   }
   for (const [, lease] of leases(context).entries()) {

@@ -7,7 +7,6 @@ import { createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
 import { answerSimulation, type Rules, runTransaction } from "./execution.ts";
 import { applyGenesis, type Genesis } from "./genesis.ts";
-import { createHistory } from "./history.ts";
 import { type BlockPoint, ChainRefusal, type Module, type QueryHandler, remembered } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
@@ -19,6 +18,7 @@ import { feegrantModule } from "./modules/feegrant/feegrant.ts";
 import { createMarketplace } from "./modules/marketplace.ts";
 import { providerModule } from "./modules/provider/provider.ts";
 import { createOverlay } from "./overlay.ts";
+import { createPastStates } from "./past-states.ts";
 import { sdkRefusal } from "./refusals.ts";
 import { createStore } from "./store.ts";
 import { decodeTransaction, type MessageEntries } from "./transaction.ts";
@@ -38,7 +38,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();
-  const history = createHistory(store, { heights: limits.chainStatesKept, keys: limits.chainStateKeysKept });
+  const pastStates = createPastStates(store, { heights: limits.chainStatesKept, keys: limits.chainStateKeysKept });
   /** What the pool sees: the state after the last block and what its waiting transactions do to it. */
   const pool = createOverlay(store);
   let point: BlockPoint = { chainId, height: 0n, timeNs: genesis.timeNs };
@@ -66,7 +66,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
       return point.height;
     },
     get lowestHeight() {
-      return history.lowest ?? point.height;
+      return pastStates.lowest ?? point.height;
     },
     get appHash() {
       return appHash;
@@ -79,7 +79,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
       const at = { chainId, height, timeNs };
       const { result: output, replaced } = store.revise(() => runBlock(at, txs));
       // Nobody can ask for the state before the first block: it has no height.
-      if (point.height > 0n) history.add(point, replaced);
+      if (point.height > 0n) pastStates.add(point, replaced);
       appHash = hash(appHash, describe(at, output));
       point = at;
       pool.reset();
@@ -90,7 +90,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
         const handler = queries.get(path);
         if (!handler) throw sdkRefusal("unknownRequest", "unknown query path");
         checkRequest(request);
-        const state = height === point.height ? { point, store } : history.at(height);
+        const state = height === point.height ? { point, store } : pastStates.at(height);
         invariant(state, "only heights that are kept are asked for", { height });
         const value = handler(createContext(state.point, state.store, []), request);
         return { code: 0, codespace: "", log: "", value, height };

@@ -10,7 +10,7 @@ import { changeGroup, findDeployment, groupsOf, saveDeployment } from "./deploym
 import { createEscrow, type Escrow } from "./escrow/escrow.ts";
 import { deploymentOfAccount, leaseOfPayment } from "./escrow/ids.ts";
 import { escrowModule } from "./escrow/module.ts";
-import type { Account, Payment } from "./escrow/records.ts";
+import type { EscrowAccount, Payment } from "./escrow/records.ts";
 import { closeBid, closeOrder, endGroup, endLease } from "./market/market.ts";
 import { marketModule } from "./market/module.ts";
 import { defaultMarketParams, type MarketParams } from "./market/params.ts";
@@ -40,7 +40,7 @@ export function createMarketplace(settings: MarketplaceSettings = {}): Module[] 
   ];
 }
 
-function endDeployment(context: Context, escrow: Escrow, account: Account): void {
+function endDeployment(context: Context, escrow: Escrow, account: EscrowAccount): void {
   const id = deploymentOfAccount(account.key);
   const deployment = id && findDeployment(context, id);
   if (deployment?.state !== "active") return;

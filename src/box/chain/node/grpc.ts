@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http2";
 import type { Clock } from "../../../runtime/clock.ts";
-import { createGrpcServer as createServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";
+import { createGrpcServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk } from "../../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -14,7 +14,7 @@ import type { Queries } from "./queries.ts";
 
 const heightHeader = "x-cosmos-block-height";
 
-export function createGrpcServer(queries: Queries, clock: Clock, log: Log): GrpcServer {
+export function createNodeGrpc(queries: Queries, clock: Clock, log: Log): GrpcServer {
   const method: GrpcMethod = {
     kind: "unary",
     answer(request, { path, headers: metadata }) {
@@ -25,7 +25,7 @@ export function createGrpcServer(queries: Queries, clock: Clock, log: Log): Grpc
       return { message: result.value, headers };
     },
   };
-  return createServer({
+  return createGrpcServer({
     methods: { find: (path) => (queries.has(path) ? method : undefined), hasService: queries.hasService },
     bounds: {
       connections: limits.chainConnections,

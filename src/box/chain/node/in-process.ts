@@ -42,12 +42,12 @@ export function createInProcess({ rpc, feed, clock }: { rpc: JsonRpc; feed: Even
           await clock.yield();
           if (!ended.aborted) heard(message);
         };
-        const outbox = { send: (message: string) => void deliver(message), full: false };
-        const subscriptions = createSubscriptions(feed, outbox, () => listeners.size);
+        const queue = { send: (message: string) => void deliver(message), full: false };
+        const subscriptions = createSubscriptions(feed, queue, () => listeners.size);
         listeners.add(subscriptions);
         try {
           const reply = await rpc.overSocket(text, subscriptions);
-          if (reply !== undefined) outbox.send(reply);
+          if (reply !== undefined) queue.send(reply);
           await untilAborted(ended);
         } finally {
           subscriptions.end();

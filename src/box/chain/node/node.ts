@@ -8,7 +8,7 @@ import type { Block } from "./block-store.ts";
 import { type ChainOptions, createChain } from "./chain.ts";
 import { createCommitWaits } from "./commit-waits.ts";
 import { createEventFeed } from "./event-feed.ts";
-import { createGrpcServer } from "./grpc.ts";
+import { createNodeGrpc } from "./grpc.ts";
 import { createInProcess } from "./in-process.ts";
 import { createJsonRpc } from "./json-rpc.ts";
 import { createQueries } from "./queries.ts";
@@ -92,7 +92,7 @@ export function createNode(options: NodeOptions): Node {
   const inProcess = createInProcess({ rpc, feed, clock });
   const sockets = createSockets({ rpc, feed, log, clock: socketClock });
   const rpcServer = createRpcServer(rpc, sockets, log);
-  const grpcServer = createGrpcServer(queries, socketClock, log);
+  const grpcServer = createNodeGrpc(queries, socketClock, log);
 
   return {
     async start() {

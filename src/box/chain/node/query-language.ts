@@ -10,7 +10,7 @@ export type EventValues = ReadonlyMap<string, readonly string[]>;
 
 type Operator = "=" | "<" | "<=" | ">" | ">=" | "CONTAINS" | "EXISTS";
 
-export interface Condition {
+interface Condition {
   readonly tag: string;
   readonly operator: Operator;
   matches(value: string): boolean;

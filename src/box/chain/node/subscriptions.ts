@@ -5,7 +5,7 @@ import { failure } from "./json-rpc.ts";
 import { NodeRefusal } from "./node-refusal.ts";
 import { checkedQuery, type Query } from "./query-language.ts";
 import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
-import type { Outbox } from "./socket-outbox.ts";
+import type { SendQueue } from "./send-queue.ts";
 
 export interface Subscriptions extends Subscriber {
   readonly size: number;
@@ -15,20 +15,20 @@ export interface Subscriptions extends Subscriber {
 /** `subscribers` counts the clients with a subscription, this one included. */
 export function createSubscriptions(
   feed: EventFeed,
-  outbox: Pick<Outbox, "send" | "full">,
+  queue: Pick<SendQueue, "send" | "full">,
   subscribers: () => number,
 ): Subscriptions {
   const active = new Map<string, () => void>();
 
   function deliver(query: Query, source: string, id: RequestId, { data, events }: FeedEvent): void {
-    if (outbox.full) {
+    if (queue.full) {
       cancel(query);
       const reason = "subscription was canceled (reason: client is not pulling messages fast enough)";
-      outbox.send(JSON.stringify(failure(id, -32000, "Server error", reason)));
+      queue.send(JSON.stringify(failure(id, -32000, "Server error", reason)));
       return;
     }
     const result = `{"query":${JSON.stringify(source)},"data":${data},"events":${events}}`;
-    outbox.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
+    queue.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
   }
 
   function cancel(query: Query): void {

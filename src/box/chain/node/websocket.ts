@@ -8,7 +8,7 @@ import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { JsonRpc } from "./json-rpc.ts";
-import { createOutbox } from "./socket-outbox.ts";
+import { createSendQueue } from "./send-queue.ts";
 import { createSubscriptions } from "./subscriptions.ts";
 
 export interface Sockets {
@@ -63,21 +63,21 @@ interface Connection {
 
 function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () => number): Connection {
   const { rpc, feed, clock, log } = deps;
-  const outbox = createOutbox(socket, clock, readOrWait);
+  const queue = createSendQueue(socket, clock, readOrWait);
   const heartbeat = createHeartbeat(socket, clock);
-  const subscriptions = createSubscriptions(feed, outbox, subscribers);
+  const subscriptions = createSubscriptions(feed, queue, subscribers);
   let answered = Promise.resolve();
   let unanswered = 0;
 
   /** Requests are answered one after the other, and no more are read meanwhile. */
   function readOrWait(): void {
-    if (unanswered > 0 || outbox.full) socket.pause();
+    if (unanswered > 0 || queue.full) socket.pause();
     else socket.resume();
   }
 
   async function answer(text: string): Promise<void> {
     const reply = await rpc.overSocket(text, subscriptions);
-    if (reply !== undefined) outbox.send(reply);
+    if (reply !== undefined) queue.send(reply);
     unanswered -= 1;
     readOrWait();
   }
@@ -98,7 +98,7 @@ function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () =
     end() {
       subscriptions.end();
       heartbeat.stop();
-      outbox.stop();
+      queue.stop();
       socket.terminate();
     },
   };

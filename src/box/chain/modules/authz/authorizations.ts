@@ -9,14 +9,14 @@ import { smallest } from "../../../../runtime/bigint.ts";
 import { extended, generated, repeated } from "../../../../runtime/protobuf.ts";
 import { areValidCoins, isDenom, readCoins, writeCoin, writeCoins } from "../../coins.ts";
 import { sdkRefusal, uncoded } from "../../refusals.ts";
-import type { Scope } from "../escrow/ids.ts";
+import type { AccountScope } from "../escrow/ids.ts";
 import { escrowRefusal } from "../escrow/refusals.ts";
 
 export type Authorization = DepositLimits | AnyOfOneKind;
 
 export interface DepositLimits {
   readonly kind: "deposit";
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly AccountScope[];
   readonly limits: readonly Coin[];
 }
 

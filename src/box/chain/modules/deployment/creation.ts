@@ -1,24 +1,15 @@
-/** What it takes to begin a deployment. The checks stand in the chain's order, which decides what is reported. */
-import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
 import { type Coin, formatCoin } from "../../../../market/coin.ts";
-import type { DeploymentId } from "../../../../market/ids.ts";
 import { readDeploymentId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import { uncoded } from "../../refusals.ts";
-import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
+import { authorizeDeposit, readDeposit } from "../escrow/deposits.ts";
 import type { Deposit } from "../escrow/records.ts";
 import { complete, priceOf, validateGroup, validateGroups } from "./group-spec.ts";
 import { type Deployment, findDeployment, type Group } from "./records.ts";
 import { deploymentRefusal } from "./refusals.ts";
 
-export interface Creation {
-  readonly id: DeploymentId;
-  readonly groups: readonly GroupSpec[];
-  readonly hash: Uint8Array;
-  readonly deposit: WantedDeposit;
-  readonly reclamation: DeploymentReclamation | undefined;
-}
+type Creation = ReturnType<typeof readCreation>;
 
 /** What the network's vote has set for deployments. */
 export interface DeploymentParams {
@@ -43,7 +34,7 @@ const hashBytes = 32;
 /** Deployments are priced and paid in this one; uakt may be added to an account later, never begin it. */
 const priceDenom = "uact";
 
-export function readCreation(message: MsgCreateDeployment): Creation {
+export function readCreation(message: MsgCreateDeployment) {
   const { groups, hash, reclamation } = message;
   const id = readDeploymentId(message.id);
   const deposit = readDeposit(message.deposit);

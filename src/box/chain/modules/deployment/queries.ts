@@ -17,7 +17,7 @@ import { readQueriedId } from "../../market-ids.ts";
 import type { Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
 import { deploymentAccount } from "../escrow/ids.ts";
-import { accounts } from "../escrow/records.ts";
+import { escrowAccounts } from "../escrow/records.ts";
 import { writeAccount } from "../escrow/wire.ts";
 import type { DeploymentParams } from "./creation.ts";
 import {
@@ -58,7 +58,7 @@ export function deploymentQueries({ minDeposits }: DeploymentParams): Record<str
 }
 
 function answer(context: Context, deployment: Deployment): QueryDeploymentResponse {
-  const account = accounts(context).get(deploymentAccount(deployment.id));
+  const account = escrowAccounts(context).get(deploymentAccount(deployment.id));
   return {
     deployment: writeDeployment(deployment),
     groups: groupsOf(context, deployment.id).map(writeGroup),

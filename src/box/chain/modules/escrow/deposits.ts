@@ -8,8 +8,8 @@ import { Panic, uncoded } from "../../refusals.ts";
 import { depositMessageUrl, spend } from "../authz/authorizations.ts";
 import { findGrant, grantsTo, saveGrant } from "../authz/grants.ts";
 import { balanceOf, sendToModule } from "../bank/balances.ts";
-import type { Scope } from "./ids.ts";
-import { type Account, type Deposit, depositSources } from "./records.ts";
+import type { AccountScope } from "./ids.ts";
+import { type Deposit, depositSources, type EscrowAccount } from "./records.ts";
 import { depositRefusal } from "./refusals.ts";
 import { changed } from "./settlement.ts";
 
@@ -48,7 +48,12 @@ export function validateSources(sources: readonly number[]): void {
 }
 
 /** Who gives the money, from one source after the other until there is enough. What is granted is spent by this. */
-export function authorizeDeposit(context: Context, giver: string, scope: Scope, wanted: WantedDeposit): Deposit[] {
+export function authorizeDeposit(
+  context: Context,
+  giver: string,
+  scope: AccountScope,
+  wanted: WantedDeposit,
+): Deposit[] {
   const { denom, amount, sources } = wanted;
   if (amount < 0n || amount > mostDeposit) throw new Panic(`${amount} is not a deposit`);
   const deposits: Deposit[] = [];
@@ -70,7 +75,7 @@ function fromBalance(context: Context, owner: string, { denom, amount }: Coin): 
 }
 
 /** Nobody looks whether the granters have what they granted; if not, the deposit fails when it is taken. */
-function fromGrants(context: Context, grantee: string, scope: Scope, { denom, amount }: Coin): Deposit[] {
+function fromGrants(context: Context, grantee: string, scope: AccountScope, { denom, amount }: Coin): Deposit[] {
   const deposits: Deposit[] = [];
   let missing = amount;
   for (const grant of grantsTo(context, grantee, depositMessageUrl)) {
@@ -95,7 +100,7 @@ export function renewGrant(context: Context, accountOwner: string, { owner: gran
 }
 
 /** Takes the money and enters it. New money does not pay old debt by itself: that is for the next settlement. */
-export function takeDeposits(context: Context, account: Account, deposits: readonly Deposit[]): Account {
+export function takeDeposits(context: Context, account: EscrowAccount, deposits: readonly Deposit[]): EscrowAccount {
   let funded = account;
   for (const { owner, balance } of deposits) {
     const { denom, amount } = balance;

@@ -29,7 +29,7 @@ import {
 import { runs } from "../../../../../test/runs.ts";
 import { moduleAddress } from "../auth/accounts.ts";
 import { bidAccount, deploymentAccount, leasePayment } from "./ids.ts";
-import { accounts, payments } from "./records.ts";
+import { escrowAccounts, payments } from "./records.ts";
 
 const escrow = moduleAddress("escrow");
 const bidXid = `${tenant}/7/1/1/${provider}`;
@@ -101,7 +101,7 @@ test("money that comes after the account was overdrawn pays the debt, and the re
   const stage = leased("1000", 500_000n);
   stage.passBlocks(600n);
   stage.run(withdrawLease());
-  const account = () => accounts(stage.context).get(deploymentAccount(deploymentId));
+  const account = () => escrowAccounts(stage.context).get(deploymentAccount(deploymentId));
   const payment = () => payments(stage.context).get(leasePayment(bidId));
   assert.deepEqual([account()?.state, account()?.funds[0]?.amount], ["overdrawn", -100_000n]);
   assert.deepEqual([payment()?.state, payment()?.unsettled], ["overdrawn", 100_000n]);
@@ -126,7 +126,7 @@ test("another denom does not pay the debt of an overdrawn account and goes strai
   stage.run(withdrawLease());
   stage.run(accountDeposit({ signer: otherProvider, deposit: deposit(5n, "uakt") }));
   assert.equal(stage.balance(otherProvider, "uakt"), startMoney);
-  assert.equal(accounts(stage.context).get(deploymentAccount(deploymentId))?.state, "overdrawn");
+  assert.equal(escrowAccounts(stage.context).get(deploymentAccount(deploymentId))?.state, "overdrawn");
 });
 
 test("a lease is not created out of an account that can no longer pay the others", () => {
@@ -212,7 +212,7 @@ test("a lease that ends in the block of its last settlement leaves its payment o
   stage.run(withdrawLease());
   stage.run(closeBid());
   assert.equal(payments(stage.context).get(leasePayment(bidId))?.state, "open");
-  assert.equal(accounts(stage.context).get(bidAccount(bidId))?.state, "closed");
+  assert.equal(escrowAccounts(stage.context).get(bidAccount(bidId))?.state, "closed");
   assert.equal(stage.balance(provider, "uact"), startMoney + 2_000n);
 });
 
@@ -247,7 +247,7 @@ test("while uact is made, uakt of an account pays for nothing", () => {
   stage.passBlocks(700n);
   const uakt = stage.balance(provider, "uakt");
   stage.run(withdrawLease());
-  assert.equal(accounts(stage.context).get(deploymentAccount(deploymentId))?.state, "overdrawn");
+  assert.equal(escrowAccounts(stage.context).get(deploymentAccount(deploymentId))?.state, "overdrawn");
   assert.equal(stage.balance(tenant, "uakt"), startMoney);
   assert.equal(stage.balance(provider, "uakt"), uakt + 500_000n, "only the deposit of its bid");
 });

@@ -6,21 +6,21 @@ import { sendFromModule } from "../bank/balances.ts";
 import { renewGrant, takeDeposits } from "./deposits.ts";
 import { type AccountKey, accountOfPayment, type PaymentKey } from "./ids.ts";
 import {
-  type Account,
-  accounts,
   addPayment,
   type Deposit,
+  type EscrowAccount,
+  escrowAccounts,
   type Payment,
   payingAccounts,
   payments,
   paymentsOf,
 } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";
-import { type Settlement, settle } from "./settlement.ts";
+import { type Settled, settle } from "./settlement.ts";
 
 /** Who wants to know that an account or a payment has come to its end, because money was all that kept it alive. */
 export interface EscrowHooks {
-  accountEnded(context: Context, account: Account): void;
+  accountEnded(context: Context, account: EscrowAccount): void;
   paymentEnded(context: Context, payment: Payment): void;
 }
 
@@ -38,9 +38,9 @@ export interface Escrow {
 
 export function createEscrow(hooks: EscrowHooks): Escrow {
   /** At its end an account gives back what is left of its deposits. */
-  function saveAccount(context: Context, account: Account): void {
+  function saveAccount(context: Context, account: EscrowAccount): void {
     const saved = account.state === "open" ? account : refund(context, account);
-    accounts(context).set(account.key, saved);
+    escrowAccounts(context).set(account.key, saved);
     if (saved.state === "open") return;
     payingAccounts(context).delete(account.key);
     hooks.accountEnded(context, saved);
@@ -51,15 +51,15 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
     if (payment.state !== "open") hooks.paymentEnded(context, payment);
   }
 
-  function save(context: Context, account: Account, settled: readonly Payment[]): void {
+  function save(context: Context, account: EscrowAccount, settled: readonly Payment[]): void {
     saveAccount(context, account);
     for (const payment of settled) savePayment(context, payment);
   }
 
   return {
     createAccount(context, key, owner, deposits) {
-      if (accounts(context).has(key)) throw escrowRefusal("accountExists");
-      const empty: Account = {
+      if (escrowAccounts(context).has(key)) throw escrowRefusal("accountExists");
+      const empty: EscrowAccount = {
         key,
         owner,
         state: "open",
@@ -68,7 +68,7 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
         funds: [],
         deposits: [],
       };
-      accounts(context).set(key, takeDeposits(context, empty, deposits));
+      escrowAccounts(context).set(key, takeDeposits(context, empty, deposits));
     },
 
     deposit(context, key, deposits) {
@@ -137,7 +137,7 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
  * What every step begins with. Payments that run are settled only if a block has passed since the last time: twice in
  * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
  */
-function settleAccount(context: Context, account: Account): Settlement {
+function settleAccount(context: Context, account: EscrowAccount): Settled {
   if (account.state === "closed") throw escrowRefusal("accountClosed");
   const [funds] = account.funds;
   if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true };
@@ -149,7 +149,7 @@ function settleAccount(context: Context, account: Account): Settlement {
   return { ...settlement, payments: settlement.payments.map((payment) => payOut(context, payment)) };
 }
 
-function ended<T extends Account | Payment>(record: T): T {
+function ended<T extends EscrowAccount | Payment>(record: T): T {
   return record.state === "open" ? { ...record, state: "closed" } : record;
 }
 
@@ -159,7 +159,7 @@ function payOut(context: Context, payment: Payment): Payment {
   return { ...payment, balance: 0n, withdrawn: payment.withdrawn + payment.balance };
 }
 
-function refund(context: Context, account: Account): Account {
+function refund(context: Context, account: EscrowAccount): EscrowAccount {
   const { deposits } = account;
   for (const deposit of deposits) {
     sendFromModule(context, "escrow", deposit.owner, [deposit.balance]);
@@ -172,8 +172,8 @@ function refund(context: Context, account: Account): Account {
   return { ...account, funds, deposits: [] };
 }
 
-function accountAt(context: Context, key: AccountKey): Account {
-  const account = accounts(context).get(key);
+function accountAt(context: Context, key: AccountKey): EscrowAccount {
+  const account = escrowAccounts(context).get(key);
   if (!account) throw escrowRefusal("accountNotFound");
   return account;
 }

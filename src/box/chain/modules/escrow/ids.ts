@@ -15,7 +15,7 @@ export type AccountKey = string;
 /** "deployment/owner/dseq/gseq/oseq/provider": that of the account with the rest of the lease's name. */
 export type PaymentKey = string;
 
-export type Scope = "deployment" | "bid";
+export type AccountScope = "deployment" | "bid";
 
 const partsOfDeploymentAccount = 3;
 
@@ -46,9 +46,9 @@ export function leaseOfPayment(key: PaymentKey): LeaseId {
 }
 
 /** On the wire the scope is a number of its own and "xid" is what follows. */
-export function splitAccountKey(key: AccountKey): { scope: Scope; xid: string } {
+export function splitAccountKey(key: AccountKey): { scope: AccountScope; xid: string } {
   const slash = key.indexOf("/");
-  return { scope: key.slice(0, slash) as Scope, xid: key.slice(slash + 1) };
+  return { scope: key.slice(0, slash) as AccountScope, xid: key.slice(slash + 1) };
 }
 
 export function splitPaymentKey(key: PaymentKey): { account: AccountKey; xid: string } {

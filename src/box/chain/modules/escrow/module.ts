@@ -8,7 +8,7 @@ import type { Table } from "../../store.ts";
 import { authorizeDeposit, readAmount, validateSources } from "./deposits.ts";
 import type { Escrow } from "./escrow.ts";
 import { splitAccountKey } from "./ids.ts";
-import { accounts, type EscrowState, escrowStates, payments } from "./records.ts";
+import { type EscrowState, escrowAccounts, escrowStates, payments } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";
 import { readAccountKey, writeAccount, writePayment } from "./wire.ts";
 
@@ -32,7 +32,7 @@ export function escrowModule(escrow: Escrow, closeDryLeasesInEndBlock: boolean):
     },
     queries: {
       "/akash.escrow.v1.Query/Accounts": (context, bytes) => {
-        const page = listByState(accounts(context), accountPrefix, akash.QueryAccountsRequest.decode(bytes));
+        const page = listByState(escrowAccounts(context), accountPrefix, akash.QueryAccountsRequest.decode(bytes));
         return akash.QueryAccountsResponse.encode({ ...page, accounts: page.items.map(writeAccount) }).finish();
       },
       "/akash.escrow.v1.Query/Payments": (context, bytes) => {

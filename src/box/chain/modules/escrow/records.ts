@@ -11,7 +11,7 @@ export type EscrowState = keyof typeof escrowStates;
 export const depositSources = { balance: 1, grant: 2 } as const;
 
 /** All amounts are whole: the chain cuts the fraction off whatever it moves. Only the rate of a payment has one. */
-export interface Account {
+export interface EscrowAccount {
   readonly key: AccountKey;
   readonly owner: string;
   readonly state: EscrowState;
@@ -44,7 +44,7 @@ export interface Payment {
   readonly withdrawn: bigint;
 }
 
-export function accounts(context: Context): Table<Account> {
+export function escrowAccounts(context: Context): Table<EscrowAccount> {
   return context.store.table("escrow/accounts");
 }
 

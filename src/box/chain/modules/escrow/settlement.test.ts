@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../../test/runs.ts";
 import { parseDecimal } from "../../../../market/decimal.ts";
-import type { Account, Payment } from "./records.ts";
+import type { EscrowAccount, Payment } from "./records.ts";
 import { earned, settle } from "./settlement.ts";
 
 /** A rate as an exact fraction, and as the text that the chain reads. */
@@ -23,7 +23,7 @@ const rates = fc.tuple(fc.bigInt(0n, 10n ** 24n), fc.integer({ min: 0, max: 18 }
   };
 });
 
-function accountWith(deposits: readonly bigint[]): Account {
+function accountWith(deposits: readonly bigint[]): EscrowAccount {
   const total = deposits.reduce((sum, amount) => sum + amount, 0n);
   return {
     key: "deployment/tenant/1",

@@ -2,10 +2,10 @@
 import type { Coin } from "../../../../market/coin.ts";
 import { decimalOf, mulDecimals, toInteger } from "../../../../market/decimal.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
-import type { Account, Deposit, Payment } from "./records.ts";
+import type { Deposit, EscrowAccount, Payment } from "./records.ts";
 
-export interface Settlement {
-  readonly account: Account;
+export interface Settled {
+  readonly account: EscrowAccount;
   readonly payments: readonly Payment[];
   readonly overdrawn: boolean;
 }
@@ -14,7 +14,7 @@ export interface Settlement {
  * Pays for `blocks` blocks, one payment after the other; those at the end get less when the money runs out. A payment
  * that was overdrawn before earns nothing new but what it is still owed.
  */
-export function settle(account: Account, payments: readonly Payment[], blocks: bigint): Settlement {
+export function settle(account: EscrowAccount, payments: readonly Payment[], blocks: bigint): Settled {
   let paying = account;
   let overdrawn = false;
   const settled = payments.map((payment): Payment => {
@@ -39,7 +39,7 @@ export function earned({ rate }: Payment, blocks: bigint): bigint {
 }
 
 /** Takes from the deposits, oldest first. What they do not cover turns the funds negative and is not paid. */
-function deduct(account: Account, due: Coin): { account: Account; paid: bigint } {
+function deduct(account: EscrowAccount, due: Coin): { account: EscrowAccount; paid: bigint } {
   let open = due.amount;
   const deposits: Deposit[] = [];
   for (const deposit of account.deposits) {

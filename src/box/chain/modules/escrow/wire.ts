@@ -11,13 +11,13 @@ import type { Coin } from "../../../../market/coin.ts";
 import { writeCoin, writePrice } from "../../coins.ts";
 import { isAddress } from "../../refusals.ts";
 import { type AccountKey, splitAccountKey, splitPaymentKey } from "./ids.ts";
-import { type Account, depositSources, escrowStates, type Payment } from "./records.ts";
+import { depositSources, type EscrowAccount, escrowStates, type Payment } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";
 
 const mostUint64 = 2n ** 64n - 1n;
 const mostUint32 = 2n ** 32n - 1n;
 
-export function writeAccount(account: Account): WireAccount {
+export function writeAccount(account: EscrowAccount): WireAccount {
   const { key, owner, state, transferred, settledAt, funds, deposits } = account;
   return WireAccountCodec.fromPartial({
     id: writeAccountKey(key),

@@ -1,32 +1,32 @@
-/** Whether a provider may bid on an order. The checks stand in the chain's order, which decides what is reported. */
-import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+/**
+ * Whether a provider may bid on an order, which bid wins and which is lost. The checks stand in the chain's order, which
+ * decides what is reported.
+ */
 import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
 import { type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
-import type { BidId } from "../../../../market/ids.ts";
+import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
 import { readBidId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
 import { Panic, uncoded } from "../../refusals.ts";
 import { signaturesOf } from "../audit/audit.ts";
 import { priceOf } from "../deployment/group-spec.ts";
+import { findGroup } from "../deployment/records.ts";
 import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
+import type { Escrow } from "../escrow/escrow.ts";
+import { leasePayment } from "../escrow/ids.ts";
 import type { Deposit } from "../escrow/records.ts";
 import { findProvider } from "../provider/providers.ts";
+import { loseBid, openLease } from "./market.ts";
 import { capabilitiesMatch, offerMatches, requirementsMatch } from "./matching.ts";
 import type { MarketParams } from "./params.ts";
 import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
-import { marketRefusal } from "./refusals.ts";
+import { marketRefusal, must } from "./refusals.ts";
 
-export interface BidOffer {
-  readonly id: BidId;
-  readonly price: DecCoin;
-  readonly deposit: WantedDeposit;
-  readonly resourcesOffer: readonly ResourceOffer[];
-  readonly reclamationWindowNs: bigint | undefined;
-}
+type BidOffer = ReturnType<typeof readBid>;
 
-export function readBid(message: MsgCreateBid): BidOffer {
+export function readBid(message: MsgCreateBid) {
   const { resourcesOffer, reclamationWindowNs } = message;
   const id = readBidId(message.id);
   const deposit = readDeposit(message.deposit);
@@ -105,4 +105,27 @@ function checkWindow(offerNs: bigint | undefined, { reclamation }: Order, params
   if (offerNs < params.minReclamationWindowNs || offerNs > params.maxReclamationWindowNs) {
     throw marketRefusal("reclamationWindowInvalid");
   }
+}
+
+/** MsgCreateLease: the tenant takes a bid, and the others have lost. */
+export function acceptBid(context: Context, id: BidId, escrow: Escrow): void {
+  const bid = must(findBid(context, id), "bidNotFound");
+  if (bid.state !== "open") throw marketRefusal("bidNotOpen");
+  const order = must(findOrder(context, id), "orderNotFound");
+  if (order.state !== "open") throw marketRefusal("orderNotOpen");
+  const group = must(findGroup(context, id), "groupNotFound");
+  if (group.state !== "open") throw marketRefusal("groupNotOpen");
+  escrow.createPayment(context, leasePayment(id), id.provider, bid.price);
+  openLease(context, order, bid);
+  loseOtherBids(context, id, escrow);
+}
+
+/**
+ * The chain goes no further than the first of the losers, by the text of the provider's address: what it runs when an
+ * account is closed fails for that of a bid, after the refund, and ends the loop. The later losers stay open, their
+ * deposits locked, until they are closed or the group ends.
+ */
+function loseOtherBids(context: Context, id: OrderId, escrow: Escrow): void {
+  const [firstLoser] = bidsOf(context, id, "open");
+  if (firstLoser) loseBid(context, escrow, firstLoser);
 }

@@ -1,39 +1,16 @@
-/** How a lease begins, is reclaimed and ends. The checks stand in the chain's order, which decides what is reported. */
+/** How a lease is paid, reclaimed and ended. The checks stand in the chain's order, which decides what is reported. */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { BidId, LeaseId, OrderId } from "../../../../market/ids.ts";
+import type { BidId, LeaseId } from "../../../../market/ids.ts";
 import type { Context } from "../../module.ts";
 import { changeGroup, findGroup, type Group } from "../deployment/records.ts";
 import { deploymentRefusal } from "../deployment/refusals.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import { leasePayment } from "../escrow/ids.ts";
-import { closeBid, closeOrder, endLease, loseBid, openLease, openOrder, reclaimLease } from "./market.ts";
-import { bidsOf, findBid, findLease, findOrder, type Lease } from "./records.ts";
-import { marketRefusal } from "./refusals.ts";
+import { closeBid, closeOrder, endLease, openOrder, reclaimLease } from "./market.ts";
+import { findBid, findLease, findOrder, type Lease } from "./records.ts";
+import { marketRefusal, must } from "./refusals.ts";
 
 const nsPerSecond = 1_000_000_000n;
-
-/** MsgCreateLease: the tenant takes a bid, and the others have lost. */
-export function acceptBid(context: Context, id: BidId, escrow: Escrow): void {
-  const bid = must(findBid(context, id), "bidNotFound");
-  if (bid.state !== "open") throw marketRefusal("bidNotOpen");
-  const order = must(findOrder(context, id), "orderNotFound");
-  if (order.state !== "open") throw marketRefusal("orderNotOpen");
-  const group = must(findGroup(context, id), "groupNotFound");
-  if (group.state !== "open") throw marketRefusal("groupNotOpen");
-  escrow.createPayment(context, leasePayment(id), id.provider, bid.price);
-  openLease(context, order, bid);
-  loseOtherBids(context, id, escrow);
-}
-
-/**
- * The chain goes no further than the first of the losers, by the text of the provider's address: what it runs when an
- * account is closed fails for that of a bid, after the refund, and ends the loop. The later losers stay open, their
- * deposits locked, until they are closed or the group ends.
- */
-function loseOtherBids(context: Context, id: OrderId, escrow: Escrow): void {
-  const [firstLoser] = bidsOf(context, id, "open");
-  if (firstLoser) loseBid(context, escrow, firstLoser);
-}
 
 /** MsgCloseBid: the provider ends a bid. When it has become a lease, that ends too and the group waits for its tenant. */
 export function withdrawBid(context: Context, id: BidId, reason: number, escrow: Escrow): void {
@@ -97,9 +74,4 @@ function groupAt(context: Context, id: LeaseId): Group {
   const group = findGroup(context, id);
   if (!group) throw deploymentRefusal("groupNotFound");
   return group;
-}
-
-function must<T>(found: T | undefined, refusal: Parameters<typeof marketRefusal>[0]): T {
-  if (found === undefined) throw marketRefusal(refusal);
-  return found;
 }

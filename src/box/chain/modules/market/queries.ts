@@ -24,7 +24,7 @@ import { readQueriedId } from "../../market-ids.ts";
 import type { ChainRefusal, Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
 import { bidAccount, leasePayment } from "../escrow/ids.ts";
-import { accounts, payments } from "../escrow/records.ts";
+import { escrowAccounts, payments } from "../escrow/records.ts";
 import { writeAccount, writePayment } from "../escrow/wire.ts";
 import type { MarketParams } from "./params.ts";
 import {
@@ -86,7 +86,7 @@ export function marketQueries(params: MarketParams): Record<string, QueryHandler
 }
 
 function answerBid(context: Context, bid: Bid): QueryBidResponse {
-  const account = accounts(context).get(bidAccount(bid.id));
+  const account = escrowAccounts(context).get(bidAccount(bid.id));
   return { bid: writeBid(bid), escrowAccount: account && writeAccount(account) };
 }
 

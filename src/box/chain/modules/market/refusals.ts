@@ -31,3 +31,8 @@ export const marketRefusal = codespace("market", {
   reclamationRequired: [40, "order requires reclamation but bid does not offer it"],
   reclamationWindowTooShort: [41, "reclamation window shorter than order minimum"],
 });
+
+export function must<T>(found: T | undefined, refusal: Parameters<typeof marketRefusal>[0]): T {
+  if (found === undefined) throw marketRefusal(refusal);
+  return found;
+}

@@ -25,7 +25,7 @@ export function createIdentity(chainId: string) {
   };
 }
 
-export interface NodeFacts {
+interface NodeFacts {
   readonly chain: Chain;
   readonly queries: Queries;
   readonly identity: NodeIdentity;

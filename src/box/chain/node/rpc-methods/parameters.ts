@@ -13,7 +13,7 @@ interface Kinds {
   base64: Uint8Array;
 }
 
-export type Kind = keyof Kinds;
+type Kind = keyof Kinds;
 export type Parameters = Readonly<Record<string, Kind>>;
 export type Arguments<P extends Parameters> = { readonly [Name in keyof P]: Kinds[P[Name]] };
 

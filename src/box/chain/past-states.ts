@@ -3,7 +3,7 @@ import type { BlockPoint } from "./module.ts";
 import { createOverlay } from "./overlay.ts";
 import type { Replaced, Store } from "./store.ts";
 
-export interface History {
+export interface PastStates {
   /** After a block: where the chain stood before it, and what it replaced. */
   add(before: BlockPoint, replaced: Replaced): void;
   /** The oldest height whose state is still known, if any is but the latest. */
@@ -17,7 +17,7 @@ export interface State {
   readonly store: Store;
 }
 
-export interface HistoryBounds {
+export interface StateBounds {
   readonly heights: number;
   /** Written keys, over all heights: a busy chain is remembered for fewer of them. */
   readonly keys: number;
@@ -29,7 +29,7 @@ interface Entry {
   readonly keys: number;
 }
 
-export function createHistory(now: Store, bounds: HistoryBounds): History {
+export function createPastStates(now: Store, bounds: StateBounds): PastStates {
   /** Oldest first, one for each height without a gap. */
   const entries: Entry[] = [];
   let keys = 0;

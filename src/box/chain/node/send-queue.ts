@@ -3,7 +3,7 @@ import type { WebSocket } from "ws";
 import type { Clock, Timer } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 
-export interface Outbox {
+export interface SendQueue {
   send(text: string): void;
   /** The client has fallen behind: no more events may wait for it, and no more requests are read from it. */
   readonly full: boolean;
@@ -11,7 +11,7 @@ export interface Outbox {
 }
 
 /** `sent` is called whenever a message has left; a client that takes none at all for a while is cut off. */
-export function createOutbox(socket: WebSocket, clock: Clock, sent: () => void): Outbox {
+export function createSendQueue(socket: WebSocket, clock: Clock, sent: () => void): SendQueue {
   let waiting = 0;
   let stopped = false;
   let patience: Timer | undefined;

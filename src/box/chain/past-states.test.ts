@@ -7,7 +7,7 @@ import { startNode } from "../../../test/embedded-node.ts";
 import { openGrpcClient } from "../../../test/grpc-client.ts";
 import { runs } from "../../../test/runs.ts";
 import { limits } from "../../runtime/limits.ts";
-import { createHistory } from "./history.ts";
+import { createPastStates } from "./past-states.ts";
 import { createStore, type Store } from "./store.ts";
 
 const tables = ["one", "two"];
@@ -27,7 +27,7 @@ test("whatever blocks write and take back, every height that is kept reads as it
   fc.assert(
     fc.property(fc.array(fc.array(write)), (blocks) => {
       const store = createStore();
-      const history = createHistory(store, { heights: 5, keys: 20 });
+      const pastStates = createPastStates(store, { heights: 5, keys: 20 });
       const then: unknown[] = [];
       for (const [height, writes] of blocks.entries()) {
         then.push(contents(store));
@@ -45,11 +45,11 @@ test("whatever blocks write and take back, every height that is kept reads as it
             else store.transaction(work);
           }
         });
-        history.add({ chainId: "lab-1", height: BigInt(height), timeNs: BigInt(height) }, replaced);
+        pastStates.add({ chainId: "lab-1", height: BigInt(height), timeNs: BigInt(height) }, replaced);
         const now = contents(store);
         for (let asked = 0n; asked <= BigInt(height); asked++) {
-          const state = history.at(asked);
-          assert.equal(state === undefined, history.lowest === undefined || asked < history.lowest);
+          const state = pastStates.at(asked);
+          assert.equal(state === undefined, pastStates.lowest === undefined || asked < pastStates.lowest);
           if (state) assert.deepEqual([state.point.height, contents(state.store)], [asked, then[Number(asked)]]);
         }
         assert.deepEqual(contents(store), now, "looking back changes nothing");
@@ -59,15 +59,15 @@ test("whatever blocks write and take back, every height that is kept reads as it
   );
 });
 
-test("a history holds no more heights and no more written keys than it may", () => {
+test("past states hold no more heights and no more written keys than it may", () => {
   const store = createStore();
-  const history = createHistory(store, { heights: 3, keys: 10 });
+  const pastStates = createPastStates(store, { heights: 3, keys: 10 });
   const block = (height: bigint, keys: number) => {
     const { replaced } = store.revise(() => {
       for (let key = 0; key < keys; key++) store.table("one").set(`${key}`, height);
     });
-    history.add({ chainId: "lab-1", height, timeNs: height }, replaced);
-    return history.lowest;
+    pastStates.add({ chainId: "lab-1", height, timeNs: height }, replaced);
+    return pastStates.lowest;
   };
   assert.deepEqual(
     [1n, 2n, 3n, 4n].map((height) => block(height, 1)),
