@@ -4,11 +4,12 @@ import { createBusService } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { ObjectReference } from "../kube/event-recorder.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
-import type { Kube } from "../kube/kube.ts";
+import { fieldsOf, recordsOf, textOf } from "../kube/json-fields.ts";
+import { kinds } from "../kube/kinds.ts";
+import type { Kube, KubeObject } from "../kube/kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { RegistryLocation } from "../operators/inventory/gpu-names/read-registry.ts";
 import { createInventoryService, type InventoryServiceOptions } from "../operators/inventory/inventory-service.ts";
-import { type OwnPod, readOwnPod } from "../operators/own-pod.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Scope, untilAborted } from "../runtime/lifecycle.ts";
@@ -117,6 +118,13 @@ function referenceTo({ podName = "", podNamespace }: InventoryProcessOptions, { 
   return { apiVersion: "v1", kind: "Pod", namespace: podNamespace, name: podName, ...(uid !== undefined && { uid }) };
 }
 
+/** What the chart decided: the image, and the ports that others know, by name: "rest", "grpc". */
+interface OwnPod {
+  readonly uid: string | undefined;
+  readonly image: string | undefined;
+  readonly ports: Readonly<Record<string, number>>;
+}
+
 /** Waits for the cluster: without our own image discovery pods would be of another, and that may be anything. */
 async function ownPod(
   kube: Kube,
@@ -127,9 +135,10 @@ async function ownPod(
   const at = { namespace: podNamespace, name: podName };
   for (let told = ""; ; ) {
     try {
-      const pod = await readOwnPod(kube, at, "operator-inventory");
-      if (!pod) log.info("own pod not found, using the settings", at);
-      return pod;
+      const pod = await kube.get(kinds.pod, at);
+      if (pod) return readOwnPod(pod);
+      log.info("own pod not found, using the settings", at);
+      return undefined;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
       if (error.message !== told) log.error("cannot read own pod, retrying", { error });
@@ -137,4 +146,14 @@ async function ownPod(
       await sleep(clock, limits.ownPodRetryMs, signal);
     }
   }
+}
+
+/** The container is the one of our name, or the first. */
+function readOwnPod(pod: KubeObject): OwnPod {
+  const containers = recordsOf(fieldsOf(pod["spec"])["containers"]);
+  const own = containers.find(({ name }) => name === "operator-inventory") ?? containers[0] ?? {};
+  const ports = recordsOf(own["ports"]).flatMap(({ name, containerPort }) =>
+    textOf(name) ? [[textOf(name), Number(containerPort)] as const] : [],
+  );
+  return { uid: pod.metadata.uid, image: textOf(own["image"]), ports: Object.fromEntries(ports) };
 }

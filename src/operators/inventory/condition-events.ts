@@ -1,11 +1,11 @@
 /** Conditions that last become Kubernetes Events of the node, the storage class or the operator's own pod. */
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { sleep } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Ground } from "./ground.ts";
 import type { Condition, Inventory } from "./inventory.ts";
 
-export interface ConditionEventsDeps {
-  readonly clock: Clock;
+interface ConditionEventsDeps extends Pick<Ground, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly inventory: () => Inventory | undefined;
   readonly uidOfNode: (name: string) => string | undefined;

@@ -17,7 +17,7 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
     allocations: { pods: 3, recounts: 0, drifts: 0 },
     labelled: 0,
     cephFailures: 0,
-    registry: { reads: 0, failures: 0, changes: 0 },
+    registryFailures: 0,
   };
   const publisher = { ready: true, counts: { published: 1 } as never };
   measureInventory(metrics, { operator: { inventory, ageMs: 0, counts }, publisher, grpc: { streams: 0 } });

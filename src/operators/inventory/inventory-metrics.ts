@@ -26,7 +26,7 @@ export function measureInventory(metrics: Metrics, { operator, publisher, grpc }
     ["published", "Inventories published", () => publisher.counts.published],
     ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.allocations.drifts],
     ["labelled", "Nodes whose labels were written", () => operator.counts.labelled],
-    ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registry.failures],
+    ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registryFailures],
     ["ceph_failures", "Failed requests to Ceph", () => operator.counts.cephFailures],
   ] as const;
   for (const [counter, help, value] of counters) {

@@ -10,7 +10,7 @@ import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
 import type { RegistryLocation } from "./gpu-names/read-registry.ts";
-import { createRegistrySource, type RegistrySourceCounts } from "./gpu-names/registry-source.ts";
+import { createRegistrySource } from "./gpu-names/registry-source.ts";
 import type { Ground } from "./ground.ts";
 import type { Inventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-selectors.ts";
@@ -54,7 +54,7 @@ export interface InventoryOperator {
   readonly counts: Assembly["counts"] & {
     readonly labelled: number;
     readonly cephFailures: number;
-    readonly registry: Readonly<RegistrySourceCounts>;
+    readonly registryFailures: number;
   };
 }
 
@@ -170,7 +170,7 @@ export function createInventoryOperator(
         ...assembly.counts,
         labelled: labels.counts.written,
         cephFailures: storage.cephFailures,
-        registry: registry.counts,
+        registryFailures: registry.counts.failures,
       };
     },
   };

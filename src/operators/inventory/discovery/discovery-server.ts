@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { type Listener, listen } from "../../../runtime/listener.ts";
+import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { type DiscoverOptions, type Survey, survey } from "./discover.ts";
 import { networkViews } from "./network-views.ts";
@@ -11,10 +11,7 @@ import { networkViews } from "./network-views.ts";
 // Not imported, for that would also load what this module only offers, fetch among it: 13 MB on every node.
 const { createServer } = process.getBuiltinModule("node:http");
 
-export interface DiscoveryServerOptions extends DiscoverOptions {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
+export interface DiscoveryServerOptions extends DiscoverOptions, ListenAddress {
   readonly clock: Clock;
   readonly log: Log;
   /** How the node is read; tests have nodes that hang. */

@@ -13,10 +13,9 @@ export interface RegistryText {
   readonly etag?: string;
 }
 
-export interface ReadRegistryOptions {
+interface ReadRegistryOptions {
   /** What was read last, so that a server need not send it again. */
   readonly known: RegistryText | undefined;
-  readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
@@ -57,7 +56,7 @@ function addressOf(location: RegistryLocation): URL {
   return url;
 }
 
-async function fetchText(url: URL, { known, fetch, clock, signal }: ReadRegistryOptions): Promise<RegistryText> {
+async function fetchText(url: URL, { known, clock, signal }: ReadRegistryOptions): Promise<RegistryText> {
   const late = new AbortController();
   const ask = async () => {
     const headers = { accept: "application/json", ...(known?.etag ? { "if-none-match": known.etag } : {}) };

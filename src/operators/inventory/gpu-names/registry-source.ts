@@ -17,8 +17,6 @@ interface RegistrySourceOptions {
   /** An address or the path of a file; without one, only the built-in table is used. */
   readonly location: RegistryLocation | undefined;
   readonly periodMs: number;
-  /** How the network is reached, for tests. */
-  readonly fetch?: typeof fetch;
 }
 
 interface RegistrySourceDeps extends Pick<Ground, "clock" | "log"> {
@@ -26,27 +24,10 @@ interface RegistrySourceDeps extends Pick<Ground, "clock" | "log"> {
   readonly onChange: () => void;
 }
 
-export interface RegistrySource {
-  readonly registry: Registry;
-  readonly conditions: readonly Condition[];
-  /** Reads from somewhere else from now on. What was known holds until the new one was read. */
-  relocate(location: RegistryLocation | undefined): void;
-  /** Keeps the registry up to date until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-  readonly counts: Readonly<RegistrySourceCounts>;
-}
+export type RegistrySource = ReturnType<typeof createRegistrySource>;
 
-export interface RegistrySourceCounts {
-  reads: number;
-  failures: number;
-  changes: number;
-}
-
-export function createRegistrySource(
-  options: RegistrySourceOptions,
-  { clock, log, onChange }: RegistrySourceDeps,
-): RegistrySource {
-  const counts: RegistrySourceCounts = { reads: 0, failures: 0, changes: 0 };
+export function createRegistrySource(options: RegistrySourceOptions, { clock, log, onChange }: RegistrySourceDeps) {
+  const counts = { reads: 0, failures: 0, changes: 0 };
   const pause = createPause(clock);
   let location = options.location;
   let good: { readonly text: RegistryText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
@@ -84,7 +65,7 @@ export function createRegistrySource(
     counts.reads += 1;
     const known = good?.from === from ? good.text : undefined;
     try {
-      const text = await readRegistryText(from, { known, fetch: options.fetch ?? fetch, clock, signal });
+      const text = await readRegistryText(from, { known, clock, signal });
       if (from === location) succeed(text, from);
     } catch (thrown) {
       if (signal.aborted) return;
@@ -98,13 +79,19 @@ export function createRegistrySource(
   }
 
   return {
-    get registry() {
+    get registry(): Registry {
       return good?.registry ?? builtInRegistry;
     },
-    get conditions() {
-      return conditionsOf(trouble, good && { ...good.registry, from: showLocation(good.from) });
+    get conditions(): Condition[] {
+      const { problems = [] } = good?.registry ?? {};
+      const leftOut = `entries of the GPU registry at ${good && showLocation(good.from)} were left out: ${problems.join("; ")}`;
+      return [
+        ...(trouble ? [{ type: "GpuRegistryUnusable", message: trouble.message }] : []),
+        ...(problems.length > 0 ? [{ type: "GpuRegistryEntries", message: leftOut }] : []),
+      ];
     },
-    relocate(next) {
+    /** Reads from somewhere else from now on. What was known holds until the new one was read. */
+    relocate(next: RegistryLocation | undefined): void {
       if (String(next) === String(location)) return;
       location = next;
       failuresInARow = 0;
@@ -115,7 +102,8 @@ export function createRegistrySource(
       }
       pause.ring();
     },
-    async run(signal) {
+    /** Keeps the registry up to date until the signal is aborted. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const from = location;
         if (from !== undefined) await read(from, signal);
@@ -125,17 +113,4 @@ export function createRegistrySource(
     },
     counts,
   };
-}
-
-function conditionsOf(
-  trouble: ProviderError | undefined,
-  good: { from: string; problems: readonly string[] } | undefined,
-): Condition[] {
-  const conditions: Condition[] = [];
-  if (trouble) conditions.push({ type: "GpuRegistryUnusable", message: trouble.message });
-  if (good && good.problems.length > 0) {
-    const message = `entries of the GPU registry at ${good.from} were left out: ${good.problems.join("; ")}`;
-    conditions.push({ type: "GpuRegistryEntries", message });
-  }
-  return conditions;
 }

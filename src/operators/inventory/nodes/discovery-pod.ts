@@ -1,6 +1,6 @@
 /** The pod that looks at one node's hardware: what it is made of, and what of a live one we want to know. */
 import { createHash } from "node:crypto";
-import { conditionHolds } from "../../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 
 export interface DiscoveryPodOptions {
@@ -125,19 +125,21 @@ export interface LivePod {
 
 export function livePod(object: KubeObject): LivePod {
   const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
-  const { nodeName = "" } = (object["spec"] ?? {}) as { nodeName?: string };
-  const status = (object["status"] ?? {}) as PodStatus;
-  const { phase = "Pending", conditions, containerStatuses = [] } = status;
-  const waiting = containerStatuses.map(({ state }) => state?.waiting).find(Boolean);
+  const status = fieldsOf(object["status"]);
+  const { phase = "Pending", conditions, containerStatuses } = status;
+  const waits = recordsOf(containerStatuses).map(({ state }) => fieldsOf(state)["waiting"]);
+  const waiting = fieldsOf(waits.find(Boolean));
   return {
     name,
     uid,
-    node: nodeName,
+    node: textOf(fieldsOf(object["spec"])["nodeName"]) ?? "",
     recipe: annotations?.[recipeAnnotation],
     ready: conditionHolds(conditions, "Ready"),
     finished: phase === "Succeeded" || phase === "Failed",
     deleting: deletionTimestamp !== undefined,
-    reason: [status.reason ?? phase, status.message, waiting?.reason, waiting?.message].filter(Boolean).join(": "),
+    reason: [status["reason"] ?? phase, status["message"], waiting["reason"], waiting["message"]]
+      .filter(Boolean)
+      .join(": "),
   };
 }
 
@@ -147,14 +149,4 @@ export function isMadeAs(live: LivePod, node: string, options: DiscoveryPodOptio
 
 function recipeOf(spec: unknown): string {
   return createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 16);
-}
-
-interface PodStatus {
-  readonly phase?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly conditions?: unknown;
-  readonly containerStatuses?: readonly {
-    readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
-  }[];
 }

@@ -6,7 +6,6 @@
  * does; without it the answer is the first node by name, which for a cluster of one is the only one.
  */
 import type { IncomingHttpHeaders } from "node:http2";
-import type { Clock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
@@ -14,28 +13,23 @@ import { type GrpcMethod, methodsOf } from "../../../runtime/grpc/methods.ts";
 import { symbolsOf } from "../../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Log } from "../../../runtime/log.ts";
+import type { ListenAddress } from "../../../runtime/listener.ts";
+import type { Ground } from "../ground.ts";
 import { inventoryFile } from "./inventory-proto.ts";
 import type { Picture } from "./picture.ts";
 import type { Publisher } from "./publisher.ts";
 
-export interface GrpcOptions {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
 export interface GrpcListener {
   readonly port: number;
-  readonly connections: number;
   /** Calls that are told of each change. */
   readonly streams: number;
   close(): Promise<void>;
 }
 
-export async function startGrpc(publisher: Publisher, options: GrpcOptions): Promise<GrpcListener> {
+export async function startGrpc(
+  publisher: Publisher,
+  options: ListenAddress & Pick<Ground, "clock" | "log">,
+): Promise<GrpcListener> {
   const { host, clock, log } = options;
   const known = new Set(["", ...symbolsOf(inventoryFile).services]);
   const health: Health = {
@@ -65,9 +59,6 @@ export async function startGrpc(publisher: Publisher, options: GrpcOptions): Pro
   const port = await server.listen({ host, port: options.port, ...names });
   return {
     port,
-    get connections() {
-      return server.connections;
-    },
     get streams() {
       return server.streams;
     },

@@ -4,16 +4,15 @@
  */
 import type { Bus } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../bus/topics.ts";
-import type { Clock, Timer } from "../../../runtime/clock.ts";
+import type { Timer } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
+import type { Ground } from "../ground.ts";
 import type { Inventory } from "../inventory.ts";
 import { createPictures, type Picture } from "./picture.ts";
 
-export interface PublisherDeps {
-  readonly clock: Clock;
-  readonly log: Log;
+interface PublisherDeps extends Pick<Ground, "clock" | "log"> {
   /** Without one there is no copy for others. */
   readonly bus?: Bus;
   /** Why there is no whole picture yet. */
@@ -22,30 +21,9 @@ export interface PublisherDeps {
   readonly ageMs: () => number;
 }
 
-export interface Publisher {
-  show(inventory: Inventory): void;
-  /** The newest one; refuses with AKP_INVENTORY_NOT_READY until there is one. */
-  picture(): Picture;
-  readonly ready: boolean;
-  readonly ageMs: number;
-  /** What listeners were told last. */
-  readonly told: Picture | undefined;
-  /** The same, as soon as it is another than this one. */
-  next(after: Picture | undefined, signal: AbortSignal): Promise<Picture>;
-  readonly counts: PublisherCounts;
-  close(): void;
-}
+export type Publisher = ReturnType<typeof createPublisher>;
 
-export interface PublisherCounts {
-  readonly shown: number;
-  /** Changes that listeners were told; fewer than were shown, since some come together and some change nothing. */
-  readonly published: number;
-  readonly busMessages: number;
-  /** Messages that were too large for the bus. */
-  readonly busRefused: number;
-}
-
-export function createPublisher({ clock, log, bus, waitingFor, ageMs }: PublisherDeps): Publisher {
+export function createPublisher({ clock, log, bus, waitingFor, ageMs }: PublisherDeps) {
   const pictureOf = createPictures();
   const copy = bus && createBusCopy(bus, log);
   const listeners = new Set<(picture: Picture) => void>();
@@ -80,7 +58,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   }
 
   return {
-    show(inventory) {
+    show(inventory: Inventory): void {
       shown += 1;
       newest = pictureOf(inventory);
       timer ??= clock.timer(Math.max(0, restUntilMs - clock.monotonicMs()), () => {
@@ -88,7 +66,8 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
         if (newest) publish(newest);
       });
     },
-    picture() {
+    /** The newest one; refuses with AKP_INVENTORY_NOT_READY until there is one. */
+    picture(): Picture {
       if (newest) return newest;
       throw new ProviderError("AKP_INVENTORY_NOT_READY", { what: waitingFor() ?? "its first look at the cluster" });
     },
@@ -98,10 +77,12 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
     get ageMs() {
       return Math.round(ageMs());
     },
+    /** What listeners were told last. */
     get told() {
       return told;
     },
-    next(after, signal) {
+    /** The same, as soon as it is another than this one. */
+    next(after: Picture | undefined, signal: AbortSignal): Promise<Picture> {
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
         if (told && told !== after) return resolve(told);
@@ -118,15 +99,11 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
         signal.addEventListener("abort", leave, { once: true });
       });
     },
+    /** Published are changes that listeners were told; fewer than shown, since some come together or change nothing. */
     get counts() {
-      return {
-        shown,
-        published,
-        busMessages: copy?.counts.published ?? 0,
-        busRefused: copy?.counts.refused ?? 0,
-      };
+      return { shown, published, busRefused: copy?.counts.refused ?? 0 };
     },
-    close() {
+    close(): void {
       timer?.cancel();
       copyTimer?.cancel();
     },
@@ -137,7 +114,8 @@ type InventoryTopic = "inventory.cluster" | "inventory.nodes" | "inventory.stora
 
 /** A copy of the inventory on the bus, for whoever wants to listen. Each topic is told only what is news to it. */
 function createBusCopy(bus: Bus, log: Log) {
-  const counts = { published: 0, refused: 0 };
+  /** Messages that were too large for the bus. */
+  const counts = { refused: 0 };
   /** Topics for which the cluster is too large; gRPC and REST still have all of it. */
   const refused = new Set<InventoryTopic>();
   let last: { cluster: Buffer; nodes: readonly string[]; storage: string } | undefined;
@@ -145,7 +123,6 @@ function createBusCopy(bus: Bus, log: Log) {
   function tell(topic: InventoryTopic, data: JsonObject): void {
     try {
       bus.publish(topic, data, { retain: true });
-      counts.published += 1;
       refused.delete(topic);
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_BUS_MESSAGE_TOO_LARGE")) throw thrown;

@@ -3,23 +3,18 @@
  * cluster.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type Clock, withDeadline } from "../../../runtime/clock.ts";
+import { withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { type Listener, listen } from "../../../runtime/listener.ts";
-import type { Log } from "../../../runtime/log.ts";
+import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
+import type { Ground } from "../ground.ts";
 import type { Publisher } from "./publisher.ts";
 
-export interface RestOptions {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
+export interface RestOptions extends ListenAddress, Pick<Ground, "clock" | "log"> {
   /** How long a request may take. */
   readonly apiTimeoutMs: number;
   readonly version: string;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Answer {

@@ -6,10 +6,11 @@ import { waitingFor } from "../staleness.ts";
 import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { readToolbox, type Toolbox, toolboxSelector } from "./ceph-df.ts";
 import { createCephUsage } from "./ceph-usage.ts";
-import type { Backend } from "./class-inventory.ts";
+
 import { wordOf } from "./fields.ts";
 import { storageKinds } from "./kinds.ts";
 import { driverOf, type StorageClass } from "./storage-class.ts";
+import type { VolumeSums } from "./volumes.ts";
 
 interface CephBackendDeps extends Pick<Ground, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
@@ -17,13 +18,9 @@ interface CephBackendDeps extends Pick<Ground, "clock" | "log"> {
   changed(): void;
 }
 
-export interface CephBackend extends Backend {
-  /** A class or a volume came or went: looks soon instead of at the next turn. */
-  wake(): void;
-  readonly failures: number;
-}
+export type CephBackend = ReturnType<typeof createCephBackend>;
 
-export function createCephBackend({ kube, clock, log, classes, changed }: CephBackendDeps): CephBackend {
+export function createCephBackend({ kube, clock, log, classes, changed }: CephBackendDeps) {
   const clusters = kube.watch({
     kind: storageKinds.cephCluster,
     project: readCephCluster,
@@ -72,7 +69,7 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
       "the filesystems of Rook": filesystems,
       "toolbox pods": toolboxes,
     },
-    inventory: (storageClass, volumes, sold) =>
+    inventory: (storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]) =>
       cephInventory(storageClass, {
         clusters: [...clusters.list()],
         pools: [...pools.list(), ...[...filesystems.list()].flat()],
@@ -80,11 +77,12 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
         volumes,
         sold,
       }),
+    /** A class or a volume came or went: looks soon instead of at the next turn. */
     wake: usage.wake,
     get failures() {
       return usage.counts.failed;
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([clusters, pools, filesystems, toolboxes, usage].map((each) => each.close()));
     },
   };

@@ -29,30 +29,9 @@ export interface StorageChange {
   readonly node?: string | undefined;
 }
 
-interface StorageReading {
-  /** By class. */
-  readonly storage: readonly StorageInventory[];
-  /** What concerns no single class that is sold. */
-  readonly conditions: readonly Condition[];
-}
+export type Storage = ReturnType<typeof createStorage>;
 
-export interface Storage {
-  read(nodes: readonly NodeDisk[], config: Pick<InventoryConfig, "clusterStorage">): StorageReading;
-  /** What volumes take of a node's disk, when these classes are configured for it. */
-  onDisk(node: string, classes: readonly string[]): DiskUse;
-  /** The classes that are there, sold or not. Without meaning until it is ready. */
-  readonly classNames: ReadonlySet<string>;
-  /** Classes and volumes were seen at least once. */
-  readonly ready: boolean;
-  /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
-  readonly stale: readonly Condition[];
-  synced(signal?: AbortSignal): Promise<void>;
-  /** Questions to Ceph that it did not answer. */
-  readonly cephFailures: number;
-  close(): Promise<void>;
-}
-
-export function createStorage({ kube, clock, log, onChange }: StorageDeps): Storage {
+export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
   let folded: Folded | undefined;
   let names: ReadonlySet<string> = new Set();
   let ceph: CephBackend | undefined;
@@ -114,7 +93,11 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps): Stor
   }
 
   return {
-    read(nodes, config) {
+    /** By class; the conditions are what concerns no single class that is sold. */
+    read(
+      nodes: readonly NodeDisk[],
+      config: Pick<InventoryConfig, "clusterStorage">,
+    ): { readonly storage: readonly StorageInventory[]; readonly conditions: readonly Condition[] } {
       const waiting = waitingFor(ownCaches);
       // Without the volumes everything would look free.
       if (waiting !== undefined) return { storage: [], conditions: [storageUnreadable(waiting)] };
@@ -126,7 +109,8 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps): Stor
         conditions: [...conditions, ...oddVolumes(sums), ...staleness(ownCaches)],
       };
     },
-    onDisk(node, configured) {
+    /** What volumes take of a node's disk, when these classes are configured for it. */
+    onDisk(node: string, configured: readonly string[]): DiskUse {
       folded ??= fold();
       const { classes: byName, sums } = folded;
       const sold = configured.filter((name) => {
@@ -135,23 +119,26 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps): Stor
       });
       return { volumesBytes: sums.onNode.get(node) ?? 0n, classes: sold.length };
     },
+    /** The classes that are there, sold or not. Without meaning until it is ready. */
     get classNames() {
       return names;
     },
     get ready() {
       return classes.ready && volumes.ready;
     },
+    /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
     get stale() {
       return staleness({ ...ownCaches, ...ceph?.caches, ...longhorn?.caches });
     },
-    async synced(signal) {
+    async synced(signal?: AbortSignal): Promise<void> {
       await classes.synced(signal);
       await volumes.synced(signal);
     },
+    /** Questions to Ceph that it did not answer. */
     get cephFailures() {
       return ceph?.failures ?? 0;
     },
-    async close() {
+    async close(): Promise<void> {
       // A class that is still being told of may open a backend.
       await Promise.all([classes.close(), volumes.close()]);
       await Promise.all([ceph?.close(), longhorn?.close()]);
