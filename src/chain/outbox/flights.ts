@@ -35,43 +35,16 @@ export interface Flight extends SentTransaction {
 
 type OwnFlight = { -readonly [Name in keyof Flight]: Flight[Name] };
 
-export interface Flights {
-  readonly size: number;
-  all(): readonly Flight[];
-  get(hash: string): Flight | undefined;
-  /** Those that may still come into a block. The others wait for proof and hold nobody up but their own subjects. */
-  readonly airborne: readonly Flight[];
-  /** Those about which something may be done at this head. */
-  due(head: Head): readonly Flight[];
-  /** One whose time has passed and whose fate no node can know. */
-  readonly unproven: ProviderError | undefined;
-  add(flight: Flight): void;
-  /** Nodes answered when it was handed to them. */
-  handed(flight: Flight, head: Head, receipt: Receipt): void;
-  /** Nodes were asked for it, and with this error none of them can know. */
-  asked(flight: Flight, unproven: ProviderError | undefined): void;
-  /** What to do about it now. */
-  look(flight: Flight, evidence: Omit<Evidence, "followed">): FlightAction;
-  /** That was done. */
-  looked(flight: Flight, head: Head): void;
-  remove(flight: Flight): void;
-  /** Up to where every block that might hold it was looked through; undefined when some were not. */
-  followedFor(flight: Flight): bigint | undefined;
-  readonly followed: bigint | undefined;
-  /** This block was looked through for all of them. */
-  follow(height: bigint): void;
-  /** The blocks up to this one were not looked through, from the first one after those that were. */
-  lose(to: bigint): Promise<void>;
-}
+export type Flights = ReturnType<typeof createFlights>;
 
-export function createFlights(journal: Journal, chainId: string): Flights {
+export function createFlights(journal: Journal, chainId: string) {
   const flights = new Map<string, OwnFlight>();
   for (const tx of journal.read.transactions.all()) {
     flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
   let seen: bigint | undefined;
 
-  const all = () => [...flights.values()];
+  const all = (): readonly OwnFlight[] => [...flights.values()];
 
   /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
   function followed(): bigint | undefined {
@@ -79,49 +52,60 @@ export function createFlights(journal: Journal, chainId: string): Flights {
     return seen;
   }
 
+  /** Up to where every block that might hold it was looked through; undefined when some were not. */
   const followedFor = ({ gapped }: Flight) => (gapped ? undefined : followed());
 
   return {
-    get size() {
+    get size(): number {
       return flights.size;
     },
-    all,
-    get: (hash) => flights.get(hash),
-    get airborne() {
+    all: (): readonly Flight[] => all(),
+    get: (hash: string): Flight | undefined => flights.get(hash),
+    /** Those that may still come into a block. The others wait for proof and hold nobody up but their own subjects. */
+    get airborne(): readonly Flight[] {
       return all().filter(({ passedAt }) => passedAt === undefined);
     },
-    due: ({ height }) =>
+    /** Those about which something may be done at this head. */
+    due: ({ height }: Head): readonly Flight[] =>
       all().filter((flight) => {
         const { lookedAt, passedAt } = flight;
         if (lookedAt === undefined || lookedAt < height) return true;
         return passedAt !== undefined && (followedFor(flight) ?? 0n) >= passedAt;
       }),
-    get unproven() {
+    /** One whose time has passed and whose fate no node can know. */
+    get unproven(): ProviderError | undefined {
       return all().find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
     },
-    add: (flight) => void flights.set(flight.hash, flight),
-    handed(flight: OwnFlight, head, receipt) {
+    add: (flight: Flight) => void flights.set(flight.hash, flight),
+    /** Nodes answered when it was handed to them. */
+    handed(flight: OwnFlight, head: Head, receipt: Receipt): void {
       flight.askedAt = head.height;
       flight.refusal = receipt.kind === "taken" ? receipt.objection : receipt;
       if (receipt.kind === "taken") flight.taken = true;
     },
-    asked(flight: OwnFlight, unproven) {
+    /** Nodes were asked for it, and with this error none of them can know. */
+    asked(flight: OwnFlight, unproven: ProviderError | undefined): void {
       // What the blocks are going to say needs no other proof.
       flight.unproven = followedFor(flight) === undefined ? unproven : undefined;
     },
-    look: (flight, evidence) => nextAction(flight, { ...evidence, followed: followedFor(flight) }),
-    looked(flight: OwnFlight, head) {
+    /** What to do about it now. */
+    look: (flight: OwnFlight, evidence: Omit<Evidence, "followed">) =>
+      nextAction(flight, { ...evidence, followed: followedFor(flight) }),
+    /** That was done. */
+    looked(flight: OwnFlight, head: Head): void {
       flight.lookedAt = head.height;
     },
-    remove: ({ hash }) => void flights.delete(hash),
+    remove: ({ hash }: Flight) => void flights.delete(hash),
     followedFor,
-    get followed() {
+    get followed(): bigint | undefined {
       return followed();
     },
-    follow(height) {
+    /** This block was looked through for all of them. */
+    follow(height: bigint): void {
       if (height > (followed() ?? -1n)) seen = height;
     },
-    async lose(to) {
+    /** The blocks up to this one were not looked through, from the first one after those that were. */
+    async lose(to: bigint): Promise<void> {
       if (to <= (followed() ?? -1n)) return;
       const missed = all().filter(({ firstHeight, gapped }) => firstHeight <= to && !gapped);
       if (missed.length > 0) {

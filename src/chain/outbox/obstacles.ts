@@ -11,22 +11,10 @@ import { type Head, type Refusal, rpcCodespace } from "../tx/broadcaster.ts";
 import { causeOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
 
-/** Whether transactions get through, and if not, what a person can do about it. */
-export interface Stall {
-  /** Why nothing is sent, while that is so. */
-  readonly error: ProviderError | undefined;
-  /** Stalled, and the next attempt is not due yet. */
-  readonly rests: boolean;
-  begin(error: ProviderError): void;
-  /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
-  taken(): void;
-  /** A transaction came into a block. */
-  landed(): void;
-  /** One never did. */
-  died(flight: Flight): void;
-}
+export type Stall = ReturnType<typeof createStall>;
 
-export function createStall(clock: Clock, log: Log): Stall {
+/** Whether transactions get through, and if not, what a person can do about it. */
+export function createStall(clock: Clock, log: Log) {
   let stalled: ProviderError | undefined;
   let retryAtMs = 0;
   let swallowed = 0;
@@ -43,21 +31,26 @@ export function createStall(clock: Clock, log: Log): Stall {
   }
 
   return {
-    get error() {
+    /** Why nothing is sent, while that is so. */
+    get error(): ProviderError | undefined {
       return stalled;
     },
-    get rests() {
+    /** Stalled, and the next attempt is not due yet. */
+    get rests(): boolean {
       return stalled !== undefined && clock.monotonicMs() < retryAtMs;
     },
-    begin: (error) => begin(error, limits.outboxStalledMs),
-    taken() {
+    begin: (error: ProviderError) => begin(error, limits.outboxStalledMs),
+    /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
+    taken(): void {
       if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) end();
     },
-    landed() {
+    /** A transaction came into a block. */
+    landed(): void {
       swallowed = 0;
       end();
     },
-    died({ hash, subjects, taken = false, refusal }) {
+    /** One never did. */
+    died({ hash, subjects, taken = false, refusal }: Flight): void {
       log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
       if (!taken) return;
       swallowed += 1;
@@ -88,68 +81,48 @@ export function stallOf(refusal: Refusal, address: string, fee: string): Provide
   }
 }
 
+export type Purse = ReturnType<typeof createPurse>;
+
 /**
  * Whether the wallet has what messages cost besides their fee. When it has not, those wait, and only those: closing and
  * withdrawing go on, for they cost nothing more and may bring the money.
  */
-export interface Purse {
-  /** Why what costs something waits, while that is so. */
-  readonly short: ProviderError | undefined;
-  /** How many transactions with costly messages may leave now, when so many are under way. */
-  roomFor(underWay: number): number;
-  /** There was not enough for all, as the chain said in these words. */
-  runShort(reason: string): void;
-  /** A transaction left with all that it was meant to hold. */
-  paid(): void;
-  /** Nothing that costs anything waits any more. */
-  rest(): void;
-}
-
-export function createPurse(address: string, clock: Clock, log: Log): Purse {
+export function createPurse(address: string, clock: Clock, log: Log) {
   let short: ProviderError | undefined;
   let retryAtMs = 0;
   /** Once it was short: what is under way is not seen by a simulation, so one transaction at a time until all have left. */
   let careful = false;
 
   return {
-    get short() {
+    /** Why what costs something waits, while that is so. */
+    get short(): ProviderError | undefined {
       return short;
     },
-    roomFor(underWay) {
+    /** How many transactions with costly messages may leave now, when so many are under way. */
+    roomFor(underWay: number): number {
       if (!careful) return Number.POSITIVE_INFINITY;
       if (short && clock.monotonicMs() < retryAtMs) return 0;
       return Math.max(0, 1 - underWay);
     },
-    runShort(reason) {
+    /** There was not enough for all, as the chain said in these words. */
+    runShort(reason: string): void {
       const error = new ProviderError("AKP_WALLET_SHORT", { address, what: "all deposits", reason });
       if (!short) logError(log, "wallet cannot pay deposits", error);
       short = error;
       careful = true;
       retryAtMs = clock.monotonicMs() + limits.outboxStalledMs;
     },
-    paid() {
+    /** A transaction left with all that it was meant to hold. */
+    paid(): void {
       if (short) log.info("wallet can pay deposits again");
       short = undefined;
     },
-    rest() {
+    /** Nothing that costs anything waits any more. */
+    rest(): void {
       short = undefined;
       careful = false;
     },
   };
-}
-
-/** Intents that a node would not run. It may be confused, or not know the newest order yet: they are tried again. */
-export interface RefusedIntents {
-  /** The node says that it cannot be done. True when that is to be believed: a second no, at a later height. */
-  refused(intent: Intent, head: Head, named: boolean): boolean;
-  /** The node says that it cannot be done now. True when it has said so too often. */
-  notNow(intent: Intent, head: Head): boolean;
-  /** Whether it waits for a block after this head. */
-  waits(intent: Intent, head: Head): boolean;
-  /** Whether it must travel alone: nobody said which message of its group was wrong. */
-  nameless(intent: Intent): boolean;
-  /** The node ran it, or it is settled. */
-  forget(id: number): void;
 }
 
 interface RefusedIntent {
@@ -161,15 +134,20 @@ interface RefusedIntent {
   readonly delays: number;
 }
 
-export function createRefusedIntents(): RefusedIntents {
+export type RefusedIntents = ReturnType<typeof createRefusedIntents>;
+
+/** Intents that a node would not run. It may be confused, or not know the newest order yet: they are tried again. */
+export function createRefusedIntents() {
   const known = new Map<number, RefusedIntent>();
   return {
-    refused({ id }, { height }, named) {
+    /** The node says that it cannot be done. True when that is to be believed: a second no, at a later height. */
+    refused({ id }: Intent, { height }: Head, named: boolean): boolean {
       const { refusedAt = height, delays = 0 } = known.get(id) ?? {};
       known.set(id, { refusedAt, until: height, named, delays });
       return height > refusedAt;
     },
-    notNow({ id }, { height }) {
+    /** The node says that it cannot be done now. True when it has said so too often. */
+    notNow({ id }: Intent, { height }: Head): boolean {
       const before = known.get(id);
       const delays = (before?.delays ?? 0) + 1;
       // After one block, then ever later.
@@ -177,9 +155,12 @@ export function createRefusedIntents(): RefusedIntents {
       known.set(id, { refusedAt: before?.refusedAt, until, named: true, delays });
       return delays > limits.outboxDelays;
     },
-    waits: ({ id }, { height }) => (known.get(id)?.until ?? -1n) >= height,
-    nameless: ({ id }) => known.get(id)?.named === false,
-    forget: (id) => void known.delete(id),
+    /** Whether it waits for a block after this head. */
+    waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,
+    /** Whether it must travel alone: nobody said which message of its group was wrong. */
+    nameless: ({ id }: Intent) => known.get(id)?.named === false,
+    /** The node ran it, or it is settled. */
+    forget: (id: number) => void known.delete(id),
   };
 }
 

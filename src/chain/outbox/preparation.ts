@@ -68,14 +68,6 @@ type Prepared =
   | { readonly kind: "unordered"; readonly reason: string }
   | { readonly kind: "stop" };
 
-export interface Preparation {
-  prepare(load: Load, point: SendPoint): Promise<Prepared>;
-  readonly mostGas: bigint;
-  /** About what the message needs, from what its like used; 0 when none was seen. */
-  gasOf(intent: Intent): bigint;
-  readonly counts: Readonly<PreparationCounts>;
-}
-
 export interface PreparationCounts {
   simulations: number;
   /** Groups cut in two because nothing said which message was wrong, or because they needed too much gas. */
@@ -85,7 +77,9 @@ export interface PreparationCounts {
 const stop: Prepared = { kind: "stop" };
 const nsPerMs = 1_000_000n;
 
-export function createPreparation(deps: PreparationDeps): Preparation {
+export type Preparation = ReturnType<typeof createPreparation>;
+
+export function createPreparation(deps: PreparationDeps) {
   const { chainId, signer, chain, clock, settings, stamps, settlement, stall, purse, refused } = deps;
   const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? limits.outboxTxGas);
   const counts: PreparationCounts = { simulations: 0, halved: 0 };
@@ -199,6 +193,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     return retry(intents.slice(0, middle), intents.slice(middle));
   }
 
+  /** About what the message needs, from what its like used; 0 when none was seen. */
   function gasOf({ what }: Intent): bigint {
     return gasByKind.get(what) ?? 0n;
   }
@@ -208,7 +203,7 @@ export function createPreparation(deps: PreparationDeps): Preparation {
     for (const { what } of intents) gasByKind.set(what, share);
   }
 
-  return { prepare, mostGas, gasOf, counts };
+  return { prepare, mostGas, gasOf, counts: counts as Readonly<PreparationCounts> };
 }
 
 function retry(...groups: readonly (readonly Intent[])[]): Prepared {
@@ -231,22 +226,16 @@ function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint
   return intents.reduce((total, intent) => total + of(intent), 0n);
 }
 
+export type Stamps = ReturnType<typeof createStamps>;
+
 /**
  * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the
  * highest one with the transaction that bears it; a stamp that was never written down was never sent. Only one that an
  * expiry bounds may lie below an earlier one: it keeps a distance from the expiry that is another one in every run, since
  * the chain may have taken a stamp for the same expiry from a run before, and would take none like it again.
+ * `startMs` is when this run began.
  */
-export interface Stamps {
-  /**
-   * None after the latest time that is given. Undefined when the next one would lie further ahead than the chain takes:
-   * only time helps then.
-   */
-  next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined;
-}
-
-/** `startMs` is when this run began. */
-export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0): Stamps {
+export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0) {
   let highestNs = lastNs;
   /** Less than a millisecond, which is as exact as an expiry. */
   const distanceNs = BigInt(Math.floor(startMs)) % nsPerMs;
@@ -260,7 +249,11 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], start
   }
 
   return {
-    next(head, nowMs, latestNs) {
+    /**
+     * None after the latest time that is given. Undefined when the next one would lie further ahead than the chain takes:
+     * only time helps then.
+     */
+    next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined {
       const lifeNs = msToNs(limits.outboxStampMs);
       const furthestNs = head.timeNs + msToNs(limits.outboxStampAheadMs);
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.

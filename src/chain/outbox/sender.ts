@@ -35,25 +35,15 @@ interface SenderDeps {
   readonly flights: Flights;
 }
 
-export interface Sender {
-  /**
-   * Sends as much of these as may leave now; the rest stays where it is. Resolves with why a node was not heard, if one
-   * was not.
-   */
-  send(waiting: readonly Intent[], head: Head): Promise<Error | undefined>;
-  /** Hands a transaction to every node, again. */
-  rebroadcast(flight: Flight, head: Head): Promise<void>;
-  readonly ordering: Ordering;
-  readonly counts: Readonly<SenderCounts>;
-}
-
 export interface SenderCounts {
   transactions: number;
   broadcasts: number;
   refused: number;
 }
 
-export function createSender(deps: SenderDeps): Sender {
+export type Sender = ReturnType<typeof createSender>;
+
+export function createSender(deps: SenderDeps) {
   const { chainId, signer, chain, journal, clock, log, boundary, preparation, stall, purse, refused, flights } = deps;
   const { address } = signer;
   const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
@@ -64,6 +54,7 @@ export function createSender(deps: SenderDeps): Sender {
   /** With sequences each transaction waits for the one before it. */
   const mostFlights = () => (ordering === "unordered" ? limits.outboxFlights : 1);
 
+  /** Sends as much of these as may leave now. Resolves with why a node was not heard, if one was not. */
   async function send(waiting: readonly Intent[], head: Head): Promise<Error | undefined> {
     if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
     if (waiting.length === 0 || stall.rests) return undefined;
@@ -173,11 +164,12 @@ export function createSender(deps: SenderDeps): Sender {
 
   return {
     send,
-    rebroadcast: (flight, head) => broadcast(flight, head, "all", "the fee"),
-    get ordering() {
+    /** Hands a transaction to every node, again. */
+    rebroadcast: (flight: Flight, head: Head) => broadcast(flight, head, "all", "the fee"),
+    get ordering(): Ordering {
       return ordering;
     },
-    counts,
+    counts: counts as Readonly<SenderCounts>,
   };
 }
 

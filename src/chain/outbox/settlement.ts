@@ -49,19 +49,6 @@ export interface SettlementCounts {
   dead: number;
 }
 
-export interface Settlement {
-  /** A block holds the transaction. */
-  included(flight: Flight, included: Included): Promise<void>;
-  /** No block holds the transaction and none ever will. */
-  dead(flight: Flight): Promise<void>;
-  /** The message cannot be done, which is known without a transaction. */
-  impossible(intent: Intent, log: string): Promise<void>;
-  expired(intents: readonly Intent[]): Promise<void>;
-  /** False when it is under way or settled: then it is too late. */
-  cancel(id: number, why: string): Promise<boolean>;
-  readonly counts: Readonly<SettlementCounts>;
-}
-
 type Verdict =
   | { readonly kind: "settle"; readonly state: SettledState; readonly result: SettledResult }
   | ({ readonly kind: "refile" } & Refiling);
@@ -69,7 +56,9 @@ type Verdict =
 /** Settled, filed again, or settled by somebody else before: the first verdict stands. */
 type Ended = Settled | "refiled" | undefined;
 
-export function createSettlement(journal: Journal, account: string, tell: (settled: Settled) => void): Settlement {
+export type Settlement = ReturnType<typeof createSettlement>;
+
+export function createSettlement(journal: Journal, account: string, tell: (settled: Settled) => void) {
   const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
   /** One unit for all intents of a transaction, so that they never disagree about it. False when it was closed before. */
@@ -96,13 +85,15 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
   }
 
   return {
-    counts,
-    async included(flight, included) {
+    counts: counts as Readonly<SettlementCounts>,
+    /** A block holds the transaction. */
+    async included(flight: Flight, included: Included): Promise<void> {
       const bill = billOf(included, account);
       const closed = await close(flight, (place) => verdictOf(place, flight, included, bill, account));
       if (closed && included.code !== 0 && flight.subjects.length > 1) counts.splits += 1;
     },
-    async dead(flight) {
+    /** No block holds the transaction and none ever will. */
+    async dead(flight: Flight): Promise<void> {
       const { refusal } = flight;
       // Money, price or a stamp that came too late are not the messages' fault; anything else may be.
       const suspect = refusal && ["unexplained", "gas"].includes(causeOf(refusal.log).kind);
@@ -112,12 +103,13 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
       });
       if (closed) counts.dead += 1;
     },
-    async impossible(intent, log) {
+    /** The message cannot be done, which is known without a transaction. */
+    async impossible(intent: Intent, log: string): Promise<void> {
       const result = { ...feesOf(intent), log: shortLog(log) };
       const settle: Verdict = { kind: "settle", state: "failed", result };
       report([await journal.durable("settle intent", (tables) => apply(tables, intent, settle))]);
     },
-    async expired(intents) {
+    async expired(intents: readonly Intent[]): Promise<void> {
       const settle = (intent: Intent): Verdict => ({ kind: "settle", state: "expired", result: feesOf(intent) });
       report(
         await journal.durable("expire intents", (tables) =>
@@ -125,7 +117,8 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
         ),
       );
     },
-    async cancel(id, why) {
+    /** False when it is under way or settled: then it is too late. */
+    async cancel(id: number, why: string): Promise<boolean> {
       const ended = await journal.durable("cancel intent", ({ intents }): Ended => {
         const intent = intents.get(id);
         const result: SettledResult = { ...(intent && feesOf(intent)), log: shortLog(why) };

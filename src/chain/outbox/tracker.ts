@@ -26,16 +26,7 @@ interface TrackerDeps {
   readonly purse: Purse;
 }
 
-export interface Tracker {
-  /** A step along the chain. What it says is in the journal when this resolves. */
-  follow(step: Pick<Step, "block" | "gap">, signal?: AbortSignal): Promise<void>;
-  /** Does what is to be done about each transaction under way. Resolves with why a node was not heard, if one was not. */
-  look(head: Head): Promise<Error | undefined>;
-  /** Why a block waits to be worked through, while that is so. */
-  readonly heldUp: string | undefined;
-}
-
-export function createTracker(deps: TrackerDeps): Tracker {
+export function createTracker(deps: TrackerDeps) {
   const { address, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
   let loggedUnproven: unknown;
   let heldUp: string | undefined;
@@ -101,7 +92,8 @@ export function createTracker(deps: TrackerDeps): Tracker {
   }
 
   return {
-    async follow(step, signal) {
+    /** A step along the chain. What it says is in the journal when this resolves. */
+    async follow(step: Pick<Step, "block" | "gap">, signal?: AbortSignal): Promise<void> {
       for (;;) {
         try {
           await followNow(step);
@@ -115,7 +107,8 @@ export function createTracker(deps: TrackerDeps): Tracker {
         }
       }
     },
-    async look(head) {
+    /** Does what is to be done about each transaction under way. Resolves with why a node was not heard, if one was not. */
+    async look(head: Head): Promise<Error | undefined> {
       const due = flights.due(head);
       const ordered = due.some(({ sequence }) => sequence !== undefined);
       const account = ordered ? await chain.account(address, head.height) : undefined;
@@ -123,7 +116,8 @@ export function createTracker(deps: TrackerDeps): Tracker {
       logUnproven();
       return silence;
     },
-    get heldUp() {
+    /** Why a block waits to be worked through, while that is so. */
+    get heldUp(): string | undefined {
       return heldUp;
     },
   };
