@@ -103,7 +103,7 @@ test("a node three blocks behind is not used, and one that catches up is used ag
   const pool = openPool(t, [slow.url, good.url]);
   await pool.open();
   assert.deepEqual(
-    pool.members.map(({ condition, lag }) => [condition, lag]),
+    pool.nodes.map(({ condition, lag }) => [condition, lag]),
     [
       ["behind", 3n],
       ["good", 0n],
@@ -115,7 +115,7 @@ test("a node three blocks behind is not used, and one that catches up is used ag
   assert.deepEqual(following.seen, chain.app.told);
   slow.lag = 2n;
   await pool.probe();
-  assert.equal(pool.members[0]?.condition, "good");
+  assert.equal(pool.nodes[0]?.condition, "good");
 });
 
 test("a node of another chain is never used", async (t) => {
@@ -130,8 +130,8 @@ test("a node of another chain is never used", async (t) => {
   await eventually("the head", () => following.follower.height === 5n);
   assert.deepEqual(following.seen, chain.app.told);
   assert.deepEqual([...proxy.passed.keys()], ["status"]);
-  assert.equal(pool.members[0]?.condition, "other chain");
-  assert.match(pool.members[0]?.trouble ?? "", /other-1/);
+  assert.equal(pool.nodes[0]?.condition, "other chain");
+  assert.match(pool.nodes[0]?.trouble ?? "", /other-1/);
 });
 
 test("a block of 5,000 events comes whole", async (t) => {
@@ -209,7 +209,7 @@ test("a height that is told before its results can be read is waited for in sile
   assert.deepEqual(seen, chain.app.told);
   assert.deepEqual([told, troubled, follower.counts.retries], [[], false, 0]);
   assert.deepEqual(
-    pool.members.map(({ condition }) => condition),
+    pool.nodes.map(({ condition }) => condition),
     ["good", "good"],
   );
 });

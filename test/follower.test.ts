@@ -35,7 +35,7 @@ test("a block that the consumer could not take because of the chain comes again,
     consumer: {
       async block({ height }) {
         if (height === 2n && failures-- > 0) {
-          throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "a node", reason: "gone" });
+          throw new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "a node", reason: "gone" });
         }
         return undefined;
       },

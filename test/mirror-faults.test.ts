@@ -66,7 +66,7 @@ test("a node whose application panics, knows no query or answers with garbage is
     await market.act(tenantKey, createDeployment({ id: deployment(dseq) }));
     await upToDate(watched, market);
     assert.equal(watched.chain.mirror.order(order(dseq))?.state, "open");
-    assert.equal(watched.chain.pool.members[0]?.condition, "failing", JSON.stringify(response));
+    assert.equal(watched.chain.pool.nodes[0]?.condition, "failing", JSON.stringify(response));
     bad.rewrite = (_, answer) => answer;
     await watched.chain.pool.probe();
     await watched.chain.pool.standsStill();
@@ -191,7 +191,7 @@ test("what a listener could not take because of the chain is told again, also wh
     listener: ({ block }) => {
       if (!block || block.malformed.length === 0 || failures > 0) return undefined;
       failures += 1;
-      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "a node", reason: "gone" });
+      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "a node", reason: "gone" });
     },
   });
   proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);

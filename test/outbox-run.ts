@@ -271,5 +271,5 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
 }
 
 export function unreachable(reason: string): ProviderError {
-  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: "node 1", reason });
+  return new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "node 1", reason });
 }

@@ -151,7 +151,7 @@ export interface QueryOptions {
   /** The state after this block; nodes keep some of the last ones. Without it, the newest state. */
   readonly height?: bigint | undefined;
   /** Only this node, for what must come from one. */
-  readonly endpoint?: string | undefined;
+  readonly node?: string | undefined;
   /** Of a list, how many entries to ask for at once. */
   readonly pageEntries?: number;
 }
@@ -161,7 +161,7 @@ export interface At<T> {
   readonly value: T;
   readonly height: bigint;
   /** The node that said it. */
-  readonly endpoint: string;
+  readonly node: string;
 }
 
 export interface Listed<T> {
@@ -170,7 +170,7 @@ export interface Listed<T> {
   readonly height: bigint;
   /** All of it is of that one height. */
   readonly steady: boolean;
-  readonly endpoint: string;
+  readonly node: string;
 }
 
 /** What is left out of a filter is not asked for. */

@@ -224,7 +224,7 @@ export async function readBlock(results: BlockResults, content: BlockContent, cl
 
 function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderError {
   const reason = `block ${height} has ${content.txs.length} transactions and ${txs.length} results`;
-  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: "a node", method: "block_results", reason });
+  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node: "a node", method: "block_results", reason });
 }
 
 function mustBe(wanted: bigint, found: bigint): void {

@@ -114,7 +114,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
       const { head, blockTimeMs } = follower;
       const mirrorAgeMs = mirror.ready ? clock.now() - nsToMs(mirror.timeNs) : undefined;
       const trouble = startTrouble ?? follower.trouble;
-      return { chainId, nodes: pool.members, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
+      return { chainId, nodes: pool.nodes, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
     },
     compareMirror: steps.compare,
     onStep: steps.onStep,

@@ -14,9 +14,9 @@ import { createBlockTime, createClockCheck } from "./block-times.ts";
 import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
 import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
 import { createGapJudge, hasRefusal } from "./gap.ts";
-import { isNotYet, type Reading } from "./member.ts";
 import type { Pool } from "./pool.ts";
 import type { CallLimits } from "./rpc-call.ts";
+import { isNotYet, type NodeStatus } from "./rpc-node.ts";
 
 export interface BlockConsumer {
   /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
@@ -43,7 +43,7 @@ export interface Follower {
   /** The last height that was handed over. */
   readonly height: bigint;
   /** The highest that a node told of. */
-  readonly head: Reading | undefined;
+  readonly head: NodeStatus | undefined;
   readonly blockTimeMs: number;
   /** Why nothing comes just now, in words. */
   readonly trouble: string | undefined;
@@ -75,7 +75,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   const gaps = createGapJudge(pool, clock);
   const clockCheck = createClockCheck(clock, log);
   let height = 0n;
-  let head: Reading | undefined;
+  let head: NodeStatus | undefined;
   let newsAtMs = 0;
   let failuresInRow = 0;
   let trouble: string | undefined;
@@ -111,7 +111,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     return Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
   }
 
-  function note(seen: Reading): void {
+  function note(seen: NodeStatus): void {
     if (head !== undefined && seen.height <= head.height) return;
     newsAtMs = clock.monotonicMs();
     // The first may be of long ago: the chain may stand still.

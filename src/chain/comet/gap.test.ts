@@ -10,12 +10,12 @@ import { limits } from "../../runtime/limits.ts";
 import { createGapJudge } from "./gap.ts";
 
 const refused = new ProviderError("AKP_CHAIN_CALL_REFUSED", {
-  endpoint: "a node",
+  node: "a node",
   method: "block_results",
   reason: "could not find results for height #5",
 });
 const unread = new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", {
-  endpoint: "a node",
+  node: "a node",
   method: "block_results",
   reason: "an event has no type",
 });

@@ -7,8 +7,8 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Gap } from "../chain.ts";
-import { isUsable } from "./member.ts";
 import type { Pool } from "./pool.ts";
+import { isUsable } from "./rpc-node.ts";
 
 export interface GapJudge {
   /**
@@ -23,7 +23,7 @@ export interface GapJudge {
   ): Promise<Gap | undefined>;
 }
 
-export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clock): GapJudge {
+export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock): GapJudge {
   /** Since when this block could not be had although nodes were there, and when that was last seen. */
   let waiting: { readonly height: bigint; readonly sinceMs: number; readonly seenMs: number } | undefined;
 
@@ -45,19 +45,19 @@ export function createGapJudge(pool: Pick<Pool, "members" | "probe">, clock: Clo
     async judge(height, failure, has, signal) {
       const present = (await pool.probe({ signal })).filter(isUsable);
       // A node that is behind will have the block; one that is down may.
-      const able = present.filter((member) => (member.height ?? 0n) >= height);
+      const able = present.filter((node) => (node.height ?? 0n) >= height);
       if (able.length === 0) {
         waiting = undefined;
         return undefined;
       }
       const isOver = waitFor(height) >= limits.rpcGapPatienceMs;
       const lowest = smallest(...able.map(({ earliestHeight = 0n }) => earliestHeight));
-      const allHere = pool.members.every((member) => isUsable(member) || member.condition === "other chain");
+      const allHere = pool.nodes.every((node) => isUsable(node) || node.condition === "other chain");
       if (lowest > height && (allHere || isOver)) return give({ from: height, to: lowest - 1n });
       if (!isOver) return undefined;
       // They have it and cannot give it in a way that we can read: too large, too slow, or of a shape that we do not know.
       if (!hasRefusal(failure)) return give({ from: height, to: height });
-      const highest = largest(...able.map((member) => member.height ?? 0n));
+      const highest = largest(...able.map((node) => node.height ?? 0n));
       return give({ from: height, to: (await firstPresent(height, highest, has)) - 1n });
     },
   };

@@ -81,7 +81,7 @@ function makeAgent(url: URL, node: string, material: TlsMaterial): http.Agent {
     createSecureContext(material);
     return new https.Agent({ ...options, ...material });
   } catch (thrown) {
-    const details = { endpoint: node, path: "the certificate or key", reason: reasonOf(thrown) };
+    const details = { node, path: "the certificate or key", reason: reasonOf(thrown) };
     throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", details, { cause: thrown });
   }
 }
@@ -128,7 +128,7 @@ function post({ url, name, agent, request: { method, text }, bounds }: Exchange)
       });
       response.on("error", () => {
         const reason = `an answer that breaks off after ${bytes} bytes`;
-        fail(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: name, method, reason }));
+        fail(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node: name, method, reason }));
       });
       response.on("end", () => {
         end(() => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
@@ -149,7 +149,7 @@ const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAM
 function connectionError(node: string, thrown: unknown): ProviderError {
   const reason = reasonOf(thrown);
   if (!distrust.test(systemCodeOf(thrown) ?? "")) return unreachable(node, reason, thrown);
-  return new ProviderError("AKP_CHAIN_UNTRUSTED", { endpoint: node, reason }, { cause: thrown });
+  return new ProviderError("AKP_CHAIN_UNTRUSTED", { node, reason }, { cause: thrown });
 }
 
 /** Without credentials and without a path, where some services put a key. */

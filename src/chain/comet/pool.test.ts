@@ -43,24 +43,24 @@ async function failureOf(work: Promise<unknown>): Promise<ProviderError> {
 test("a call that one node fails is answered by the next, which is used from then on", async (t) => {
   const { proxies, pool } = await stage(t, 3);
   const [first] = proxies as [FaultProxy];
-  assert.equal((await pool.call("health", {}, name)).endpoint, first.url);
+  assert.equal((await pool.call("health", {}, name)).node, first.url);
   first.fault = () => "cut";
-  const { endpoint } = await pool.call("health", {}, name);
-  assert.notEqual(endpoint, first.url);
+  const { node } = await pool.call("health", {}, name);
+  assert.notEqual(node, first.url);
   assert.equal(pool.switches, 1);
   first.fault = () => undefined;
-  assert.equal((await pool.call("health", {}, name)).endpoint, endpoint, "and stays in use");
-  assert.equal(pool.members[0]?.counts.failures, 1);
+  assert.equal((await pool.call("health", {}, name)).node, node, "and stays in use");
+  assert.equal(pool.nodes[0]?.counts.failures, 1);
 });
 
 test("an answer that cannot be read counts as a failure of its node", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const read = (_: unknown, node: string) => {
     if (node !== proxies[0]?.url) return node;
-    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint: node, method: "health", reason: "it is odd" });
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method: "health", reason: "it is odd" });
   };
-  assert.equal((await pool.call("health", {}, read)).endpoint, proxies[1]?.url);
-  assert.equal(pool.members[0]?.counts.failures, 1);
+  assert.equal((await pool.call("health", {}, read)).node, proxies[1]?.url);
+  assert.equal(pool.nodes[0]?.counts.failures, 1);
 });
 
 test("a node of which one method hangs, breaks off or is a proxy's page is not good, although it tells its status", async (t) => {
@@ -68,17 +68,17 @@ test("a node of which one method hangs, breaks off or is a proxy's page is not g
   const [first, second] = proxies as [FaultProxy, FaultProxy];
   for (const fault of ["hang", "cut off", "html"] as const) {
     first.fault = (method) => (method === "abci_query" ? fault : undefined);
-    await failureOf(pool.call("abci_query", {}, name, { endpoint: first.url, timeoutMs: 100 }));
+    await failureOf(pool.call("abci_query", {}, name, { node: first.url, timeoutMs: 100 }));
     await pool.probe({ timeoutMs: 100 });
     assert.deepEqual(
-      pool.members.map(({ condition }) => condition),
+      pool.nodes.map(({ condition }) => condition),
       ["failing", "good"],
       fault,
     );
-    assert.equal((await pool.call("abci_query", {}, name)).endpoint, second.url);
+    assert.equal((await pool.call("abci_query", {}, name)).node, second.url);
     first.fault = () => undefined;
     await pool.probe();
-    assert.equal(pool.members[0]?.condition, "good", fault);
+    assert.equal(pool.nodes[0]?.condition, "good", fault);
   }
 });
 
@@ -113,13 +113,13 @@ test("an error is an answer about a transaction; for anything else the others ar
   first.fault = (method) => (method === "status" ? undefined : "error");
   for (const method of ["tx", "broadcast_tx_sync"]) {
     assert.equal((await failureOf(pool.call(method, {}, name))).code, "AKP_CHAIN_CALL_REFUSED");
-    assert.equal(pool.members[0]?.condition, "good", method);
+    assert.equal(pool.nodes[0]?.condition, "good", method);
   }
   for (const method of ["block_results", "abci_query", "health"]) {
-    const { endpoint } = await pool.call(method, { height: "3" }, name);
-    assert.equal(endpoint, second.url, method);
-    assert.equal(pool.members[0]?.condition, "failing", method);
-    assert.match(pool.members[0]?.trouble ?? "", /could not find results/);
+    const { node } = await pool.call(method, { height: "3" }, name);
+    assert.equal(node, second.url, method);
+    assert.equal(pool.nodes[0]?.condition, "failing", method);
+    assert.match(pool.nodes[0]?.trouble ?? "", /could not find results/);
   }
   assert.equal(pool.switches, 1);
 });
@@ -130,10 +130,10 @@ test("what failed at a node is asked again at every look, until it works", async
   first.fault = (method) => (method === "abci_query" ? "error" : undefined);
   await pool.call("abci_query", {}, name);
   await pool.probe();
-  assert.equal(pool.members[0]?.condition, "failing", "its status says nothing about its queries");
+  assert.equal(pool.nodes[0]?.condition, "failing", "its status says nothing about its queries");
   first.fault = () => undefined;
   await pool.probe();
-  assert.equal(pool.members[0]?.condition, "good");
+  assert.equal(pool.nodes[0]?.condition, "good");
 });
 
 test("two nodes that each fail at something else serve what they can, without a change of the one in use at every call", async (t) => {
@@ -142,8 +142,8 @@ test("two nodes that each fail at something else serve what they can, without a 
   first.fault = (method) => (method === "abci_query" ? "error" : undefined);
   second.fault = (method) => (method === "block_results" ? "error" : undefined);
   for (let round = 0; round < 5; round += 1) {
-    assert.equal((await pool.call("abci_query", {}, name)).endpoint, second.url);
-    assert.equal((await pool.call("block_results", { height: "3" }, name)).endpoint, first.url);
+    assert.equal((await pool.call("abci_query", {}, name)).node, second.url);
+    assert.equal((await pool.call("block_results", { height: "3" }, name)).node, first.url);
   }
   assert.ok(pool.switches <= 1, `${pool.switches}`);
   assert.equal(first.passed.get("abci_query"), undefined);
@@ -156,8 +156,8 @@ test("a block that a node has thrown away is no fault of the node", async (t) =>
     method === "status" ? answer.replace(/"earliest_block_height":"\d+"/, '"earliest_block_height":"5"') : answer;
   await pool.probe();
   first.fault = (method) => (method === "block_results" ? "error" : undefined);
-  assert.equal((await pool.call("block_results", { height: "3" }, name)).endpoint, second.url);
-  assert.equal(pool.members[0]?.condition, "good");
+  assert.equal((await pool.call("block_results", { height: "3" }, name)).node, second.url);
+  assert.equal(pool.nodes[0]?.condition, "good");
 });
 
 test("a node that fails again and again is left alone for a while", async (t) => {
@@ -170,7 +170,7 @@ test("a node that fails again and again is left alone for a while", async (t) =>
   };
   for (let tried = 0; tried < 10; tried += 1) await failureOf(pool.call("health", {}, name));
   assert.equal(calls, limits.rpcBreakerFailures);
-  assert.equal(pool.members[0]?.condition, "down");
+  assert.equal(pool.nodes[0]?.condition, "down");
   const refused = await failureOf(pool.call("health", {}, name));
   assert.equal(refused.code, "AKP_CHAIN_NO_ENDPOINT");
   assert.match(refused.message, /is down \(.*an HTML page/);
@@ -181,14 +181,14 @@ test("a read at or above a height is answered only by a node that has reached it
   const [behind, ahead] = proxies as [FaultProxy, FaultProxy];
   behind.lag = 2n;
   await pool.probe();
-  assert.equal((await pool.call("health", {}, name)).endpoint, behind.url, "two blocks are nothing for other reads");
+  assert.equal((await pool.call("health", {}, name)).node, behind.url, "two blocks are nothing for other reads");
   const strict = await pool.call("health", {}, name, { atOrAbove: chain.node.height });
-  assert.equal(strict.endpoint, ahead.url);
+  assert.equal(strict.node, ahead.url);
   assert.equal(strict.nodeHeight, chain.node.height);
   const beyond = await failureOf(pool.call("health", {}, name, { atOrAbove: chain.node.height + 1n }));
   assert.match(beyond.message, /at height 10, and 11 is asked for/);
   await chain.block();
-  assert.equal((await pool.call("health", {}, name, { atOrAbove: 11n })).endpoint, ahead.url);
+  assert.equal((await pool.call("health", {}, name, { atOrAbove: 11n })).node, ahead.url);
 });
 
 test("without a chain's id given, that of the first node that answers counts, and others are told apart", async (t) => {
@@ -201,7 +201,7 @@ test("without a chain's id given, that of the first node that answers counts, an
   await pool.open();
   assert.equal(pool.chainId, "ours-1");
   assert.deepEqual(
-    pool.members.map(({ condition }) => condition),
+    pool.nodes.map(({ condition }) => condition),
     ["unknown", "good", "other chain"],
   );
 });
@@ -241,7 +241,7 @@ test("two nodes that differ only in what their names leave out are told apart", 
   const url = chain.node.rpcUrl;
   const pool = openPool(t, [`${url}/?key=1`, `${url}/?key=2`]);
   assert.deepEqual(
-    pool.members.map(({ name }) => name),
+    pool.nodes.map(({ name }) => name),
     [`${url}/…`, `${url}/… (2)`],
   );
 });

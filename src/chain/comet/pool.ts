@@ -8,19 +8,19 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
+import type { CallLimits } from "./rpc-call.ts";
 import {
-  type Condition,
-  createMember,
+  createRpcNode,
   isAnsweredByErrors,
   isUsable,
-  type Member,
-  type MemberState,
+  type NodeCondition,
+  type NodeStatus,
   notYet,
   type Params,
-  type Reading,
+  type RpcNode,
+  type RpcNodeState,
   unlessOfNode,
-} from "./member.ts";
-import type { CallLimits } from "./rpc-call.ts";
+} from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
 
 export interface PoolOptions {
@@ -33,17 +33,17 @@ export interface PoolOptions {
   readonly log: Log;
 }
 
-export interface CallOptions extends CallLimits {
+export interface NodeCallOptions extends CallLimits {
   /** The answering node must have told just now that it is at this height or above. For what must not be stale. */
   readonly atOrAbove?: bigint | undefined;
   /** Only this node, for what must come from one. */
-  readonly endpoint?: string | undefined;
+  readonly node?: string | undefined;
 }
 
-export interface Answer<T> {
+export interface NodeAnswer<T> {
   readonly result: T;
   /** Name of the node that gave it. */
-  readonly endpoint: string;
+  readonly node: string;
   /** The height that this node had reached when it was asked, at least. */
   readonly nodeHeight: bigint;
 }
@@ -61,93 +61,92 @@ export interface Pool {
     method: string,
     params: Params,
     read: (result: unknown, node: string) => T,
-    options?: CallOptions,
-  ): Promise<Answer<T>>;
+    options?: NodeCallOptions,
+  ): Promise<NodeAnswer<T>>;
   /** The head as the node in use sees it. */
-  head(bounds?: CallLimits): Promise<Reading>;
+  head(bounds?: CallLimits): Promise<NodeStatus>;
   /** The node in use shows no new block: another one is to be used, if there is one. */
   standsStill(bounds?: CallLimits): Promise<void>;
   /** Asks every node how it is; gives those that said so. */
-  probe(bounds?: CallLimits): Promise<readonly MemberState[]>;
+  probe(bounds?: CallLimits): Promise<readonly RpcNodeState[]>;
   /** Keeps asking until the signal. */
   run(signal: AbortSignal): Promise<void>;
   /** The node in use. */
   readonly preferred: RpcTransport;
   /** Called when another node has taken over. */
   onSwitch(listener: () => void): void;
-  readonly members: readonly MemberState[];
+  readonly nodes: readonly RpcNodeState[];
   /** The highest that a node in use has told, whoever asked it. */
-  readonly newest: Reading | undefined;
+  readonly newest: NodeStatus | undefined;
   /** How often another node took over. */
   readonly switches: number;
   close(): void;
 }
 
-export function createPool({ nodes, chainId: wantedId, clock, random, log }: PoolOptions): Pool {
+export function createPool({ nodes: transports, chainId: wantedId, clock, random, log }: PoolOptions): Pool {
   let chainId = wantedId;
-  const members = nodes.map((transport) => createMember(transport, () => chainId, { clock, random }));
-  const told = new Map<Member, Condition>();
+  const nodes = transports.map((transport) => createRpcNode(transport, () => chainId, { clock, random }));
+  const told = new Map<RpcNode, NodeCondition>();
   const listeners: (() => void)[] = [];
-  let [preferred] = members as [Member, ...Member[]];
+  let [preferred] = nodes as [RpcNode, ...RpcNode[]];
   let switches = 0;
 
-  function prefer(member: Member): void {
-    if (member === preferred) return;
-    log.info("switched RPC node", { from: preferred.transport.name, to: member.transport.name });
-    preferred = member;
+  function prefer(node: RpcNode): void {
+    if (node === preferred) return;
+    log.info("switched RPC node", { from: preferred.transport.name, to: node.transport.name });
+    preferred = node;
     switches += 1;
     for (const listener of listeners) listener();
   }
 
   /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
-  function* candidates(method: string, only: string | undefined): IterableIterator<Member> {
-    const place = (member: Member) =>
-      (member.isFailing(method) ? 10 : 0) + 2 * rank(member) + Number(member !== preferred);
-    const inOrder = [...members].sort((a, b) => place(a) - place(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
-    for (const member of inOrder) {
-      if (only !== undefined && member.transport.name !== only) continue;
-      if (["behind", "catching up", "other chain"].includes(member.condition)) continue;
-      if (member.admit()) yield member;
+  function* candidates(method: string, only: string | undefined): IterableIterator<RpcNode> {
+    const place = (node: RpcNode) => (node.isFailing(method) ? 10 : 0) + 2 * rank(node) + Number(node !== preferred);
+    const inOrder = [...nodes].sort((a, b) => place(a) - place(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
+    for (const node of inOrder) {
+      if (only !== undefined && node.transport.name !== only) continue;
+      if (["behind", "catching up", "other chain"].includes(node.condition)) continue;
+      if (node.admit()) yield node;
     }
   }
 
   /** One that just failed comes after one that is slow or of which some method fails, and that after those that did well. */
-  function rank(member: Member): number {
-    if (member.failures > 0) return 2;
-    return member.isFailing() || (member.latencyMs ?? 0) > limits.rpcSlowMs ? 1 : 0;
+  function rank(node: RpcNode): number {
+    if (node.failures > 0) return 2;
+    return node.isFailing() || (node.latencyMs ?? 0) > limits.rpcSlowMs ? 1 : 0;
   }
 
   async function ask<T>(
     method: string,
-    work: (member: Member) => Promise<T>,
-    options: CallOptions,
-  ): Promise<Answer<T>> {
+    work: (node: RpcNode) => Promise<T>,
+    options: NodeCallOptions,
+  ): Promise<NodeAnswer<T>> {
     const failures: unknown[] = [];
-    for (const member of candidates(method, options.endpoint)) {
+    for (const node of candidates(method, options.node)) {
       try {
-        const nodeHeight = await verify(member, options);
-        const result = await work(member);
+        const nodeHeight = await verify(node, options);
+        const result = await work(node);
         // Where each of two fails at something else, neither is better: to and fro would help nobody.
-        const isNoBetter = rank(member) === 1 && rank(preferred) === 1;
-        if (options.endpoint === undefined && !isNoBetter) prefer(member);
-        return { result, endpoint: member.transport.name, nodeHeight };
+        const isNoBetter = rank(node) === 1 && rank(preferred) === 1;
+        if (options.node === undefined && !isNoBetter) prefer(node);
+        return { result, node: node.transport.name, nodeHeight };
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
         if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && isAnsweredByErrors(method)) throw thrown;
         failures.push(thrown);
       }
     }
-    throw nobody(method, failures, options.endpoint);
+    throw nobody(method, failures, options.node);
   }
 
   /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
-  async function verify(member: Member, { atOrAbove, ...bounds }: CallOptions): Promise<bigint> {
-    const { transport, reading } = member;
-    const isFresh = reading !== undefined && clock.monotonicMs() - reading.atMs <= limits.rpcReadingMs;
-    const knows = atOrAbove === undefined ? reading !== undefined : isFresh && reading.height >= atOrAbove;
-    const { chainId: found, height } = knows && reading ? reading : await readUsable(member, bounds);
+  async function verify(node: RpcNode, { atOrAbove, ...bounds }: NodeCallOptions): Promise<bigint> {
+    const { transport, status } = node;
+    const isFresh = status !== undefined && clock.monotonicMs() - status.atMs <= limits.rpcReadingMs;
+    const knows = atOrAbove === undefined ? status !== undefined : isFresh && status.height >= atOrAbove;
+    const { chainId: found, height } = knows && status ? status : await readUsable(node, bounds);
     chainId ??= found;
-    if (found !== chainId) throw ofOtherChain(member);
+    if (found !== chainId) throw ofOtherChain(node);
     if (atOrAbove !== undefined && height < atOrAbove) {
       throw notYet(transport.name, `it is at height ${height}, and ${atOrAbove} is asked for`);
     }
@@ -156,11 +155,11 @@ export function createPool({ nodes, chainId: wantedId, clock, random, log }: Poo
 
   /** The one failure as it is, several of them together, or why nobody was asked at all. */
   function nobody(what: string, failures: readonly unknown[], only: string | undefined): ProviderError {
-    const [first, ...others] = failures;
-    if (first instanceof ProviderError && others.length === 0 && members.length === 1) return first;
-    const strangers = members.filter(({ condition }) => condition === "other chain");
-    if (strangers.length === members.length && strangers[0]) return ofOtherChain(strangers[0]);
-    const idle = members
+    const [first, ...more] = failures;
+    if (first instanceof ProviderError && more.length === 0 && nodes.length === 1) return first;
+    const others = nodes.filter(({ condition }) => condition === "other chain");
+    if (others.length === nodes.length && others[0]) return ofOtherChain(others[0]);
+    const idle = nodes
       .map(({ state }) => state)
       .filter(({ name }) => only === undefined || name === only)
       .map(({ name, condition, trouble }) => `${name} is ${condition}${trouble ? ` (${trouble})` : ""}`);
@@ -168,40 +167,40 @@ export function createPool({ nodes, chainId: wantedId, clock, random, log }: Poo
     return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: reasons.join("; "), failures });
   }
 
-  function ofOtherChain({ transport, reading }: Member): ProviderError {
-    const details = { endpoint: transport.name, found: reading?.chainId ?? "", wanted: chainId ?? "" };
+  function ofOtherChain({ transport, status }: RpcNode): ProviderError {
+    const details = { node: transport.name, found: status?.chainId ?? "", wanted: chainId ?? "" };
     return new ProviderError("AKP_CHAIN_WRONG_ID", details);
   }
 
-  async function probe(bounds: CallLimits = {}): Promise<readonly MemberState[]> {
-    const asked = members.filter((member) => member.admit());
+  async function probe(bounds: CallLimits = {}): Promise<readonly RpcNodeState[]> {
+    const asked = nodes.filter((node) => node.admit());
     const within = { timeoutMs: limits.rpcProbeMs, ...bounds };
     const answers = await Promise.allSettled(
-      asked.map(async (member) => {
-        await member.read(within);
-        await member.recheck(within);
+      asked.map(async (node) => {
+        await node.read(within);
+        await node.recheck(within);
       }),
     );
     bounds.signal?.throwIfAborted();
     for (const answer of answers) if (answer.status === "rejected") unlessOfNode(answer.reason);
-    if (chainId === undefined) chainId = members.find(({ reading }) => reading)?.reading?.chainId;
+    if (chainId === undefined) chainId = nodes.find(({ status }) => status)?.status?.chainId;
     const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
-    judgeLag(present.filter(({ reading }) => reading?.chainId === chainId));
-    for (const member of members) tell(member);
+    judgeLag(present.filter(({ status }) => status?.chainId === chainId));
+    for (const node of nodes) tell(node);
     return present.map(({ state }) => state);
   }
 
   /** Only readings of the same moment can be compared. */
-  function judgeLag(present: readonly Member[]): void {
-    const heights = present.map(({ reading }) => reading?.height ?? 0n);
+  function judgeLag(present: readonly RpcNode[]): void {
+    const heights = present.map(({ status }) => status?.height ?? 0n);
     const best = largest(0n, ...heights);
-    for (const [index, member] of present.entries()) member.lag = best - (heights[index] ?? 0n);
+    for (const [index, node] of present.entries()) node.lag = best - (heights[index] ?? 0n);
   }
 
-  function tell(member: Member): void {
-    const { name, condition, trouble } = member.state;
-    if (told.get(member) === condition) return;
-    told.set(member, condition);
+  function tell(node: RpcNode): void {
+    const { name, condition, trouble } = node.state;
+    if (told.get(node) === condition) return;
+    told.set(node, condition);
     const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
     if (condition === "good") log.info("RPC node can be used", fields);
     else log.error("RPC node is avoided", fields);
@@ -217,19 +216,18 @@ export function createPool({ nodes, chainId: wantedId, clock, random, log }: Poo
       return chainId;
     },
     call(method, params, read, options = {}) {
-      const work = (member: Member) =>
-        member.call(method, params, (result) => read(result, member.transport.name), options);
+      const work = (node: RpcNode) => node.call(method, params, (result) => read(result, node.transport.name), options);
       return ask(method, work, options);
     },
     async head(bounds = {}) {
-      const { result } = await ask("status", (member) => readUsable(member, bounds), bounds);
+      const { result } = await ask("status", (node) => readUsable(node, bounds), bounds);
       return result;
     },
     async standsStill(bounds) {
       const still = preferred;
       await probe(bounds);
-      const others = members.filter((member) => member !== still && isUsable(member));
-      const heightOf = ({ reading }: Member) => reading?.height ?? 0n;
+      const others = nodes.filter((node) => node !== still && isUsable(node));
+      const heightOf = ({ status }: RpcNode) => status?.height ?? 0n;
       const [next] = others.sort((a, b) => rank(a) - rank(b) || Number(heightOf(b) - heightOf(a)));
       if (next) prefer(next);
     },
@@ -244,30 +242,30 @@ export function createPool({ nodes, chainId: wantedId, clock, random, log }: Poo
       return preferred.transport;
     },
     onSwitch: (listener) => void listeners.push(listener),
-    get members() {
-      return members.map(({ state }) => state);
+    get nodes() {
+      return nodes.map(({ state }) => state);
     },
     get newest() {
-      return members
+      return nodes
         .filter(isUsable)
-        .flatMap(({ reading }) => reading ?? [])
-        .reduce<Reading | undefined>((best, each) => (best && best.height >= each.height ? best : each), undefined);
+        .flatMap(({ status }) => status ?? [])
+        .reduce<NodeStatus | undefined>((best, each) => (best && best.height >= each.height ? best : each), undefined);
     },
     get switches() {
       return switches;
     },
     close() {
-      for (const { transport } of members) transport.close();
+      for (const { transport } of nodes) transport.close();
     },
   };
 }
 
 /** What a node that is still loading older blocks says is old, however well it answers. */
-async function readUsable(member: Member, bounds: CallLimits): Promise<Reading> {
-  const reading = await member.read(bounds);
-  if (!reading.catchingUp) return reading;
+async function readUsable(node: RpcNode, bounds: CallLimits): Promise<NodeStatus> {
+  const status = await node.read(bounds);
+  if (!status.catchingUp) return status;
   const reason = "it is still loading older blocks";
-  throw new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: member.transport.name, reason });
+  throw new ProviderError("AKP_CHAIN_UNREACHABLE", { node: node.transport.name, reason });
 }
 
 /** The end that was asked for is no failure. */

@@ -23,19 +23,19 @@ export type RpcCall = (
 ) => Promise<unknown>;
 
 export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
-  const { name: endpoint } = transport;
+  const { name: node } = transport;
   let ids = 0;
 
   return async (method, params, { timeoutMs = limits.rpcCallMs, signal, onBytes } = {}) => {
     signal?.throwIfAborted();
     ids += 1;
-    const question = { endpoint, method, id: ids };
+    const question = { node, method, id: ids };
     const text = JSON.stringify({ jsonrpc: "2.0", id: question.id, method, params });
     const ending = new AbortController();
     let bytes = 0;
     const timer = clock.timer(timeoutMs, () => {
       const reason = bytes > 0 ? `only ${bytes} bytes within ${timeoutMs} ms` : `no answer within ${timeoutMs} ms`;
-      ending.abort(unreachable(endpoint, reason));
+      ending.abort(unreachable(node, reason));
     });
     const onAbort = () => ending.abort(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -44,7 +44,7 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
       onBytes?.(more);
       if (bytes <= limits.rpcAnswerBytes) return;
       const reason = `more than ${limits.rpcAnswerBytes} bytes`;
-      ending.abort(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason }));
+      ending.abort(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason }));
     };
     try {
       const answer = await transport.send({ method, text }, { signal: ending.signal, onBytes: took });
@@ -57,7 +57,7 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
 }
 
 interface Question {
-  readonly endpoint: string;
+  readonly node: string;
   readonly method: string;
   readonly id: number;
 }
@@ -67,14 +67,14 @@ const shownChars = 80;
 
 /** The result of a JSON-RPC call; throws what else it may be. The event loop goes on while a large one is read. */
 async function readAnswer(question: Question, { status, body }: RawAnswer, clock: Clock): Promise<unknown> {
-  const { endpoint, method, id } = question;
-  const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason });
+  const { node, method, id } = question;
+  const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason });
   const answer = await parse(body, clock);
   if (answer === undefined) throw strange(describe(status, body));
   const { error, result } = answer;
   if (isRecord(error)) {
     const reason = String(error["data"] ?? error["message"] ?? "no reason given");
-    throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { endpoint, method, reason, rpcCode: error["code"] });
+    throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { node, method, reason, rpcCode: error["code"] });
   }
   if (answer["id"] !== id) throw strange(`it is the answer to call ${JSON.stringify(answer["id"])} instead of ${id}`);
   if (result === undefined) throw strange(`it holds neither a result nor an error (HTTP ${status})`);
@@ -82,12 +82,12 @@ async function readAnswer(question: Question, { status, body }: RawAnswer, clock
 }
 
 /** What `read` makes of a result; a TypeError of it means that the node's answer is of no use. */
-export function reading<T>(endpoint: string, method: string, read: () => T): T {
+export function reading<T>(node: string, method: string, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown;
-    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { endpoint, method, reason: thrown.message });
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason: thrown.message });
   }
 }
 

@@ -1,4 +1,4 @@
-/** Certificate, key and CA bundle of one endpoint. They are renewed under our feet, so they are looked at again. */
+/** Certificate, key and CA bundle of one node. They are renewed under our feet, so they are looked at again. */
 import { readFileSync, statSync } from "node:fs";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -24,7 +24,7 @@ export interface TlsFiles {
 
 const parts = { cert: "certFile", key: "keyFile", ca: "caFile" } as const;
 
-export function createTlsFiles(endpoint: string, paths: TlsPaths, clock: Clock): TlsFiles {
+export function createTlsFiles(node: string, paths: TlsPaths, clock: Clock): TlsFiles {
   let material: TlsMaterial | undefined;
   let seen = "";
   let lookAgainMs = 0;
@@ -33,7 +33,7 @@ export function createTlsFiles(endpoint: string, paths: TlsPaths, clock: Clock):
     try {
       return read(path);
     } catch (thrown) {
-      throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", { path, endpoint, reason: reasonOf(thrown) });
+      throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", { path, node, reason: reasonOf(thrown) });
     }
   }
 

@@ -36,5 +36,5 @@ export interface RawAnswer {
 
 /** The node with this name could not be asked. */
 export function unreachable(node: string, reason: string, cause?: unknown): ProviderError {
-  return new ProviderError("AKP_CHAIN_UNREACHABLE", { endpoint: node, reason }, { cause });
+  return new ProviderError("AKP_CHAIN_UNREACHABLE", { node, reason }, { cause });
 }

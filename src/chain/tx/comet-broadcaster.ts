@@ -4,7 +4,7 @@ import { parseAddress } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { readTxResult } from "../comet/blocks.ts";
-import type { CallOptions, Pool } from "../comet/pool.ts";
+import type { NodeCallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
 import { reading } from "../comet/rpc-call.ts";
@@ -46,8 +46,8 @@ type Offered = { readonly receipt: Receipt } | { readonly failure: ProviderError
 /** One node after the other until one takes it: what one has against it, as a price of its own, another may not have. */
 async function toOne(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
   const offers: Offered[] = [];
-  for (const endpoint of inTurn(pool)) {
-    const offered = await offer(pool, tx, endpoint, signal);
+  for (const node of inTurn(pool)) {
+    const offered = await offer(pool, tx, node, signal);
     offers.push(offered);
     if ("receipt" in offered && offered.receipt.kind === "taken") break;
   }
@@ -56,7 +56,7 @@ async function toOne(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined
 
 /** One that takes it is enough, but each has had it: who takes it may keep it to himself. */
 async function toAll(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
-  return together(await Promise.all(inTurn(pool).map((endpoint) => offer(pool, tx, endpoint, signal))));
+  return together(await Promise.all(inTurn(pool).map((node) => offer(pool, tx, node, signal))));
 }
 
 function together(offers: readonly Offered[]): Receipt {
@@ -70,11 +70,11 @@ function together(offers: readonly Offered[]): Receipt {
   return refusal ?? refusedByAll(offers.flatMap((offered) => ("failure" in offered ? [offered.failure] : [])));
 }
 
-async function offer(pool: Pool, tx: Uint8Array, endpoint: string, signal: AbortSignal | undefined): Promise<Offered> {
+async function offer(pool: Pool, tx: Uint8Array, node: string, signal: AbortSignal | undefined): Promise<Offered> {
   const params = { tx: Buffer.from(tx).toString("base64") };
   try {
     const read = checked("broadcast_tx_sync", readReceipt);
-    return { receipt: (await pool.call("broadcast_tx_sync", params, read, { endpoint, signal })).result };
+    return { receipt: (await pool.call("broadcast_tx_sync", params, read, { node, signal })).result };
   } catch (thrown) {
     if (refusalReason(thrown)?.includes("tx already exists in cache")) return { receipt: { kind: "taken" } };
     return { failure: onlyOurs(thrown) };
@@ -101,17 +101,17 @@ async function findTx(
   pool: Pool,
   hash: string,
   firstHeight: bigint | undefined,
-  options: CallOptions,
+  options: NodeCallOptions,
 ): Promise<Included | undefined> {
   const params = { hash: Buffer.from(hash, "hex").toString("base64"), prove: false };
   const failures: ProviderError[] = [];
   const unable: string[] = [];
   let unknowing = 0;
-  for (const endpoint of inTurn(pool)) {
+  for (const node of inTurn(pool)) {
     try {
-      const { result } = await pool.call("tx", params, checked("tx", readIncluded), { ...options, endpoint });
+      const { result } = await pool.call("tx", params, checked("tx", readIncluded), { ...options, node });
       const isCertain = result.code === 0 || result.admitted;
-      const missing = isCertain ? undefined : missingBlocks(pool, endpoint, firstHeight);
+      const missing = isCertain ? undefined : missingBlocks(pool, node, firstHeight);
       if (missing === undefined) return result;
       unable.push(missing);
     } catch (thrown) {
@@ -119,7 +119,7 @@ async function findTx(
       const reason = refusalReason(thrown);
       if (reason === undefined) continue;
       const isUnknown = reason.includes(`tx (${hash}) not found`);
-      const missing = isUnknown ? missingBlocks(pool, endpoint, firstHeight) : reason;
+      const missing = isUnknown ? missingBlocks(pool, node, firstHeight) : reason;
       if (missing !== undefined) unable.push(missing);
       else if (++unknowing === witnesses) return undefined;
     }
@@ -133,11 +133,11 @@ async function findTx(
 const witnesses = 2;
 
 /** In words, if the node does not have every block from this one on. */
-function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined): string | undefined {
+function missingBlocks(pool: Pool, node: string, height: bigint | undefined): string | undefined {
   if (height === undefined) return undefined;
-  const earliest = pool.members.find(({ name }) => name === endpoint)?.earliestHeight ?? 0n;
+  const earliest = pool.nodes.find(({ name }) => name === node)?.earliestHeight ?? 0n;
   if (earliest > 0n && earliest <= height) return undefined;
-  return earliest > 0n ? `the first block of ${endpoint} is ${earliest}` : `${endpoint} tells no first block`;
+  return earliest > 0n ? `the first block of ${node} is ${earliest}` : `${node} tells no first block`;
 }
 
 /**
@@ -145,14 +145,14 @@ function missingBlocks(pool: Pool, endpoint: string, height: bigint | undefined)
  * transaction would make each of them late. The pool refuses to ask those that cannot be used.
  */
 function inTurn(pool: Pool): string[] {
-  const { members } = pool;
-  const isFailing = (node: string) => members.some(({ name, condition }) => name === node && condition === "failing");
-  const names = [...new Set([pool.preferred.name, ...members.map(({ name }) => name)])];
+  const { nodes } = pool;
+  const isFailing = (node: string) => nodes.some(({ name, condition }) => name === node && condition === "failing");
+  const names = [...new Set([pool.preferred.name, ...nodes.map(({ name }) => name)])];
   return names.sort((a, b) => Number(isFailing(a)) - Number(isFailing(b)));
 }
 
 function unableToSimulate(): ProviderError {
-  const details = { endpoint: "a node", method: `abci_query ${simulateQuery.path}`, reason: "it knows no simulation" };
+  const details = { node: "a node", method: `abci_query ${simulateQuery.path}`, reason: "it knows no simulation" };
   return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details);
 }
 
@@ -186,8 +186,8 @@ function refusalReason(thrown: unknown): string | undefined {
 }
 
 /** An answer that cannot be read is the node's failure, so that another one is asked. */
-function checked<T>(method: string, read: (result: unknown) => T): (result: unknown, endpoint: string) => T {
-  return (result, endpoint) => reading(endpoint, method, () => read(result));
+function checked<T>(method: string, read: (result: unknown) => T): (result: unknown, node: string) => T {
+  return (result, node) => reading(node, method, () => read(result));
 }
 
 function readReceipt(result: unknown): Receipt {

@@ -4,7 +4,7 @@ const { settings } = exitCodes;
 
 export const chainErrors = {
   AKP_CHAIN_UNREACHABLE: {
-    message: "the node {endpoint} cannot be reached: {reason}",
+    message: "the node {node} cannot be reached: {reason}",
     advice: "Check that it runs and that --node is right. Name several nodes, and one takes over when another fails.",
     ...statuses(503, "UNAVAILABLE"),
   },
@@ -14,7 +14,7 @@ export const chainErrors = {
     ...statuses(503, "UNAVAILABLE"),
   },
   AKP_CHAIN_NOT_YET: {
-    message: "the node {endpoint} is not there yet: {reason}",
+    message: "the node {node} is not there yet: {reason}",
     advice:
       "It is asked again in a moment. If this lasts, the node is overloaded or stuck: name another one in --node.",
     ...statuses(503, "UNAVAILABLE"),
@@ -31,18 +31,18 @@ export const chainErrors = {
     ...statuses(500, "FAILED_PRECONDITION"),
   },
   AKP_CHAIN_WRONG_ID: {
-    message: "the node {endpoint} belongs to the chain {found}, not to {wanted}",
+    message: "the node {node} belongs to the chain {found}, not to {wanted}",
     advice: "Correct --node or --chain-id. This node is not used.",
     ...statuses(503, "FAILED_PRECONDITION", settings),
   },
   AKP_CHAIN_ANSWER_MALFORMED: {
-    message: "the node {endpoint} answered {method} with something else: {reason}",
+    message: "the node {node} answered {method} with something else: {reason}",
     advice:
       "A proxy in between may be answering instead of the node. Ask it with `curl`, and name another node in --node.",
     ...statuses(502, "UNAVAILABLE"),
   },
   AKP_CHAIN_CALL_REFUSED: {
-    message: "the node {endpoint} refused {method}: {reason}",
+    message: "the node {node} refused {method}: {reason}",
     advice: "The node may keep less history than is asked for, or be of another version. Name another one in --node.",
     ...statuses(502, "FAILED_PRECONDITION"),
   },
@@ -52,17 +52,17 @@ export const chainErrors = {
     ...statuses(502, "FAILED_PRECONDITION"),
   },
   AKP_CHAIN_LIST_ENDLESS: {
-    message: "the list {path} of the node {endpoint} does not end: {reason}",
+    message: "the list {path} of the node {node} does not end: {reason}",
     advice: "The node has a fault; name another one in --node.",
     ...statuses(502, "RESOURCE_EXHAUSTED"),
   },
   AKP_CHAIN_UNTRUSTED: {
-    message: "the certificate of the node {endpoint} was not accepted: {reason}",
+    message: "the certificate of the node {node} was not accepted: {reason}",
     advice: "Give the bundle of the authority that signed it as the node's CA file. It is never accepted unchecked.",
     ...statuses(502, "UNAUTHENTICATED", settings),
   },
   AKP_CHAIN_TLS_FILE_UNREADABLE: {
-    message: "{path}, needed to reach the node {endpoint}, cannot be used: {reason}",
+    message: "{path}, needed to reach the node {node}, cannot be used: {reason}",
     advice: "Check the path, that this user may read it, and that certificate and key belong together.",
     ...statuses(500, "FAILED_PRECONDITION", settings),
   },

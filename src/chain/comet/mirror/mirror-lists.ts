@@ -53,8 +53,8 @@ async function readRest(
   orders: Listed<Order>,
   { height: wanted, ...first }: QueryOptions,
 ): Promise<MirrorLists> {
-  const { height, endpoint } = orders;
-  const rest = { ...first, endpoint };
+  const { height, node } = orders;
+  const rest = { ...first, node };
   let steady = orders.steady && (wanted ?? height) === height;
 
   async function read<T>(list: List<T>): Promise<readonly T[]> {
@@ -87,8 +87,8 @@ async function reclaimingLeases(queries: Queries, provider: Address, options: Qu
     return await queries.leases({ provider, state: "reclaiming" }, options);
   } catch (thrown) {
     if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED") || !/invalid state/.test(thrown.message)) throw thrown;
-    const { height = 0n, endpoint = "" } = options;
-    return { items: [], height, endpoint, steady: true };
+    const { height = 0n, node = "" } = options;
+    return { items: [], height, node, steady: true };
   }
 }
 

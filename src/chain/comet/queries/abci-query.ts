@@ -7,9 +7,9 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { At, Listed, QueryOptions } from "../../chain.ts";
-import { notYet } from "../member.ts";
 import type { Pool } from "../pool.ts";
 import { reading } from "../rpc-call.ts";
+import { notYet } from "../rpc-node.ts";
 import { readHeight } from "../wire-text.ts";
 
 export interface Query<Request, Value> {
@@ -87,12 +87,12 @@ async function askOnce<Request, Value>(
   const data = Buffer.from(query.encode(request)).toString("hex");
   const params = { path: query.path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
   const read = (result: unknown, node: string) => readResponse(node, query, result, options.atOrAbove ?? 0n);
-  const { result, endpoint, nodeHeight } = await pool.call("abci_query", params, read, call);
+  const { result, node, nodeHeight } = await pool.call("abci_query", params, read, call);
   const { value, code, refused } = result;
-  if (!refused) return { value, height: result.height, endpoint };
+  if (!refused) return { value, height: result.height, node };
   if (code !== sdkCodes.keyNotFound) throw refused;
   // Of the height that was asked for; else the node had reached this one, as it said.
-  return { value: undefined, height: height ?? nodeHeight, endpoint };
+  return { value: undefined, height: height ?? nodeHeight, node };
 }
 
 /** Whether a query failed because the node does not keep the state of the height that was asked for. */
@@ -116,13 +116,13 @@ export async function unlessGone<T>(options: QueryOptions, read: (options: Query
 
 /** Throws what is the node's failure and not the chain's answer, so that the others are asked. */
 function readResponse<Value>(
-  endpoint: string,
+  node: string,
   query: Query<never, Value>,
   result: unknown,
   floor: bigint,
 ): Response<Value> {
   const { path, refusal } = query;
-  return reading(endpoint, `abci_query ${path}`, () => {
+  return reading(node, `abci_query ${path}`, () => {
     const response = isRecord(result) ? result["response"] : undefined;
     if (!isRecord(response)) throw new TypeError("it holds no response");
     const { code = 0, value } = response;
@@ -130,25 +130,25 @@ function readResponse<Value>(
     if (typeof code !== "number") throw new TypeError("its code is no number");
     const height = readHeight(response["height"] ?? "0");
     // Behind one name there may be several nodes, and another one than told us its height may have answered.
-    if (code === 0 && height < floor) throw notYet(endpoint, `its answer is of height ${height}, below ${floor}`);
+    if (code === 0 && height < floor) throw notYet(node, `its answer is of height ${height}, below ${floor}`);
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
-    if (code === 0) return { value: decode(query, bytes, height, endpoint), code, height, refused: undefined };
+    if (code === 0) return { value: decode(query, bytes, height, node), code, height, refused: undefined };
     // A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer
     // from the state before, where what the block made is "not found".
     if (codespace === "sdk" && code === sdkCodes.invalidHeight)
-      throw notYet(endpoint, `its state is behind its blocks (${reason})`);
-    const refused = new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason, endpoint });
+      throw notYet(node, `its state is behind its blocks (${reason})`);
+    const refused = new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason, node });
     const isAnswer = (codespace === "sdk" && answeringCodes.includes(code)) || refusal?.test(reason);
     if (!isAnswer) throw refused;
     return { value: undefined, code, height, refused };
   });
 }
 
-function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, height: bigint, endpoint: string): Value {
+function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, height: bigint, node: string): Value {
   try {
     return query.decode(bytes, height);
   } catch (thrown) {
-    const details = { endpoint, method: `abci_query ${query.path}`, reason: reasonOf(thrown) };
+    const details = { node, method: `abci_query ${query.path}`, reason: reasonOf(thrown) };
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details, { cause: thrown });
   }
 }
@@ -165,12 +165,12 @@ export async function list<Filter, T>(
   options: QueryOptions = {},
 ): Promise<Listed<T>> {
   // A node that fails half-way takes its page keys with it: another one begins anew.
-  for (let left = pool.members.length; ; left -= 1) {
+  for (let left = pool.nodes.length; ; left -= 1) {
     try {
       return await listFromOne(pool, query, filter, options);
     } catch (thrown) {
       const failed = thrown instanceof ProviderError && thrown.code === "AKP_CHAIN_NO_ENDPOINT";
-      if (!failed || left <= 1 || options.endpoint !== undefined) throw thrown;
+      if (!failed || left <= 1 || options.node !== undefined) throw thrown;
     }
   }
 }
@@ -182,13 +182,13 @@ async function listFromOne<Filter, T>(
   options: QueryOptions,
 ): Promise<Listed<T>> {
   const first = await page(pool, query, filter, new Uint8Array(), options);
-  const { height, endpoint } = first;
+  const { height, node } = first;
   const items = [...first.value.items];
   let { nextKey } = first.value;
   let steady = true;
   for (let pages = 1; nextKey.length > 0; pages += 1) {
-    if (pages >= limits.rpcPages) throw endless(query.path, endpoint, `${pages} pages were read`);
-    const here = { ...options, endpoint };
+    if (pages >= limits.rpcPages) throw endless(query.path, node, `${pages} pages were read`);
+    const here = { ...options, node };
     let next: typeof first;
     try {
       next = await page(pool, query, filter, nextKey, steady ? { ...here, height } : here);
@@ -197,12 +197,11 @@ async function listFromOne<Filter, T>(
       steady = false;
       next = await page(pool, query, filter, nextKey, here);
     }
-    if (Buffer.compare(next.value.nextKey, nextKey) === 0)
-      throw endless(query.path, endpoint, "a page leads to itself");
+    if (Buffer.compare(next.value.nextKey, nextKey) === 0) throw endless(query.path, node, "a page leads to itself");
     items.push(...next.value.items);
     nextKey = next.value.nextKey;
   }
-  return { items, height, steady, endpoint };
+  return { items, height, steady, node };
 }
 
 async function page<Filter, T>(
@@ -221,6 +220,6 @@ async function page<Filter, T>(
 /** Where nothing is found, some lists say that instead of being empty. */
 const noPage = { items: [], nextKey: new Uint8Array() };
 
-function endless(path: string, endpoint: string, reason: string): ProviderError {
-  return new ProviderError("AKP_CHAIN_LIST_ENDLESS", { path, endpoint, reason });
+function endless(path: string, node: string, reason: string): ProviderError {
+  return new ProviderError("AKP_CHAIN_LIST_ENDLESS", { path, node, reason });
 }

@@ -280,8 +280,8 @@ export function createQueries(pool: Pool): Queries {
       return { ...listed, items: listed.items.filter(({ key }) => key.startsWith(`${xid}/`)) };
     },
     async bidCount({ owner, dseq, gseq, oseq }, options) {
-      const { items, height, endpoint } = await list(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
-      return { value: items.length, height, endpoint };
+      const { items, height, node } = await list(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
+      return { value: items.length, height, node };
     },
     async blockTimeNs(height, options) {
       const read = (result: unknown, node: string) => readHeaderTime(node, height, pool.chainId, result);

@@ -1,25 +1,26 @@
 /** One node of the pool: what it last said of itself, how it has been doing, and whether it may be asked. */
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createBreaker } from "./breaker.ts";
-import { type NodeStatus, readStatus } from "./node-status.ts";
-import { type CallLimits, createRpcCall } from "./rpc-call.ts";
+import { type CallLimits, createRpcCall, reading } from "./rpc-call.ts";
 import type { RpcTransport } from "./transport.ts";
+import { readHeight, readTimeNs } from "./wire-text.ts";
 
 /**
  * "unknown": not asked yet. "behind": too many blocks behind the best. "failing": it is there, but some method of it does
  * not work. "down": failed again and again.
  */
-export type Condition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "failing" | "down";
+export type NodeCondition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "failing" | "down";
 
 /** Whether what it says of the chain is true of now. */
-export function isUsable({ condition }: Pick<MemberState, "condition">): boolean {
+export function isUsable({ condition }: Pick<RpcNodeState, "condition">): boolean {
   return condition === "good" || condition === "failing";
 }
 
-export interface MemberCounts {
+export interface CallCounts {
   calls: number;
   /** No answer, none of a node, or none that can be used. */
   failures: number;
@@ -28,9 +29,9 @@ export interface MemberCounts {
 }
 
 /** For metrics and the live view. */
-export interface MemberState {
+export interface RpcNodeState {
   readonly name: string;
-  readonly condition: Condition;
+  readonly condition: NodeCondition;
   readonly height: bigint | undefined;
   /** The oldest block that it still has. */
   readonly earliestHeight: bigint | undefined;
@@ -39,32 +40,41 @@ export interface MemberState {
   readonly latencyMs: number | undefined;
   /** Why it is not used, in words; the last failure. */
   readonly trouble: string | undefined;
-  readonly counts: Readonly<MemberCounts>;
+  readonly counts: Readonly<CallCounts>;
 }
 
 export type Params = Readonly<Record<string, unknown>>;
 
-export interface Reading extends NodeStatus {
+/** Where a node says it is. */
+export interface NodeStatus {
+  readonly chainId: string;
+  readonly height: bigint;
+  readonly timeNs: bigint;
+  /** The oldest block that it still has. */
+  readonly earliestHeight: bigint;
+  /** It is still loading older blocks and knows nothing of the present. */
+  readonly catchingUp: boolean;
+  /** When it said so, by our clock. */
   readonly atMs: number;
 }
 
-export interface Member {
+export interface RpcNode {
   readonly transport: RpcTransport;
-  readonly reading: Reading | undefined;
-  readonly condition: Condition;
+  readonly status: NodeStatus | undefined;
+  readonly condition: NodeCondition;
   /** In a row, of calls that no node answered. */
   readonly failures: number;
   /** Whether the last call of this method, or without one of any method, was answered with nothing of use. */
   isFailing(method?: string): boolean;
   readonly latencyMs: number | undefined;
-  readonly state: MemberState;
+  readonly state: RpcNodeState;
   /** Set by the pool, which alone sees the others. */
   lag: bigint;
   admit(): boolean;
   /** What `read` makes of the result; that it cannot read it is the node's failure too. */
   call<T>(method: string, params: Params, read: (result: unknown) => T, bounds: CallLimits): Promise<T>;
   /** Asks for its status and keeps it. */
-  read(bounds: CallLimits): Promise<Reading>;
+  read(bounds: CallLimits): Promise<NodeStatus>;
   /** Asks the methods that failed for something simple: where other nodes do well, nobody else would ask them again. */
   recheck(bounds: CallLimits): Promise<void>;
 }
@@ -80,8 +90,8 @@ function heightAsked(method: string, { height }: Params): bigint | undefined {
 }
 
 /** It will have it: a node tells of a block before its results and its state can be read. */
-export function notYet(endpoint: string, reason: string, cause?: unknown): ProviderError {
-  return new ProviderError("AKP_CHAIN_NOT_YET", { endpoint, reason }, { cause });
+export function notYet(node: string, reason: string, cause?: unknown): ProviderError {
+  return new ProviderError("AKP_CHAIN_NOT_YET", { node, reason }, { cause });
 }
 
 /** Whether a node has only not got there yet; what else fails then does not matter. */
@@ -95,17 +105,17 @@ export function isNotYet(thrown: unknown): boolean {
 const newestShare = 0.1;
 
 /** `chainId` tells which chain is ours, once that is known. */
-export function createMember(
+export function createRpcNode(
   transport: RpcTransport,
   chainId: () => string | undefined,
   { clock, random }: { clock: Clock; random: Random },
-): Member {
+): RpcNode {
   const ask = createRpcCall(transport, clock);
   const breaker = createBreaker(clock, random);
-  const counts: MemberCounts = { calls: 0, failures: 0, refusals: 0 };
+  const counts: CallCounts = { calls: 0, failures: 0, refusals: 0 };
   /** What is wrong with it, by method. */
   const failing = new Map<string, string>();
-  let reading: Reading | undefined;
+  let status: NodeStatus | undefined;
   let latencyMs: number | undefined;
   let lastFailure: string | undefined;
 
@@ -143,9 +153,8 @@ export function createMember(
     if (isAnsweredByErrors(method)) failing.delete(method);
     const height = heightAsked(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
-    if (reading && height !== undefined && height < reading.earliestHeight) return error;
-    if (reading && height !== undefined && height >= reading.height)
-      return notYet(transport.name, error.message, error);
+    if (status && height !== undefined && height < status.earliestHeight) return error;
+    if (status && height !== undefined && height >= status.height) return notYet(transport.name, error.message, error);
     if (!isAnsweredByErrors(method)) blame(method, error);
     return error;
   }
@@ -162,29 +171,29 @@ export function createMember(
     breaker.failed(beganMs);
   }
 
-  function conditionNow(): Condition {
+  function conditionNow(): NodeCondition {
     if (breaker.open) return "down";
-    if (!reading) return "unknown";
+    if (!status) return "unknown";
     const wanted = chainId();
-    if (wanted !== undefined && reading.chainId !== wanted) return "other chain";
-    if (reading.catchingUp) return "catching up";
-    if (member.lag >= limits.rpcLagBlocks) return "behind";
+    if (wanted !== undefined && status.chainId !== wanted) return "other chain";
+    if (status.catchingUp) return "catching up";
+    if (node.lag >= limits.rpcLagBlocks) return "behind";
     return failing.size > 0 ? "failing" : "good";
   }
 
-  function troubleNow(condition: Condition): string | undefined {
-    if (condition === "other chain") return `it belongs to the chain ${reading?.chainId}`;
-    if (condition === "behind") return `it is ${member.lag} blocks behind`;
+  function troubleNow(condition: NodeCondition): string | undefined {
+    if (condition === "other chain") return `it belongs to the chain ${status?.chainId}`;
+    if (condition === "behind") return `it is ${node.lag} blocks behind`;
     if (condition === "catching up") return "it is still loading older blocks";
     if (condition === "failing") return [...failing.values()].join("; ");
     return condition === "good" ? undefined : lastFailure;
   }
 
-  const member: Member = {
+  const node: RpcNode = {
     transport,
     lag: 0n,
-    get reading() {
-      return reading;
+    get status() {
+      return status;
     },
     get condition() {
       return conditionNow();
@@ -198,17 +207,17 @@ export function createMember(
     },
     get state() {
       const condition = conditionNow();
-      const { lag } = member;
+      const { lag } = node;
       const trouble = troubleNow(condition);
-      const { height, earliestHeight } = reading ?? {};
+      const { height, earliestHeight } = status ?? {};
       return { name: transport.name, condition, height, earliestHeight, lag, latencyMs, trouble, counts };
     },
     admit: breaker.admit,
     call,
     async read(bounds) {
-      const status = await call("status", {}, (result) => readStatus(transport.name, result), bounds);
-      reading = { ...status, atMs: clock.monotonicMs() };
-      return reading;
+      const said = await call("status", {}, (result) => readStatus(transport.name, result), bounds);
+      status = { ...said, atMs: clock.monotonicMs() };
+      return status;
     },
     async recheck(bounds) {
       const asked = [...failing.keys()].map((method) => {
@@ -220,10 +229,27 @@ export function createMember(
       await Promise.all(asked);
     },
   };
-  return member;
+  return node;
 }
 
 /** That nodes fail is counted, and what a pool is for; anything else is a fault of ours. */
 export function unlessOfNode(thrown: unknown): void {
   if (!(thrown instanceof ProviderError)) throw thrown;
+}
+
+function readStatus(node: string, result: unknown): Omit<NodeStatus, "atMs"> {
+  const info = isRecord(result) ? result["node_info"] : undefined;
+  const sync = isRecord(result) ? result["sync_info"] : undefined;
+  return reading(node, "status", () => {
+    if (!isRecord(info) || !isRecord(sync)) throw new TypeError("node_info and sync_info are missing");
+    const { network } = info;
+    if (typeof network !== "string" || network === "") throw new TypeError("it names no chain");
+    return {
+      chainId: network,
+      height: readHeight(sync["latest_block_height"]),
+      timeNs: readTimeNs(sync["latest_block_time"]),
+      earliestHeight: readHeight(sync["earliest_block_height"] ?? "0"),
+      catchingUp: sync["catching_up"] === true,
+    };
+  });
 }
