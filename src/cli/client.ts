@@ -1,4 +1,5 @@
 /** What the commands that act on a chain share: the nodes, the key, and a transaction that is waited for. */
+
 import type { Command } from "commander";
 import type { Queries } from "../chain/chain.ts";
 import { createPool, type Pool } from "../chain/comet/pool.ts";
@@ -11,9 +12,8 @@ import { type Sent, sendMessages } from "../chain/tx/send.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { keySettings } from "./key-settings.ts";
 import { nodesOf } from "./nodes.ts";
-import { type TakenSettings, takeSettings } from "./take-settings.ts";
+import { keySettings, type TakenSettings, takeSettings } from "./settings.ts";
 
 export interface Connection {
   readonly config: TakenSettings;

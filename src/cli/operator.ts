@@ -1,11 +1,11 @@
 /** `akash-provider operator`: the processes that run beside the provider, each with a Deployment of its own. */
+
 import { Command } from "commander";
 import { addSettingOptions } from "../config/options.ts";
 import type { UsedSetting } from "../config/used-settings.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
-import { prepare } from "./prepare.ts";
-import { redisOf } from "./redis-settings.ts";
+import { prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 

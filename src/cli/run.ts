@@ -1,4 +1,5 @@
 /** `akash-provider run`: the provider itself, until a signal or a failure ends it. */
+
 import { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
@@ -9,10 +10,8 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
-import { keySettings } from "./key-settings.ts";
 import { nodesOf } from "./nodes.ts";
-import { prepare } from "./prepare.ts";
-import { redisOf } from "./redis-settings.ts";
+import { keySettings, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
 export function runCommand(): Command {

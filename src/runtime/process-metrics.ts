@@ -2,46 +2,41 @@
 import { readdirSync } from "node:fs";
 import type { Metrics } from "./metrics.ts";
 
-export function readProcess(read: Metrics["read"]): void {
-  const seconds = (microseconds: number) => microseconds / 1e6;
-  const startedSeconds = performance.timeOrigin / 1e3;
-  read({ name: "process_cpu_user_seconds_total", help: "User CPU time spent", kind: "counter" }, () =>
-    seconds(process.cpuUsage().user),
-  );
-  read({ name: "process_cpu_system_seconds_total", help: "System CPU time spent", kind: "counter" }, () =>
-    seconds(process.cpuUsage().system),
-  );
-  read({ name: "process_cpu_seconds_total", help: "CPU time spent", kind: "counter" }, () => {
-    const { user, system } = process.cpuUsage();
-    return seconds(user + system);
-  });
-  read(
-    { name: "process_start_time_seconds", help: "When the process started, since the epoch", kind: "gauge" },
-    () => startedSeconds,
-  );
-  read({ name: "process_resident_memory_bytes", help: "Resident memory", kind: "gauge" }, () =>
-    process.memoryUsage.rss(),
-  );
-  read({ name: "process_open_fds", help: "Open file descriptors", kind: "gauge" }, openFiles);
-  read(
-    { name: "nodejs_heap_size_total_bytes", help: "Heap reserved by V8", kind: "gauge" },
-    () => process.memoryUsage().heapTotal,
-  );
-  read(
-    { name: "nodejs_heap_size_used_bytes", help: "Heap in use", kind: "gauge" },
-    () => process.memoryUsage().heapUsed,
-  );
-  read(
-    { name: "nodejs_external_memory_bytes", help: "Memory of buffers and the like, outside the heap", kind: "gauge" },
+const seconds = (microseconds: number) => microseconds / 1e6;
+
+const counters = [
+  ["process_cpu_user_seconds_total", "User CPU time spent", () => seconds(process.cpuUsage().user)],
+  ["process_cpu_system_seconds_total", "System CPU time spent", () => seconds(process.cpuUsage().system)],
+  ["process_cpu_seconds_total", "CPU time spent", cpuSeconds],
+] as const;
+
+const gauges = [
+  ["process_start_time_seconds", "When the process started, since the epoch", () => performance.timeOrigin / 1e3],
+  ["process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss()],
+  ["process_open_fds", "Open file descriptors", openFiles],
+  ["nodejs_heap_size_total_bytes", "Heap reserved by V8", () => process.memoryUsage().heapTotal],
+  ["nodejs_heap_size_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed],
+  [
+    "nodejs_external_memory_bytes",
+    "Memory of buffers and the like, outside the heap",
     () => process.memoryUsage().external,
-  );
-  read(
-    { name: "nodejs_active_resources", help: "What keeps the event loop alive", kind: "gauge", labels: ["type"] },
-    activeResources,
-  );
-  read({ name: "nodejs_version_info", help: "The version of Node", kind: "gauge", labels: ["version"] }, () => [
+  ],
+] as const;
+
+export function readProcess(read: Metrics["read"]): void {
+  for (const [name, help, value] of counters) read({ name, help, kind: "counter" }, value);
+  for (const [name, help, value] of gauges) read({ name, help, kind: "gauge" }, value);
+  const activeHelp = "What keeps the event loop alive";
+  read({ name: "nodejs_active_resources", help: activeHelp, kind: "gauge", labels: ["type"] }, activeResources);
+  const versionHelp = "The version of Node";
+  read({ name: "nodejs_version_info", help: versionHelp, kind: "gauge", labels: ["version"] }, () => [
     [{ version: process.version }, 1],
   ]);
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return seconds(user + system);
 }
 
 /** Only Linux has this list; elsewhere the metric has no value. */

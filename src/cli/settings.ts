@@ -1,0 +1,62 @@
+/** The settings that this process was given by flags, environment and provider.yaml, and as its parts take them. */
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import type { RedisOptions } from "../bus/redis.ts";
+import type { KeySettings } from "../chain/keys/open-key.ts";
+import { secretVariables } from "../config/environment.ts";
+import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { givenFlags } from "../config/options.ts";
+import { liveSettings } from "../config/table.ts";
+import type { UsedConfig } from "../config/used-settings.ts";
+import { createLog, type Log } from "../runtime/log.ts";
+import { createRedactor, type Redactor } from "../runtime/redact.ts";
+
+export interface TakenSettings extends Omit<LoadedConfig, "values"> {
+  readonly values: UsedConfig;
+  /** For whatever prints: it knows every secret among them. */
+  readonly redactor: Redactor;
+}
+
+/** Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. */
+export function takeSettings(command: Command): TakenSettings {
+  const readFile = (path: string) => readFileSync(path, "utf8");
+  const loaded = loadConfig({ flags: givenFlags(command), env: process.env, readFile });
+  for (const name of secretVariables) delete process.env[name];
+  const redactor = createRedactor();
+  for (const [name, { format }] of liveSettings) {
+    const value = loaded.values[name];
+    if (format.isSecret && value !== undefined) redactor.register(String(value));
+  }
+  return { ...loaded, redactor };
+}
+
+interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor"> {
+  readonly log: Log;
+}
+
+/** What every program that runs for long does first: reads its settings and opens its log. */
+export function prepare(command: Command): Prepared {
+  const { values, sources, redactor, warnings } = takeSettings(command);
+  const { logLevel: level, logFormat: format, logColor: color, logTimestamp: timestamp } = values;
+  const log = createLog({ level, format, color, timestamp, redactor });
+  for (const warning of warnings) log.info(warning, { module: "config" });
+  return { values, sources, log, redactor };
+}
+
+export function keySettings(values: UsedConfig): KeySettings {
+  const { keyFile, from, keyringBackend, keyringDir, home, keyPassphrase } = values;
+  const derivation = { coinType: values.keyCoinType, account: values.keyAccount, index: values.keyIndex };
+  return { keyFile, from, derivation, keyringBackend, keyringDir: keyringDir ?? home, passphrase: keyPassphrase };
+}
+
+/** Undefined where the bus stays inside the process. */
+export function redisOf(values: UsedConfig): RedisOptions | undefined {
+  if (values.bus === "memory") return undefined;
+  const { redisUrl, redisSentinels, redisSentinelMaster, redisUsername, redisPassword } = values;
+  return {
+    ...(redisUrl && { url: redisUrl }),
+    ...(redisSentinels && { sentinels: redisSentinels, sentinelMaster: redisSentinelMaster }),
+    ...(redisUsername && { username: redisUsername }),
+    ...(redisPassword && { password: redisPassword }),
+  };
+}
