@@ -2,8 +2,7 @@
 import type { AbciEvent } from "./abci.ts";
 
 /**
- * A value of a typed event. Whole numbers of 64 bits are bigint, or the Long of the codecs, and are written as strings;
- * those of 32 bits are number; bytes become base64. Nested messages are objects whose keys stand as the protocol names
+ * A value of a typed event. Whole numbers of 64 bits are bigint and are written as strings; those of 32 bits are number; bytes become base64. Nested messages are objects whose keys stand as the protocol names
  * them (snake_case) and in the order of its fields; fields at their default are written too.
  */
 export type EventValue =
@@ -13,13 +12,8 @@ export type EventValue =
   | boolean
   | null
   | Uint8Array
-  | LongLike
   | readonly EventValue[]
   | { readonly [field: string]: EventValue };
-
-interface LongLike {
-  toBigInt(): bigint;
-}
 
 /** "akash.market.v1.EventOrderCreated" with its top-level fields; the chain sorts them by name. */
 export function typedEvent(type: string, fields: Readonly<Record<string, EventValue>>): AbciEvent {
@@ -41,11 +35,6 @@ function plain(value: EventValue): unknown {
   if (typeof value === "bigint") return value.toString();
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  if (isLong(value)) return value.toBigInt().toString();
   if (Array.isArray(value)) return value.map(plain);
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
-}
-
-function isLong(value: object): value is LongLike {
-  return typeof (value as Partial<LongLike>).toBigInt === "function";
 }

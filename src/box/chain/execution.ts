@@ -1,11 +1,5 @@
 /** One transaction from its bytes to its result, in each of the three ways in which a node runs it. */
-import {
-  GasInfo,
-  SimulateRequest,
-  SimulateResponse,
-  Tx,
-  TxMsgData,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type AbciEvent, noTxResult, type TxResult } from "./abci.ts";
 import { anteChecks, type Mode } from "./ante.ts";
@@ -85,7 +79,7 @@ function runMessages(
     events.push(...[messageEvent(message), ...own].map((each) => withAttribute(each, "msg_index", `${index}`)));
     return { typeUrl: `${message.typeUrl}Response`, value };
   });
-  return { data: TxMsgData.encode({ data: [], msgResponses }).finish(), events };
+  return { data: cosmos.TxMsgData.encode({ data: [], msgResponses }).finish(), events };
 }
 
 function runMessage({ entry, value }: Message, index: number, context: Context): Uint8Array {
@@ -111,12 +105,12 @@ function refusalOf(error: unknown): ChainRefusal {
 }
 
 /** 2⁶⁴ - 1, which is what the SDK calls the limit of a meter without one: zero with all its bits turned round. */
-const unlimited = GasInfo.fromPartial({}).gasWanted.not();
+const unlimited = cosmos.GasInfo.fromPartial({}).gasWanted.not();
 
 /** Runs a transaction without keeping anything, so that a client learns what it would cost. */
 export function answerSimulation(bytes: Uint8Array, run: (tx: Uint8Array) => TxResult): Uint8Array {
-  const request = SimulateRequest.decode(bytes);
-  const tx = request.txBytes.length > 0 || !request.tx ? request.txBytes : Tx.encode(request.tx).finish();
+  const request = cosmos.SimulateRequest.decode(bytes);
+  const tx = request.txBytes.length > 0 || !request.tx ? request.txBytes : cosmos.Tx.encode(request.tx).finish();
   if (tx.length === 0) throw invalidArgument("empty txBytes is not allowed");
   const { code, log, gasUsed, data, events } = run(tx);
   if (code !== 0) {
@@ -124,9 +118,9 @@ export function answerSimulation(bytes: Uint8Array, run: (tx: Uint8Array) => TxR
     const reason = `rpc error: code = Unknown desc = ${log} with gas used: '${gasUsed}'`;
     throw sdkRefusal("unknownRequest", reason);
   }
-  const { msgResponses } = TxMsgData.decode(data);
-  return SimulateResponse.encode(
-    SimulateResponse.fromPartial({
+  const { msgResponses } = cosmos.TxMsgData.decode(data);
+  return cosmos.SimulateResponse.encode(
+    cosmos.SimulateResponse.fromPartial({
       gasInfo: { gasWanted: unlimited, gasUsed },
       result: {
         data,

@@ -1,12 +1,6 @@
 /** A transaction as it came over the wire, taken apart as strictly as the SDK does. */
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
-import {
-  AuthInfo,
-  type SignerInfo,
-  TxBody,
-  TxRaw,
-  type Fee as WireFee,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { parseAddress } from "../../market/address.ts";
 import type { Coin } from "../../market/coin.ts";
@@ -18,7 +12,7 @@ import { type WireField, wireFields, wireTypes } from "./wire.ts";
 export interface Transaction {
   /** As long as it travelled; its size is paid for. */
   readonly bytes: Uint8Array;
-  readonly raw: TxRaw;
+  readonly raw: cosmos.TxRaw;
   readonly messages: readonly Message[];
   readonly memo: string;
   /** 0 for none. */
@@ -66,11 +60,11 @@ const nonCritical = 1 << 10;
 /** Throws a plain Error that says what is wrong with the bytes. */
 export function decodeTransaction(bytes: Uint8Array, entries: MessageEntries): Transaction {
   checkEnvelope(bytes);
-  const raw = TxRaw.decode(bytes);
+  const raw = cosmos.TxRaw.decode(bytes);
   const bodyFields = knownFields(raw.bodyBytes, "cosmos.tx.v1beta1.TxBody", [1, 2, 3, 4, 5, 1023, 2047], nonCritical);
   knownFields(raw.authInfoBytes, "cosmos.tx.v1beta1.AuthInfo", [1, 2, 3], 0);
-  const body = TxBody.decode(raw.bodyBytes);
-  const authInfo = AuthInfo.decode(raw.authInfoBytes);
+  const body = cosmos.TxBody.decode(raw.bodyBytes);
+  const authInfo = cosmos.AuthInfo.decode(raw.authInfoBytes);
   for (const { typeUrl } of [...body.extensionOptions, ...body.nonCriticalExtensionOptions]) throw unresolved(typeUrl);
   const messages = body.messages.map(({ typeUrl, value }) => decodeMessage(typeUrl, value, entries));
   const payer = authInfo.fee?.payer ? [authInfo.fee.payer] : [];
@@ -140,7 +134,7 @@ function unresolved(typeUrl: string): Error {
   return new Error(`unable to resolve type URL ${typeUrl}`);
 }
 
-function decodeSigner({ publicKey, modeInfo, sequence }: SignerInfo, address: string): Signer {
+function decodeSigner({ publicKey, modeInfo, sequence }: cosmos.SignerInfo, address: string): Signer {
   if (publicKey && publicKey.typeUrl !== secp256k1Url) throw unresolved(publicKey.typeUrl);
   return {
     address,
@@ -150,7 +144,7 @@ function decodeSigner({ publicKey, modeInfo, sequence }: SignerInfo, address: st
   };
 }
 
-function decodeFee({ amount, gasLimit, payer, granter }: WireFee): Fee {
+function decodeFee({ amount, gasLimit, payer, granter }: cosmos.Fee): Fee {
   return {
     coins: readCoins(amount),
     gasLimit: BigInt.asUintN(64, gasLimit.toBigInt()),

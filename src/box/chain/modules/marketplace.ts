@@ -11,9 +11,9 @@ import { createEscrow, type Escrow } from "./escrow/escrow.ts";
 import { deploymentOfAccount, leaseOfPayment } from "./escrow/ids.ts";
 import { escrowModule } from "./escrow/module.ts";
 import type { EscrowAccount, Payment } from "./escrow/records.ts";
+import { defaultMarketParams, type MarketParams } from "./market/bidding.ts";
 import { closeBid, closeOrder, endGroup, endLease } from "./market/market.ts";
 import { marketModule } from "./market/module.ts";
-import { defaultMarketParams, type MarketParams } from "./market/params.ts";
 import { findBid, findLease, findOrder } from "./market/records.ts";
 
 export interface MarketplaceSettings {

@@ -12,10 +12,7 @@ export interface BlockClock {
 export function createBlockClock(clock: Clock, blockMs: number, step: () => void): BlockClock {
   let timer: Timer | undefined;
   let dueMs = 0;
-  let fail: (thrown: unknown) => void;
-  const failed = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   // Whoever cares races it against the end; a failure nobody waits for must not end the process.
   failed.catch(() => undefined);
 

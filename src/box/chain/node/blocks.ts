@@ -2,25 +2,14 @@
 import { invariant } from "../../../runtime/invariant.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { App, BlockInput } from "../abci.ts";
-import {
-  blockBytes,
-  blockLimitCodec,
-  commitHash,
-  type Header,
-  headerBytes,
-  headerHash,
-  noBlockId,
-  noCommit,
-  partsOf,
-  resultsHash,
-} from "./block-bytes.ts";
+import * as wire from "./block-bytes.ts";
 import type { Block } from "./block-store.ts";
 import { merkleRoot, sha256, upperHex } from "./merkle.ts";
 import type { Validator } from "./validator.ts";
 
 const noEvidenceHash = upperHex(merkleRoot([]));
 const blockLimit = { maxBytes: BigInt(limits.chainBlockBytes), maxGas: BigInt(limits.chainBlockGas) };
-const consensusHash = upperHex(sha256(blockLimitCodec.encode(blockLimit)));
+const consensusHash = upperHex(sha256(wire.blockLimitCodec.encode(blockLimit)));
 
 export function txHash(tx: Uint8Array): string {
   return upperHex(sha256(tx));
@@ -38,23 +27,23 @@ export function makeBlock(
   invariant(output.txResults.length === txs.length, "every transaction of a block has a result", { height });
   const hashes = txs.map((tx) => sha256(tx));
   // The time of a block is the time of the votes for the one before it.
-  const lastCommit = last ? validator.commit(last.header.height, last.id, timeNs) : noCommit;
-  const header: Header = {
+  const lastCommit = last ? validator.commit(last.header.height, last.id, timeNs) : wire.noCommit;
+  const header: wire.Header = {
     chainId: app.chainId,
     height,
     timeNs,
-    lastBlockId: last?.id ?? noBlockId,
-    lastCommitHash: commitHash(lastCommit),
+    lastBlockId: last?.id ?? wire.noBlockId,
+    lastCommitHash: wire.commitHash(lastCommit),
     dataHash: upperHex(merkleRoot(hashes)),
     validatorsHash: validator.setHash,
     nextValidatorsHash: validator.setHash,
     consensusHash,
     appHash,
-    lastResultsHash: resultsHash(last?.output.txResults ?? []),
+    lastResultsHash: wire.resultsHash(last?.output.txResults ?? []),
     evidenceHash: noEvidenceHash,
     proposerAddress: validator.address,
   };
-  const bytes = blockBytes(headerBytes(header), txs, lastCommit);
-  const id = { hash: headerHash(header), parts: partsOf(bytes) };
+  const bytes = wire.blockBytes(wire.headerBytes(header), txs, lastCommit);
+  const id = { hash: wire.headerHash(header), parts: wire.partsOf(bytes) };
   return { id, header, txs, txHashes: hashes.map(upperHex), lastCommit, output, sizeBytes: bytes.length };
 }

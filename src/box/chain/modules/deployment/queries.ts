@@ -1,16 +1,6 @@
 /** What anyone may ask about deployments. */
-import {
-  QueryDeploymentRequest,
-  QueryDeploymentsRequest,
-  QueryGroupRequest,
-  QueryGroupResponse,
-  QueryParamsResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import {
-  type QueryDeploymentResponse,
-  queryDeploymentResponse,
-  queryDeploymentsResponse,
-} from "../../../../chain/codec/answers.ts";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import * as answers from "../../../../chain/codec/answers.ts";
 import { writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
@@ -34,30 +24,30 @@ import {
 export function deploymentQueries({ minDeposits }: DeploymentParams): Record<string, QueryHandler> {
   return {
     "/akash.deployment.v1beta4.Query/Deployments": (context, request) => {
-      const { filters, pagination } = QueryDeploymentsRequest.decode(request);
+      const { filters, pagination } = akash.QueryDeploymentsRequest.decode(request);
       const listed = filteredList({ table: deployments(context), states: deploymentStates }, filters, pagination);
-      return queryDeploymentsResponse.encode({
+      return answers.queryDeploymentsResponse.encode({
         deployments: listed.items.map((deployment) => answer(context, deployment)),
         pagination: listed.pagination,
       });
     },
     "/akash.deployment.v1beta4.Query/Deployment": (context, request) => {
-      const deployment = findDeployment(context, readQueriedId(QueryDeploymentRequest.decode(request).id));
+      const deployment = findDeployment(context, readQueriedId(akash.QueryDeploymentRequest.decode(request).id));
       if (!deployment) throw sdkRefusal("keyNotFound", "Deployment not found");
-      return queryDeploymentResponse.encode(answer(context, deployment));
+      return answers.queryDeploymentResponse.encode(answer(context, deployment));
     },
     "/akash.deployment.v1beta4.Query/Group": (context, request) => {
-      const group = findGroup(context, readQueriedId(QueryGroupRequest.decode(request).id));
+      const group = findGroup(context, readQueriedId(akash.QueryGroupRequest.decode(request).id));
       if (!group) throw sdkRefusal("keyNotFound", "Group not found");
-      return QueryGroupResponse.encode({ group: writeGroup(group) }).finish();
+      return akash.QueryGroupResponse.encode({ group: writeGroup(group) }).finish();
     },
     "/akash.deployment.v1beta4.Query/Params": () => {
-      return QueryParamsResponse.encode({ params: { minDeposits: writeCoins(minDeposits) } }).finish();
+      return akash.QueryParamsResponse.encode({ params: { minDeposits: writeCoins(minDeposits) } }).finish();
     },
   };
 }
 
-function answer(context: Context, deployment: Deployment): QueryDeploymentResponse {
+function answer(context: Context, deployment: Deployment): answers.QueryDeploymentResponse {
   const account = escrowAccounts(context).get(deploymentAccount(deployment.id));
   return {
     deployment: writeDeployment(deployment),

@@ -3,7 +3,7 @@
  * decides what is reported.
  */
 import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
-import { type DecCoin, formatCoin } from "../../../../market/coin.ts";
+import { type Coin, type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
 import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
@@ -20,9 +20,32 @@ import type { Deposit } from "../escrow/records.ts";
 import { findProvider } from "../provider/providers.ts";
 import { loseBid, openLease } from "./market.ts";
 import { capabilitiesMatch, offerMatches, requirementsMatch } from "./matching.ts";
-import type { MarketParams } from "./params.ts";
 import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
 import { marketRefusal, must } from "./refusals.ts";
+
+/** What the network's vote has set for the market. */
+export interface MarketParams {
+  /** Nobody reads it any more, but it is still answered. */
+  readonly bidMinDeposit: Coin;
+  /** The smallest deposit of a bid, for each denom that may be deposited at all. */
+  readonly bidMinDeposits: readonly Coin[];
+  readonly orderMaxBids: number;
+  readonly minReclamationWindowNs: bigint;
+  readonly maxReclamationWindowNs: bigint;
+}
+
+const hourNs = 3_600_000_000_000n;
+
+export const defaultMarketParams: MarketParams = {
+  bidMinDeposit: { denom: "uakt", amount: 500_000n },
+  bidMinDeposits: [
+    { denom: "uact", amount: 500_000n },
+    { denom: "uakt", amount: 500_000n },
+  ],
+  orderMaxBids: 20,
+  minReclamationWindowNs: hourNs,
+  maxReclamationWindowNs: 720n * hourNs,
+};
 
 type BidOffer = ReturnType<typeof readBid>;
 

@@ -5,10 +5,9 @@ import { leasePath, readBidId } from "../../market-ids.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import { bidAccount } from "../escrow/ids.ts";
-import { acceptBid, checkBid, readBid } from "./bidding.ts";
+import { acceptBid, checkBid, type MarketParams, readBid } from "./bidding.ts";
 import { cancelLease, startReclaim, withdrawBid, withdrawLease } from "./leasing.ts";
 import { openBid } from "./market.ts";
-import type { MarketParams } from "./params.ts";
 import { marketQueries } from "./queries.ts";
 import { marketRefusal } from "./refusals.ts";
 

@@ -1,23 +1,6 @@
 /** What anyone may ask about the market. */
-import {
-  QueryBidRequest,
-  QueryBidsRequest,
-  QueryLeaseRequest,
-  QueryLeasesRequest,
-  QueryOrderRequest,
-  QueryOrdersRequest,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import {
-  type QueryBidResponse,
-  type QueryLeaseResponse,
-  queryBidResponse,
-  queryBidsResponse,
-  queryLeaseResponse,
-  queryLeasesResponse,
-  queryMarketParamsResponse,
-  queryOrderResponse,
-  queryOrdersResponse,
-} from "../../../../chain/codec/answers.ts";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import * as answers from "../../../../chain/codec/answers.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
@@ -26,7 +9,7 @@ import { sdkRefusal } from "../../refusals.ts";
 import { bidAccount, leasePayment } from "../escrow/ids.ts";
 import { escrowAccounts, payments } from "../escrow/records.ts";
 import { writeAccount, writePayment } from "../escrow/wire.ts";
-import type { MarketParams } from "./params.ts";
+import type { MarketParams } from "./bidding.ts";
 import {
   type Bid,
   bidStates,
@@ -48,56 +31,59 @@ import { marketRefusal } from "./refusals.ts";
 export function marketQueries(params: MarketParams): Record<string, QueryHandler> {
   return {
     "/akash.market.v1beta5.Query/Orders": (context, request) => {
-      const { filters, pagination } = QueryOrdersRequest.decode(request);
+      const { filters, pagination } = akash.QueryOrdersRequest.decode(request);
       const listed = filteredList({ table: orders(context), states: orderStates }, filters, pagination);
-      return queryOrdersResponse.encode({ orders: listed.items.map(writeOrder), pagination: listed.pagination });
+      return answers.queryOrdersResponse.encode({
+        orders: listed.items.map(writeOrder),
+        pagination: listed.pagination,
+      });
     },
     "/akash.market.v1beta5.Query/Order": (context, request) => {
-      const order = findOrder(context, readQueriedId(QueryOrderRequest.decode(request).id));
+      const order = findOrder(context, readQueriedId(akash.QueryOrderRequest.decode(request).id));
       if (!order) throw unknown("orderNotFound");
-      return queryOrderResponse.encode({ order: writeOrder(order) });
+      return answers.queryOrderResponse.encode({ order: writeOrder(order) });
     },
     "/akash.market.v1beta5.Query/Bids": (context, request) => {
-      const { filters, pagination } = QueryBidsRequest.decode(request);
+      const { filters, pagination } = akash.QueryBidsRequest.decode(request);
       const list = { table: bids(context), states: bidStates, byProvider: true };
       const listed = filteredList(list, filters, pagination);
-      const answers = listed.items.map((bid) => answerBid(context, bid));
-      return queryBidsResponse.encode({ bids: answers, pagination: listed.pagination });
+      const found = listed.items.map((bid) => answerBid(context, bid));
+      return answers.queryBidsResponse.encode({ bids: found, pagination: listed.pagination });
     },
     "/akash.market.v1beta5.Query/Bid": (context, request) => {
-      const bid = findBid(context, readQueriedId(QueryBidRequest.decode(request).id));
+      const bid = findBid(context, readQueriedId(akash.QueryBidRequest.decode(request).id));
       if (!bid) throw unknown("bidNotFound");
-      return queryBidResponse.encode(answerBid(context, bid));
+      return answers.queryBidResponse.encode(answerBid(context, bid));
     },
     "/akash.market.v1beta5.Query/Leases": (context, request) => {
-      const { filters, pagination } = QueryLeasesRequest.decode(request);
+      const { filters, pagination } = akash.QueryLeasesRequest.decode(request);
       const list = { table: leases(context), states: leaseStates, byProvider: true };
       const listed = filteredList(list, filters, pagination);
-      const answers = listed.items.map((lease) => answerLease(context, lease));
-      return queryLeasesResponse.encode({ leases: answers, pagination: listed.pagination });
+      const found = listed.items.map((lease) => answerLease(context, lease));
+      return answers.queryLeasesResponse.encode({ leases: found, pagination: listed.pagination });
     },
     "/akash.market.v1beta5.Query/Lease": (context, request) => {
-      const lease = findLease(context, readQueriedId(QueryLeaseRequest.decode(request).id));
+      const lease = findLease(context, readQueriedId(akash.QueryLeaseRequest.decode(request).id));
       if (!lease) throw unknown("leaseNotFound");
-      return queryLeaseResponse.encode(answerLease(context, lease));
+      return answers.queryLeaseResponse.encode(answerLease(context, lease));
     },
     "/akash.market.v1beta5.Query/Params": () => answerParams(params),
   };
 }
 
-function answerBid(context: Context, bid: Bid): QueryBidResponse {
+function answerBid(context: Context, bid: Bid): answers.QueryBidResponse {
   const account = escrowAccounts(context).get(bidAccount(bid.id));
   return { bid: writeBid(bid), escrowAccount: account && writeAccount(account) };
 }
 
-function answerLease(context: Context, lease: Lease): QueryLeaseResponse {
+function answerLease(context: Context, lease: Lease): answers.QueryLeaseResponse {
   const payment = payments(context).get(leasePayment(lease.id));
   return { lease: writeLease(lease), escrowPayment: payment && writePayment(payment) };
 }
 
 function answerParams({ bidMinDeposit, bidMinDeposits, ...rest }: MarketParams): Uint8Array {
   const params = { ...rest, bidMinDeposit: writeCoin(bidMinDeposit), bidMinDeposits: writeCoins(bidMinDeposits) };
-  return queryMarketParamsResponse.encode({ params });
+  return answers.queryMarketParamsResponse.encode({ params });
 }
 
 /** Over ABCI the module's own code is lost and its words stay. */

@@ -1,9 +1,5 @@
 /** cosmos.base.tendermint.v1beta1.Service: the SDK's view of the node and its blocks. */
-import {
-  GetBlockByHeightRequest,
-  GetNodeInfoResponse,
-  GetSyncingResponse,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytesToWords, encodeBech32 } from "../../../../market/bech32.ts";
 import { bytes, messageOf, required } from "../../../../runtime/protobuf.ts";
 import { invalidArgument } from "../../refusals.ts";
@@ -24,11 +20,12 @@ export function tendermintService(
 ): [path: string, NodeService][] {
   return [
     [`${service}/GetNodeInfo`, () => nodeInfo(chainId, identity, rpcAddress())],
-    [`${service}/GetSyncing`, () => GetSyncingResponse.encode({ syncing: false }).finish()],
+    [`${service}/GetSyncing`, () => cosmos.GetSyncingResponse.encode({ syncing: false }).finish()],
     [`${service}/GetLatestBlock`, () => blockResponse(found(store, undefined))],
     [
       `${service}/GetBlockByHeight`,
-      (request) => blockResponse(found(store, BigInt(GetBlockByHeightRequest.decode(request).height.toString()))),
+      (request) =>
+        blockResponse(found(store, BigInt(cosmos.GetBlockByHeightRequest.decode(request).height.toString()))),
     ],
   ];
 }
@@ -63,7 +60,7 @@ function blockResponse({ id, header, txs, lastCommit }: Block): Uint8Array {
 
 function nodeInfo(chainId: string, identity: NodeIdentity, rpcAddress: string): Uint8Array {
   const { id, listenAddress, version, channels, moniker } = identity;
-  const response = GetNodeInfoResponse.fromPartial({
+  const response = cosmos.GetNodeInfoResponse.fromPartial({
     defaultNodeInfo: {
       protocolVersion,
       defaultNodeId: id,
@@ -76,5 +73,5 @@ function nodeInfo(chainId: string, identity: NodeIdentity, rpcAddress: string): 
     },
     applicationVersion: { name: "akash", appName: "akash", version: "embedded" },
   });
-  return GetNodeInfoResponse.encode(response).finish();
+  return cosmos.GetNodeInfoResponse.encode(response).finish();
 }

@@ -1,13 +1,5 @@
 /** cosmos.tx.v1beta1.Service, as far as it needs the node; what a transaction would cost is the application's to say. */
-import {
-  BroadcastMode,
-  BroadcastTxRequest,
-  BroadcastTxResponse,
-  GetTxRequest,
-  GetTxsEventRequest,
-  OrderBy,
-  TxResponse,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytes, int64, messageOf, repeated, required } from "../../../../runtime/protobuf.ts";
 import { noTxResult, type TxResult } from "../../abci.ts";
 import { timeJson } from "../../context.ts";
@@ -26,9 +18,9 @@ const service = "/cosmos.tx.v1beta1.Service";
 
 export function txService(store: BlockStore, mempool: Mempool): [path: string, NodeService][] {
   return [
-    [`${service}/GetTx`, (request) => getTx(store, GetTxRequest.decode(request))],
-    [`${service}/GetTxsEvent`, (request) => getTxsEvent(store, GetTxsEventRequest.decode(request))],
-    [`${service}/BroadcastTx`, (request) => broadcastTx(mempool, BroadcastTxRequest.decode(request))],
+    [`${service}/GetTx`, (request) => getTx(store, cosmos.GetTxRequest.decode(request))],
+    [`${service}/GetTxsEvent`, (request) => getTxsEvent(store, cosmos.GetTxsEventRequest.decode(request))],
+    [`${service}/BroadcastTx`, (request) => broadcastTx(mempool, cosmos.BroadcastTxRequest.decode(request))],
   ];
 }
 
@@ -39,18 +31,18 @@ const foundCodec = messageOf({
 });
 const searchedCodec = messageOf({ txs: repeated(1, bytes), responses: repeated(2, bytes), total: int64(4) });
 
-function getTx(store: BlockStore, { hash }: GetTxRequest): Uint8Array {
+function getTx(store: BlockStore, { hash }: cosmos.GetTxRequest): Uint8Array {
   if (hash === "") throw invalidArgument("tx hash cannot be empty");
   const place = store.tx(hash.toUpperCase());
   if (!place) throw notFound(`tx not found: ${hash}`);
   return foundCodec.encode({ tx: txBytes(place), response: foundTx(place) });
 }
 
-function getTxsEvent(store: BlockStore, request: GetTxsEventRequest): Uint8Array {
+function getTxsEvent(store: BlockStore, request: cosmos.GetTxsEventRequest): Uint8Array {
   const query = request.query || request.events.join(" AND ");
   if (query === "") throw refusedSearch("query cannot be empty");
   try {
-    const order = request.orderBy === OrderBy.ORDER_BY_DESC ? "desc" : "asc";
+    const order = request.orderBy === cosmos.OrderBy.ORDER_BY_DESC ? "desc" : "asc";
     const all = ordered(searchTxs(store, parseQuery(query)), order, "asc");
     const places = pageOf(all, request.page.toNumber() || 1, request.limit.toNumber() || usualLimit);
     const [txs, responses] = [places.map(txBytes), places.map(foundTx)];
@@ -68,16 +60,16 @@ function refusedSearch(reason: string): ChainRefusal {
   return sdkRefusal("unknownRequest", `rpc error: code = Internal desc = ${reason}`);
 }
 
-function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: BroadcastTxRequest): Uint8Array {
+function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: cosmos.BroadcastTxRequest): Uint8Array {
   if (tx.length === 0) throw invalidArgument("invalid empty tx");
-  const sync = mode === BroadcastMode.BROADCAST_MODE_SYNC;
-  if (!sync && mode !== BroadcastMode.BROADCAST_MODE_ASYNC) {
+  const sync = mode === cosmos.BroadcastMode.BROADCAST_MODE_SYNC;
+  if (!sync && mode !== cosmos.BroadcastMode.BROADCAST_MODE_ASYNC) {
     throw sdkRefusal("unknownRequest", "unsupported return type unspecified; supported types: sync, async");
   }
   const { code, codespace, data, log } = taken(mempool, tx);
   const answer = sync ? { code, codespace, data: upperHex(data), rawLog: log } : {};
-  return BroadcastTxResponse.encode(
-    BroadcastTxResponse.fromPartial({ txResponse: { ...answer, txhash: txHash(tx) } }),
+  return cosmos.BroadcastTxResponse.encode(
+    cosmos.BroadcastTxResponse.fromPartial({ txResponse: { ...answer, txhash: txHash(tx) } }),
   ).finish();
 }
 
@@ -106,7 +98,7 @@ function txBytes({ block, index }: TxPlace): Uint8Array {
 function foundTx(place: TxPlace): Uint8Array {
   const { block, index } = place;
   const { code, codespace, data, log, gasWanted, gasUsed, events } = block.output.txResults[index] ?? noTxResult;
-  const response = TxResponse.fromPartial({
+  const response = cosmos.TxResponse.fromPartial({
     height: `${block.header.height}`,
     txhash: block.txHashes[index] ?? "",
     codespace,
@@ -119,5 +111,5 @@ function foundTx(place: TxPlace): Uint8Array {
     timestamp: timeJson(block.header.timeNs),
     events: events.map(({ type, attributes }) => ({ type, attributes: attributes.map((each) => ({ ...each })) })),
   });
-  return TxResponse.encode(response).finish();
+  return cosmos.TxResponse.encode(response).finish();
 }
