@@ -5,8 +5,9 @@
 
 import { fieldsOf, listOf } from "../../../kube/json-fields.ts";
 import { kinds, resourceOf } from "../../../kube/kinds.ts";
-import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../../kube/kube.ts";
+import type { DeleteOptions, KubeObject, ObjectAt } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
+import type { Metadata } from "../parts/shapes/metadata.ts";
 import { stampOf } from "../parts/shapes/time.ts";
 import { notFound, otherToDelete } from "./objects/refusals.ts";
 import type { Served } from "./served-kinds.ts";
@@ -24,10 +25,6 @@ export interface Deletion {
 export interface Deleted {
   readonly gone: boolean;
   readonly object: KubeObject;
-}
-
-interface FullMeta extends ObjectMeta {
-  readonly deletionGracePeriodSeconds?: number;
 }
 
 /** On a definition that is to go, until what it defined has gone. */
@@ -54,7 +51,7 @@ export function createDeletion({ store, clock }: { readonly store: Store; readon
   function mark(served: Served, live: KubeObject, finalizers: readonly string[], graceSeconds: number): KubeObject {
     const isNamespace = resourceOf(served.kind) === "namespaces";
     const { metadata } = live;
-    const { generation, deletionTimestamp, deletionGracePeriodSeconds } = metadata as FullMeta;
+    const { generation, deletionTimestamp, deletionGracePeriodSeconds } = metadata as Metadata;
     const shortened = deletionGracePeriodSeconds !== undefined && graceSeconds < deletionGracePeriodSeconds;
     const unchanged = finalizers.length === (metadata.finalizers ?? []).length;
     if (deletionTimestamp !== undefined && !shortened && unchanged) return live;
@@ -87,7 +84,7 @@ export function createDeletion({ store, clock }: { readonly store: Store; readon
       return { gone: false, object: mark(served, live, finalizers, graceSeconds) };
     },
     isFinished(served, object) {
-      const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata as FullMeta;
+      const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata as Metadata;
       if (deletionTimestamp === undefined || finalizers.length > 0) return false;
       return deletionGracePeriodSeconds === 0 && !holdsContent(served, object);
     },

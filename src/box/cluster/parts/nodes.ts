@@ -102,15 +102,15 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
   };
 }
 
-function condition(type: string, status: "True" | "False", reason: string, message: string): Condition {
-  return { type, status, reason, message };
+function condition(type: string, status: "True" | "False", reason: string, message?: string): Condition {
+  return { type, status, reason, ...(message ? { message } : {}) };
 }
 
 const soundConditions: readonly Condition[] = [
-  condition("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-  condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-  condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-  condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+  condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+  condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+  condition("PIDPressure", "False", "KubeletHasSufficientPID"),
+  condition("Ready", "True", "KubeletReady"),
 ];
 
 function nodeObject({ name, labels, annotations, taints }: NodeSpec) {
@@ -141,18 +141,5 @@ function nodeStatus(spec: NodeSpec, { hostIp }: Machine, now: string) {
       { type: "InternalIP", address: hostIp },
       { type: "Hostname", address: spec.name },
     ],
-    daemonEndpoints: { kubeletEndpoint: { Port: 10_250 } },
-    nodeInfo: {
-      architecture: "amd64",
-      operatingSystem: "linux",
-      osImage: "Debian GNU/Linux 12 (bookworm)",
-      kernelVersion: "6.1.0-28-amd64",
-      containerRuntimeVersion: "containerd://1.7.24",
-      kubeletVersion: "v1.34.4",
-      kubeProxyVersion: "",
-      machineID: "",
-      systemUUID: "",
-      bootID: "",
-    },
   };
 }

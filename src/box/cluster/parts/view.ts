@@ -89,16 +89,12 @@ export function createView(): View {
     find: (uid) => byUid.get(uid),
     dependents: (uid) => at(ownerPlace(uid)),
     podsOn: (node) => at(nodePlace(node)).map(({ object }) => object as Pod),
-    inNamespace: (namespace) => Array.from(byKind.keys(), (kind) => seenIn(kind, namespace)).flat(),
+    inNamespace: (namespace) => [...byKind.values()].flatMap((names) => [...(names.get(namespace)?.values() ?? [])]),
     isOpen(namespace) {
       const found = byKind.get(kinds.namespace)?.get("")?.get(namespace);
       return found !== undefined && !isDeleting(found.object);
     },
   };
-
-  function seenIn(kind: Kind, namespace: string): Seen[] {
-    return [...(byKind.get(kind)?.get(namespace)?.values() ?? [])];
-  }
 }
 
 const ownerPlace = (uid: string) => `owner ${uid}`;

@@ -2,7 +2,9 @@
  * A set of fields of an object, in the very form in which managedFields carries it: a step ("f:spec", 'k:{"name":"web"}',
  * 'v:"x"') leads to what is below it. A step with nothing below it is in the set; "." says so of one with more below.
  */
-import { type Shape, shapeInside } from "../schema/shape.ts";
+import { isRecord } from "../../../../runtime/is-record.ts";
+import { isAtomic, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
+import { bySteps } from "./elements.ts";
 
 export interface FieldSet {
   readonly [step: string]: FieldSet;
@@ -126,4 +128,37 @@ export function stepText(step: string): string {
 
 export function singleField(...names: readonly string[]): FieldSet {
   return names.reduceRight<FieldSet>((inner, name) => ({ [fieldStep(name)]: inner }), here);
+}
+
+/** Which fields a value gives: what an apply of it would own. */
+export function givenFields(value: unknown, shape: Shape): FieldSet {
+  if (Array.isArray(value)) return isAtomic(shape) || shape.is === "any" ? {} : elementsOf(value, shape);
+  return isRecord(value) && !isAtomic(shape) ? recordFields(value, shape) : {};
+}
+
+function recordFields(record: Plain, shape: Shape): FieldSet {
+  const out: Growing = {};
+  for (const [name, value] of Object.entries(record)) {
+    const inside = shapeInside(shape, name);
+    const inner = givenFields(value, inside);
+    const isField = shape.is === "struct";
+    // A list that is told apart by keys and has no elements gives nothing: nobody owns an empty one.
+    if (isEmpty(inner) && Array.isArray(value) && isKeyed(inside) && isField) continue;
+    out[fieldStep(name)] = isField || isEmpty(inner) ? inner : { ".": {}, ...inner };
+  }
+  return out;
+}
+
+function elementsOf(list: readonly unknown[], shape: Shape): FieldSet {
+  if (shape.is !== "list") return {};
+  const out: Growing = {};
+  for (const [step, same] of bySteps(list, shape)) {
+    const inner = same.length > 1 ? {} : givenFields(same[0], shape.of);
+    out[step] = isEmpty(inner) ? {} : { ".": {}, ...inner };
+  }
+  return out;
+}
+
+function isKeyed(shape: Shape): boolean {
+  return shape.is === "list" && shape.by !== "nothing";
 }

@@ -10,6 +10,7 @@ import { equal } from "./equal.ts";
 import {
   difference,
   type FieldSet,
+  givenFields,
   intersection,
   isEmpty,
   noFields,
@@ -19,9 +20,7 @@ import {
   withNamedFields,
   without,
 } from "./field-set.ts";
-import { givenFields } from "./given-fields.ts";
-import { merge } from "./merge.ts";
-import { remove } from "./remove.ts";
+import { merge, remove } from "./merge.ts";
 
 export interface Writer {
   readonly manager: string;
@@ -121,31 +120,19 @@ function prune(merged: unknown, last: FieldSet, owned: FieldSet, shape: Shape): 
 }
 
 function refuseConflicts(others: readonly Entry[], touched: FieldSet): void {
-  const conflicts = others.flatMap((entry) =>
-    [...pathsOf(intersection(entry.fields, touched))].map((path) => ({ who: textOf(entry), path })),
+  const conflicts = others
+    .map((entry) => ({ who: textOf(entry), paths: [...pathsOf(intersection(entry.fields, touched))] }))
+    .filter(({ paths }) => paths.length > 0);
+  const reason = "FieldManagerConflict";
+  const causes = conflicts.flatMap(({ who, paths }) =>
+    paths.map((field) => ({ reason, message: `conflict with ${who}`, field })),
   );
-  const [first] = conflicts;
+  const [first] = causes;
   if (!first) return;
-  const causes = conflicts.map(({ who, path }) => ({
-    reason: "FieldManagerConflict",
-    message: `conflict with ${who}`,
-    field: path,
-  }));
-  throw new Refused(409, "Conflict", conflictText(conflicts, first), { causes });
-}
-
-interface Conflict {
-  readonly who: string;
-  readonly path: string;
-}
-
-function conflictText(conflicts: readonly Conflict[], first: Conflict): string {
-  if (conflicts.length === 1) return `Apply failed with 1 conflict: conflict with ${first.who}: ${first.path}`;
-  const lines = [...new Set(conflicts.map(({ who }) => who))].sort().flatMap((who) => {
-    const paths = conflicts.filter((conflict) => conflict.who === who).map(({ path }) => `- ${path}`);
-    return [`conflicts with ${who}:`, ...paths];
-  });
-  return `Apply failed with ${conflicts.length} conflicts: ${lines.join("\n")}`;
+  const lines = conflicts.map(({ who, paths }) => [`conflicts with ${who}:`, ...paths].join("\n- ")).sort();
+  const many = `${causes.length} conflicts: ${lines.join("\n")}`;
+  const said = causes.length === 1 ? `1 conflict: ${first.message}: ${first.field}` : many;
+  throw new Refused(409, "Conflict", `Apply failed with ${said}`, { causes });
 }
 
 function textOf({ manager, operation, subresource, apiVersion }: Entry): string {

@@ -1,7 +1,8 @@
-/** Lays what somebody applies over what is there. */
+/** Lays what somebody applies over what is there, and takes out what he no longer does. */
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { isAtomic, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { bySteps, elementStep } from "./elements.ts";
+import { below, type FieldSet, fieldStep, has } from "./field-set.ts";
 
 export function merge(live: unknown, applied: unknown, shape: Shape): unknown {
   if (applied === undefined) return live;
@@ -45,4 +46,32 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], shape
   }
   while (turn < wanted.length) takeNext();
   return out;
+}
+
+/** Takes a set of fields out of a value. Undefined when nothing is left. */
+export function remove(value: unknown, set: FieldSet, shape: Shape): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (isAtomic(shape)) return undefined;
+  if (isRecord(value)) return removeFields(value, set, shape);
+  return shape.is === "list" ? removeElements(value as readonly unknown[], set, shape) : undefined;
+}
+
+function removeFields(record: Plain, set: FieldSet, shape: Shape): unknown {
+  const kept = Object.entries(record).flatMap(([name, value]) => {
+    const step = fieldStep(name);
+    if (has(set, step)) return [];
+    const left = step in set ? remove(value, below(set, step), shapeInside(shape, name)) : value;
+    // A field of which nothing is left is still a field: its owner keeps it.
+    return [[name, left ?? null] as const];
+  });
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+function removeElements(list: readonly unknown[], set: FieldSet, shape: Shape & { is: "list" }): unknown {
+  const kept = list.flatMap((element) => {
+    const step = elementStep(element, shape);
+    if (has(set, step)) return [];
+    return [step in set ? remove(element, below(set, step), shape.of) : element];
+  });
+  return kept.length === 0 ? undefined : kept;
 }

@@ -139,9 +139,6 @@ function dropFieldsOfOldType(spec: Mutable, before: Mutable): void {
     if (equal(spec[name], before[name])) delete spec[name];
   };
   const type = spec["type"];
-  if (type === "ExternalName") {
-    for (const name of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]) drop(name);
-  }
   if (type !== "LoadBalancer") drop("allocateLoadBalancerNodePorts");
   if (type !== "ClusterIP" && type !== "ExternalName") return;
   drop("externalTrafficPolicy");

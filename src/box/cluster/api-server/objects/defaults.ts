@@ -69,11 +69,6 @@ const byKind: Readonly<Record<string, Fill>> = {
       fillClaim(claim);
     }
   },
-  "apps/v1 ReplicaSet"(set) {
-    const spec = part(set, "spec");
-    fillTemplate(spec);
-    fill(spec, { replicas: 1 });
-  },
   "networking.k8s.io/v1 NetworkPolicy"(policy) {
     const spec = part(policy, "spec");
     const egress = elements(spec, "egress").length > 0 ? ["Egress"] : [];

@@ -4,6 +4,7 @@ import type { KubeObject, ObjectMeta } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
 import type { Random } from "../../../../runtime/random.ts";
 import { randomSuffix } from "../../parts/names.ts";
+import type { Metadata } from "../../parts/shapes/metadata.ts";
 import { stampOf } from "../../parts/shapes/time.ts";
 import { equal } from "../fields/equal.ts";
 import type { Served } from "../served-kinds.ts";
@@ -13,13 +14,8 @@ export interface IdentityDeps {
   readonly random: Random;
 }
 
-interface FullMeta extends ObjectMeta {
-  readonly generateName?: string;
-  readonly deletionGracePeriodSeconds?: number;
-}
-
 export function nameOf({ metadata }: KubeObject, random: Random): string {
-  const { name, generateName } = metadata as FullMeta;
+  const { name, generateName } = metadata as Metadata;
   return name || !generateName ? (name ?? "") : `${generateName}${randomSuffix(random)}`;
 }
 
@@ -28,7 +24,7 @@ export function newMetadata(
   object: KubeObject,
   { clock, random }: IdentityDeps,
 ): ObjectMeta {
-  const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = object.metadata as FullMeta;
+  const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = object.metadata as Metadata;
   return {
     ...given,
     uid: uuid(random),

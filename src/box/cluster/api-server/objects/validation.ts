@@ -57,8 +57,6 @@ function refuse({ kind }: Served, { metadata }: KubeObject, { faults }: Found): 
 /** Fields that stay as they were made. */
 const unchanging: Readonly<Record<string, readonly string[]>> = {
   "deployments.apps": ["spec.selector"],
-  "replicasets.apps": ["spec.selector"],
-  "daemonsets.apps": ["spec.selector"],
   secrets: ["type"],
   "storageclasses.storage.k8s.io": ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
   "rolebindings.rbac.authorization.k8s.io": ["roleRef"],

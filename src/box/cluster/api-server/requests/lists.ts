@@ -17,27 +17,23 @@ export interface ListWish {
   /** Without one, all of it. */
   readonly limit: number | undefined;
   readonly next: string | undefined;
-  /** Only what is in a namespace or of a label; then nobody counts the rest. */
-  readonly isSelective: boolean;
 }
 
 export function listPage(store: Store, faults: FaultState, wish: ListWish): unknown {
-  const { served, wanted, limit = Number.POSITIVE_INFINITY, next, isSelective } = wish;
+  const { served, wanted, limit = Number.POSITIVE_INFINITY, next } = wish;
   const place = next === undefined ? { version: versionNow(store, faults), after: "" } : readToken(next);
   const all = store.listAt(served, place.version);
   if (!all) throw tooOld;
   const left = all.filter((object) => wanted(object) && keyOf(object.metadata) > place.after);
   const page = left.slice(0, Math.min(limit, faults.mostPageObjects));
   const last = page.at(-1);
-  const remaining = left.length - page.length;
-  const more = last && remaining > 0;
+  const more = last && left.length > page.length;
   return {
     kind: `${served.kind.kind}List`,
     apiVersion: apiVersionOf(served.kind),
     metadata: {
       resourceVersion: String(place.version),
       ...(more ? { continue: writeToken(place.version, keyOf(last.metadata)) } : {}),
-      ...(more && !isSelective ? { remainingItemCount: remaining } : {}),
     },
     items: served.isCustom ? page : page.map(withoutKind),
   };

@@ -46,7 +46,8 @@ export function readLog({ server, runtime, faults }: PodDeps, at: ObjectAt, { qu
   const headers = { "content-type": "text/plain" };
   if (!fieldsOf(pod["spec"])["nodeName"]) return { status: 200, headers, body: "" };
   const log = runtime.logs(pod, container, { previous: isTrue(query.get("previous")) });
-  const write = isTrue(query.get("timestamps")) ? withTime : withoutTime;
+  const isTimed = isTrue(query.get("timestamps"));
+  const write = ({ time, text }: LogLine) => (isTimed ? `${time} ${text}\n` : `${text}\n`);
   const lines = chosenLines(log.lines, query);
   if (!isTrue(query.get("follow"))) return { status: 200, headers, body: lines.map(write).join("") };
   return { status: 200, headers, body: followed(log, lines, write, faults.logs) };
@@ -72,14 +73,6 @@ function followed(
     stop();
   });
   return body;
-}
-
-function withTime({ time, text }: LogLine): string {
-  return `${time} ${text}\n`;
-}
-
-function withoutTime({ text }: LogLine): string {
-  return `${text}\n`;
 }
 
 /** To the second: nodes keep finer times, but the API does not take them. */

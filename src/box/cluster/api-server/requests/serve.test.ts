@@ -39,7 +39,7 @@ async function stage(owner: Owner) {
 
 interface Page {
   readonly items: readonly { metadata: { name: string }; data?: { n?: string } }[];
-  readonly metadata: { continue?: string; resourceVersion: string; remainingItemCount?: number };
+  readonly metadata: { continue?: string; resourceVersion: string };
 }
 
 const shown = ({ items }: Page) => items.map(({ metadata, data }) => `${metadata.name} ${data?.n ?? ""}`);
@@ -49,7 +49,6 @@ test("the pages of a list are of one moment, whatever happens between them", asy
   for (const name of ["a", "b", "c", "d"]) put(name, "1");
   const first: Page = (await json("GET", `${collection}?limit=2`)).body;
   assert.deepEqual(shown(first), ["a 1", "b 1"]);
-  assert.equal(first.metadata.remainingItemCount, 3);
   put("c", "2");
   put("bb", "2");
   cluster.server.delete(kinds.configMap, { namespace, name: "d" });

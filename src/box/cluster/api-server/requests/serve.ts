@@ -140,8 +140,7 @@ function answerCollection(served: Served, call: Call, { server, watches, faults 
   if (verb !== "list") throw noSuchResource();
   const limit = Number(query.get("limit")) || undefined;
   const next = query.get("continue") || undefined;
-  const isSelective = labelSelector !== undefined || fieldSelector !== undefined;
-  return jsonAnswer(listPage(server.store, faults, { served, wanted, limit, next, isSelective }));
+  return jsonAnswer(listPage(server.store, faults, { served, wanted, limit, next }));
 }
 
 function answerPatch(

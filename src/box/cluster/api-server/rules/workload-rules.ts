@@ -74,5 +74,4 @@ export const workloadRules: Readonly<Record<string, Rule>> = {
   "apps.v1.DeploymentStrategy": strategy,
   "apps.v1.RollingUpdateDeployment": rollingUpdate,
   "apps.v1.StatefulSetSpec": statefulSet,
-  "apps.v1.ReplicaSetSpec": workload,
 };

@@ -58,16 +58,12 @@ export function createShapes(definitions: Readonly<Record<string, Plain>>): Look
 
 /** Every custom resource has these, whatever its definition says. */
 export function customShape(schema: unknown, metadata: Shape): StructShape {
-  const read = readCustom(schema);
+  const read = readShape(isRecord(schema) ? schema : {}, () => anything);
   const text: Shape = { is: "scalar", of: "string" };
   const given = (shape: Shape): Field => ({ shape, omitsZero: false, always: false });
   const declared = read.is === "struct" ? read : emptyStruct({ "x-kubernetes-preserve-unknown-fields": true });
   const fields = new Map([...declared.fields, ["apiVersion", given(text)], ["kind", given(text)]] as const);
   return { ...declared, fields: fields.set("metadata", given(metadata)) };
-}
-
-function readCustom(schema: unknown): Shape {
-  return readShape(isRecord(schema) ? schema : {}, () => anything);
 }
 
 function readShape(schema: Plain, lookup: Lookup): Shape {

@@ -18,17 +18,17 @@ type Stage = "pulling" | "pullFailed" | "pullBackOff" | "starting" | "running" |
 
 export interface ContainerRun {
   readonly container: Container;
-  readonly stage: Stage;
+  stage: Stage;
   /** What is shown of it. */
-  readonly shown: ContainerState;
+  shown: ContainerState;
   /** How it ended before what is shown. */
-  readonly lastEnd: Terminated | undefined;
-  readonly exitCode: number;
-  readonly restarts: number;
-  readonly life: Life | undefined;
-  readonly previousLife: Life | undefined;
+  lastEnd: Terminated | undefined;
+  exitCode: number;
+  restarts: number;
+  life: Life | undefined;
+  previousLife: Life | undefined;
   /** When something happens to it by itself. */
-  readonly dueMs: number;
+  dueMs: number;
   /** Does what is due. */
   step(): void;
   /** Asks it to end, or ends it by force when its grace is over. */
@@ -62,43 +62,54 @@ const asked = 143;
 export function createContainerRun(container: Container, home: ContainerHome, begunMs: number): ContainerRun {
   const { image, name } = container;
   const { event } = home;
-  let stage: Stage = "pulling";
-  let untilMs = never;
-  let shown: ContainerState = { waiting: { reason: "ContainerCreating" } };
+  const run: ContainerRun = {
+    container,
+    stage: "pulling",
+    shown: { waiting: { reason: "ContainerCreating" } },
+    lastEnd: undefined,
+    exitCode: 0,
+    restarts: 0,
+    life: undefined,
+    previousLife: undefined,
+    dueMs: never,
+    step,
+    stop,
+  };
   let end: Terminated | undefined;
-  let endBefore: Terminated | undefined;
-  let exitCode = 0;
-  let restarts = 0;
   let pullFailures = 0;
   let crashes = 0;
-  let life: Life | undefined;
-  let previousLife: Life | undefined;
   let stopMs = never;
   let stopCode = asked;
 
   function enter(next: Stage, atMs: number): void {
-    stage = next;
-    untilMs = atMs;
+    run.stage = next;
+    run.dueMs = atMs;
+  }
+
+  function show(state: ContainerState): void {
+    run.lastEnd = end;
+    end = state.terminated ?? end;
+    run.shown = state;
   }
 
   function begin(atMs: number): void {
     const isHere = home.images.has(image);
     if (isHere && container.imagePullPolicy !== "Always") {
       event("Normal", "Pulled", `Container image "${image}" already present on machine`);
-      enter("starting", atMs + home.behaviour(restarts).startMs);
+      enter("starting", atMs + home.behaviour(run.restarts).startMs);
       return;
     }
     event("Normal", "Pulling", `Pulling image "${image}"`);
-    enter("pulling", atMs + (isHere ? 0 : home.behaviour(restarts).pullMs));
+    enter("pulling", atMs + (isHere ? 0 : home.behaviour(run.restarts).pullMs));
   }
 
   function pulled(atMs: number): void {
-    const { missing, pullMs, startMs } = home.behaviour(restarts);
+    const { missing, pullMs, startMs } = home.behaviour(run.restarts);
     if (missing) {
       pullFailures += 1;
       event("Warning", "Failed", `Failed to pull image "${image}": ${notFound(image)}`);
       event("Warning", "Failed", "Error: ErrImagePull");
-      shown = { waiting: { reason: "ErrImagePull", message: notFound(image) } };
+      show({ waiting: { reason: "ErrImagePull", message: notFound(image) } });
       enter("pullFailed", atMs + errorShownMs);
       return;
     }
@@ -112,31 +123,30 @@ export function createContainerRun(container: Container, home: ContainerHome, be
     event("Normal", "BackOff", `Back-off pulling image "${image}"`);
     event("Warning", "Failed", "Error: ImagePullBackOff");
     const message = `Back-off pulling image "${image}": ErrImagePull: ${notFound(image)}`;
-    shown = { waiting: { reason: "ImagePullBackOff", message } };
+    show({ waiting: { reason: "ImagePullBackOff", message } });
     enter("pullBackOff", atMs - errorShownMs + pauseMs(pullFailures));
   }
 
   function started(atMs: number): void {
-    if (life) restarts += 1;
-    previousLife = life;
-    const behaviour = home.behaviour(restarts);
+    if (run.life) run.restarts += 1;
+    run.previousLife = run.life;
+    const behaviour = home.behaviour(run.restarts);
     const readyMs = atMs + (container.readinessProbe ? behaviour.readyMs : 0);
-    life = { id: home.idOf(restarts), startedMs: atMs, readyMs, behaviour, endedMs: undefined };
+    run.life = { id: home.idOf(run.restarts), startedMs: atMs, readyMs, behaviour, endedMs: undefined };
     event("Normal", "Created", `Created container: ${name}`);
     event("Normal", "Started", `Started container ${name}`);
-    shown = { running: { startedAt: home.stamp(atMs) } };
+    show({ running: { startedAt: home.stamp(atMs) } });
     enter("running", atMs + (behaviour.exitAfterMs ?? never));
   }
 
   function ended(atMs: number, { behaviour, id, startedMs }: Life): void {
     const byItself = atMs === startedMs + (behaviour.exitAfterMs ?? never);
     const isOom = byItself && behaviour.oom === true;
-    exitCode = isOom ? killed : byItself ? (behaviour.exitCode ?? 0) : stopCode;
+    const exitCode = isOom ? killed : byItself ? (behaviour.exitCode ?? 0) : stopCode;
     const reason = isOom ? "OOMKilled" : exitCode === 0 ? "Completed" : "Error";
     const [startedAt, finishedAt] = [home.stamp(startedMs), home.stamp(atMs)];
-    endBefore = end;
-    end = { exitCode, reason, startedAt, finishedAt, containerID: id };
-    shown = { terminated: end };
+    run.exitCode = exitCode;
+    show({ terminated: { exitCode, reason, startedAt, finishedAt, containerID: id } });
     enter("ended", never);
     const { restartPolicy } = home;
     const startsAgain = restartPolicy === "Always" || (restartPolicy === "OnFailure" && exitCode !== 0);
@@ -154,12 +164,12 @@ export function createContainerRun(container: Container, home: ContainerHome, be
     const waitMs = pauseMs(crashes - 1);
     event("Warning", "BackOff", `Back-off restarting failed container ${name} in pod ${home.podText}`);
     const message = `back-off ${durationText(waitMs)} restarting failed container=${name} pod=${home.podText}`;
-    shown = { waiting: { reason: "CrashLoopBackOff", message } };
+    show({ waiting: { reason: "CrashLoopBackOff", message } });
     enter("backingOff", atMs + waitMs);
   }
 
   function step(): void {
-    const atMs = dueMs();
+    const { stage, life, dueMs: atMs } = run;
     if (stage === "pulling") pulled(atMs);
     else if (stage === "pullFailed") backOffFromPull(atMs);
     else if (stage === "starting") started(atMs);
@@ -170,54 +180,23 @@ export function createContainerRun(container: Container, home: ContainerHome, be
     } else begin(atMs);
   }
 
-  function dueMs(): number {
-    return stage === "running" ? Math.min(untilMs, stopMs) : untilMs;
-  }
-
   function stop(atMs: number, graceMs: number): void {
-    if (stage !== "running" || !life) {
-      if (stage !== "ended") exitCode = killed;
+    if (run.stage !== "running" || !run.life) {
+      if (run.stage !== "ended") run.exitCode = killed;
       enter("ended", never);
       return;
     }
     // The grace may be cut short while it ends, but never prolonged.
     if (stopMs <= atMs + graceMs) return;
     if (stopMs === never) event("Normal", "Killing", `Stopping container ${name}`);
-    const takesMs = life.behaviour.stopMs;
+    const takesMs = run.life.behaviour.stopMs;
     stopMs = atMs + Math.min(takesMs, graceMs);
     stopCode = takesMs <= graceMs ? asked : killed;
+    run.dueMs = Math.min(run.dueMs, stopMs);
   }
 
   begin(begunMs);
-  return {
-    container,
-    get stage() {
-      return stage;
-    },
-    get shown() {
-      return shown;
-    },
-    get lastEnd() {
-      return shown.terminated ? endBefore : end;
-    },
-    get exitCode() {
-      return exitCode;
-    },
-    get restarts() {
-      return restarts;
-    },
-    get life() {
-      return life;
-    },
-    get previousLife() {
-      return previousLife;
-    },
-    get dueMs() {
-      return dueMs();
-    },
-    step,
-    stop,
-  };
+  return run;
 }
 
 function notFound(image: string): string {
