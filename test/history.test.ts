@@ -62,7 +62,7 @@ async function checkEnd(history: History): Promise<void> {
 
   const paid = feesOf(blocks);
   const balance = async (address: Address, denom: string) =>
-    (await queries.balance({ address, denom })).value?.amount ?? 0n;
+    (await queries.balances(address)).items.find((coin) => coin.denom === denom)?.amount ?? 0n;
   const start = (denom: string) => purse.find((coin) => coin.denom === denom)?.amount ?? 0n;
   for (const { address } of [provider, tenant]) {
     // The deposit of the bid is home again: fees are all that is missing.

@@ -3,10 +3,10 @@
  * chain itself before they destroy anything or when the mirror does not hold what they want to know.
  */
 import type { AuditedProvider, CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { Params as DeploymentParams, Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Address } from "../market/address.ts";
 import type { Coin } from "../market/coin.ts";
-import type { BidId, DeploymentId, GroupId, LeaseId, OrderId } from "../market/ids.ts";
+import type { BidId, DeploymentId, LeaseId, OrderId } from "../market/ids.ts";
 import type { ChainBlock } from "./block.ts";
 import type { MarketParams } from "./codec/reclamation.ts";
 import type {
@@ -16,10 +16,8 @@ import type {
   BidState,
   Deployment,
   DeploymentState,
-  EscrowAccount,
   EscrowPayment,
   EscrowState,
-  Group,
   Lease,
   LeaseState,
   Order,
@@ -111,18 +109,13 @@ export interface NodeState {
 /** Everything that we ask the chain, by name. A single thing that is not there is undefined, at the height of the answer. */
 export interface Queries {
   readonly account: One<Address, Account>;
-  readonly balance: One<{ address: Address; denom: string }, Coin>;
   readonly balances: Many<Address, Coin>;
   readonly provider: One<Address, Provider>;
   /** What every auditor has signed about a provider. */
   readonly auditedAttributes: Many<Address, AuditedProvider>;
-  /** What one auditor has signed about a provider. */
-  readonly auditorAttributes: One<{ auditor: Address; owner: Address }, readonly AuditedProvider[]>;
   readonly certificates: Many<CertificateFilter, CertificateResponse>;
   readonly deployment: One<DeploymentId, Deployment>;
   readonly deployments: Many<DeploymentFilter, Deployment>;
-  readonly group: One<GroupId, Group>;
-  readonly deploymentParams: One<undefined, DeploymentParams>;
   readonly order: One<OrderId, Order>;
   readonly orders: Many<MarketFilter<OrderState>, Order>;
   readonly bid: One<BidId, Bid>;
@@ -130,7 +123,6 @@ export interface Queries {
   readonly lease: One<LeaseId, Lease>;
   readonly leases: Many<MarketFilter<LeaseState>, Lease>;
   readonly marketParams: One<undefined, MarketParams>;
-  readonly escrowAccounts: Many<EscrowFilter, EscrowAccount>;
   readonly escrowPayments: Many<EscrowFilter, EscrowPayment>;
   /** Of a deployment's account: to every provider that it pays or has paid. */
   readonly paymentsOf: Many<DeploymentId, EscrowPayment>;

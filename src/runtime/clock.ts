@@ -73,6 +73,11 @@ export function formatTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** NaN for what is no time. */
+export function parseTime(text: string): number {
+  return Date.parse(text);
+}
+
 const nsPerMs = 1_000_000n;
 
 /** The chain counts in nanoseconds, everything else here in milliseconds. */

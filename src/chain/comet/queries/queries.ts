@@ -1,21 +1,15 @@
 /** Everything that we ask the chain, over RPC: where each question goes, and how it and its answer are written. */
 import {
-  QueryAccountsRequest,
-  QueryAccountsResponse,
   QueryCertificatesRequest,
   QueryCertificatesResponse,
   QueryPaymentsRequest,
   QueryPaymentsResponse,
   QueryProviderAttributesRequest,
-  QueryProviderAuditorRequest,
   QueryProvidersResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import {
-  QueryParamsResponse as DeploymentParamsResponse,
   QueryDeploymentRequest,
   QueryDeploymentsRequest,
-  QueryGroupRequest,
-  QueryGroupResponse,
   QueryProviderRequest,
   QueryProviderResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
@@ -32,8 +26,6 @@ import {
   QueryAccountInfoResponse,
   QueryAllBalancesRequest,
   QueryAllBalancesResponse,
-  QueryBalanceRequest,
-  QueryBalanceResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { formatDeploymentId } from "../../../market/ids.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
@@ -48,9 +40,7 @@ import {
   readBid,
   readCoin,
   readDeployment,
-  readEscrowAccount,
   readEscrowPayment,
-  readGroup,
   readLease,
   readOrder,
 } from "./wire-records.ts";
@@ -87,12 +77,6 @@ export const accountQuery: OneNamed<"account"> = {
   decode: (bytes) => readAccount(QueryAccountInfoResponse.decode(bytes).info),
 };
 
-const balanceQuery: OneNamed<"balance"> = {
-  path: "/cosmos.bank.v1beta1.Query/Balance",
-  encode: (request) => QueryBalanceRequest.encode(request).finish(),
-  decode: (bytes) => readCoin(QueryBalanceResponse.decode(bytes).balance),
-};
-
 const balancesQuery: ManyNamed<"balances"> = {
   path: "/cosmos.bank.v1beta1.Query/AllBalances",
   encode: ({ filter: address, pagination }) => encode(QueryAllBalancesRequest, { address, pagination }),
@@ -115,12 +99,6 @@ export const auditedAttributesQuery: ManyNamed<"auditedAttributes"> = {
     const { providers, pagination } = QueryProvidersResponse.decode(bytes);
     return page(providers, pagination);
   },
-};
-
-const auditorAttributesQuery: OneNamed<"auditorAttributes"> = {
-  path: "/akash.audit.v1.Query/ProviderAuditorAttributes",
-  encode: (request) => QueryProviderAuditorRequest.encode(request).finish(),
-  decode: (bytes) => QueryProvidersResponse.decode(bytes).providers,
 };
 
 export const certificatesQuery: ManyNamed<"certificates"> = {
@@ -148,18 +126,6 @@ export const deploymentsQuery: ManyNamed<"deployments"> = {
       pagination,
     );
   },
-};
-
-const groupQuery: OneNamed<"group"> = {
-  path: `${deployment}/Group`,
-  encode: (id) => encode(QueryGroupRequest, { id: writeId(id) }),
-  decode: (bytes) => readGroup(QueryGroupResponse.decode(bytes).group),
-};
-
-const deploymentParamsQuery: OneNamed<"deploymentParams"> = {
-  path: `${deployment}/Params`,
-  encode: () => new Uint8Array(),
-  decode: (bytes) => present(DeploymentParamsResponse.decode(bytes).params, "parameters"),
 };
 
 const orderQuery: OneNamed<"order"> = {
@@ -219,18 +185,6 @@ export const marketParamsQuery: OneNamed<"marketParams"> = {
   decode: (bytes) => present(answers.queryMarketParamsResponse.decode(bytes).params, "parameters"),
 };
 
-export const escrowAccountsQuery: ManyNamed<"escrowAccounts"> = {
-  path: "/akash.escrow.v1.Query/Accounts",
-  encode: ({ filter, pagination }) => encode(QueryAccountsRequest, { ...filter, pagination }),
-  decode(bytes, height) {
-    const { accounts, pagination } = QueryAccountsResponse.decode(bytes);
-    return page(
-      accounts.map((each) => readEscrowAccount(each, height)),
-      pagination,
-    );
-  },
-};
-
 export const escrowPaymentsQuery: ManyNamed<"escrowPayments"> = {
   path: "/akash.escrow.v1.Query/Payments",
   encode: ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
@@ -254,16 +208,12 @@ export function createQueries(pool: Pool): Queries {
       list(pool, query, filter, options);
   return {
     account: one(accountQuery),
-    balance: one(balanceQuery),
     balances: many(balancesQuery),
     provider: one(providerQuery),
     auditedAttributes: many(auditedAttributesQuery),
-    auditorAttributes: one(auditorAttributesQuery),
     certificates: many(certificatesQuery),
     deployment: one(deploymentQuery),
     deployments: many(deploymentsQuery),
-    group: one(groupQuery),
-    deploymentParams: one(deploymentParamsQuery),
     order: one(orderQuery),
     orders: many(ordersQuery),
     bid: one(bidQuery),
@@ -271,7 +221,6 @@ export function createQueries(pool: Pool): Queries {
     lease: one(leaseQuery),
     leases: many(leasesQuery),
     marketParams: one(marketParamsQuery),
-    escrowAccounts: many(escrowAccountsQuery),
     escrowPayments: many(escrowPaymentsQuery),
     async paymentsOf(id, options) {
       const xid = `deployment/${formatDeploymentId(id)}`;

@@ -111,7 +111,7 @@ export function readDeployment(
   };
 }
 
-export function readGroup(wire: WireGroup | undefined): Group {
+function readGroup(wire: WireGroup | undefined): Group {
   if (!wire) throw strange("an answer without a group");
   return {
     id: readGroupId(wire.id),
@@ -127,7 +127,7 @@ function accountKey(id: { scope: number; xid: string } | undefined): string {
   return `${readState(scopes, id?.scope ?? 0, "an escrow account's scope")}/${id?.xid ?? ""}`;
 }
 
-export function readEscrowAccount({ id, state }: WireAccount, height: bigint): EscrowAccount {
+function readEscrowAccount({ id, state }: WireAccount, height: bigint): EscrowAccount {
   if (!state) throw strange("an escrow account without a state");
   return {
     key: accountKey(id),
