@@ -158,7 +158,7 @@ export async function runOutbox(
     // Where blocks are not handed over it would look only at its next poll.
     if (faults.blocks !== "followed") {
       outbox.wake();
-      await clock.advance(limits.outboxCompanyMs);
+      await clock.advance(limits.outboxBatchMs);
     }
     await clock.settle();
     return made;
@@ -193,7 +193,7 @@ export async function runOutbox(
     },
     async settle() {
       await follow();
-      // Longer than intents wait for company.
+      // Longer than intents wait for others.
       await clock.advance(100);
     },
     stop,

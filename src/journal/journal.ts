@@ -6,7 +6,7 @@ import type { Unit, WriterCounts } from "./writer.ts";
 export interface Journal {
   /** Writes a unit of work; resolves when it is safe from a power cut. For intents and all that must not be lost. */
   durable<T>(label: string, unit: Unit<T>): Promise<T>;
-  /** Writes a unit of work in company; a power cut, but not our death, may lose the last moments of these. */
+  /** Writes a unit of work together with others; a power cut, but not our death, may lose the last moments of these. */
   relaxed<T>(label: string, unit: Unit<T>): Promise<T>;
   /** Reads what is committed; inside a unit, its tables also show every unit filed before it. */
   readonly read: TableReads;

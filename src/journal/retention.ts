@@ -18,38 +18,18 @@ export interface RetentionPolicy {
 
 /** Cursor, deadlines, reservations and transactions are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
-  {
-    table: "intents",
-    endedAt: "settled_at",
-    keepMs: limits.journalIntentsKeepMs,
-    keepRows: limits.journalIntentsKeepRows,
-  },
-  {
-    table: "decisions",
-    endedAt: "at",
-    keepMs: limits.journalDecisionsKeepMs,
-    keepRows: limits.journalDecisionsKeepRows,
-  },
-  {
-    table: "manifests",
-    endedAt: "closed_at",
-    keepMs: limits.journalManifestsKeepMs,
-    keepRows: limits.journalManifestsKeepRows,
-  },
-  { table: "ledger", endedAt: "at", keepMs: limits.journalLedgerKeepMs, keepRows: limits.journalLedgerKeepRows },
-  { table: "history", endedAt: "at", keepMs: limits.journalHistoryKeepMs, keepRows: limits.journalHistoryKeepRows },
+  policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
+  policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
+  policy("manifests", "closed_at", limits.journalManifestsKeepMs, limits.journalManifestsKeepRows),
+  policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
+  policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
 ];
 
-export interface Retention {
-  /** Removes what is too old or too much now, and says how many rows that were. */
-  sweep(): Promise<number>;
-  /** Sweeps again every so often, until stopped. */
-  start(): void;
-  /** Resolves when the last slice is through. */
-  stop(): Promise<void>;
+function policy(table: TableName, endedAt: string, keepMs: number, keepRows: number): RetentionPolicy {
+  return { table, endedAt, keepMs, keepRows };
 }
 
-export interface RetentionDeps {
+interface RetentionDeps {
   readonly sql: Sql;
   readonly writer: Pick<Writer, "durable">;
   readonly clock: Clock;
@@ -58,7 +38,7 @@ export interface RetentionDeps {
   readonly sliceRows?: number;
 }
 
-export function createRetention(deps: RetentionDeps): Retention {
+export function createRetention(deps: RetentionDeps) {
   const { sql, writer, clock, log, sliceRows = limits.journalRetentionRows } = deps;
   const removals = (deps.policies ?? policies).map((policy) => ({ ...policy, remove: createRemoval(sql, policy) }));
   let timer: Timer | undefined;
@@ -71,6 +51,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     return removed;
   }
 
+  /** Removes what is too old or too much now, and says how many rows that were. */
   async function sweep(): Promise<number> {
     let total = 0;
     for (let removed = sliceRows; removed === sliceRows && !stopped; total += removed) {
@@ -90,6 +71,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     if (!stopped) start();
   }
 
+  /** Sweeps again every so often, until stopped. */
   function start(): void {
     timer = clock.timer(limits.journalRetentionEveryMs, () => {
       sweeping = sweepAndGoOn();
@@ -99,7 +81,8 @@ export function createRetention(deps: RetentionDeps): Retention {
   return {
     sweep,
     start,
-    async stop() {
+    /** Resolves when the last slice is through. */
+    async stop(): Promise<void> {
       stopped = true;
       timer?.cancel();
       await sweeping;

@@ -26,18 +26,6 @@ export interface WriterCounts {
   syncMostMs: number;
 }
 
-export interface Writer {
-  /** Resolves when the unit is safe from a power cut. */
-  durable<T>(label: string, unit: Unit<T>): Promise<T>;
-  /** Resolves when the unit is safe from our own death; it waits a moment for company. */
-  relaxed<T>(label: string, unit: Unit<T>): Promise<T>;
-  /** Resolves with the reason when storage failed and nothing can be written any more. */
-  readonly died: Promise<ProviderError>;
-  readonly counts: Readonly<WriterCounts>;
-  /** Takes no more units and resolves when those that wait are settled. */
-  drain(): Promise<void>;
-}
-
 interface FiledUnit {
   readonly label: string;
   readonly run: Unit<unknown>;
@@ -48,7 +36,7 @@ interface FiledUnit {
   failure: { error: unknown } | undefined;
 }
 
-export interface WriterDeps {
+interface WriterDeps {
   readonly connection: Connection;
   readonly tables: Tables;
   readonly path: string;
@@ -56,13 +44,15 @@ export interface WriterDeps {
   readonly boundary: Boundary;
 }
 
-export function createWriter({ connection, tables, path, clock, boundary }: WriterDeps): Writer {
+export type Writer = ReturnType<typeof createWriter>;
+
+export function createWriter({ connection, tables, path, clock, boundary }: WriterDeps) {
   const counts: WriterCounts = { commits: 0, units: 0, failed: 0, waiting: 0, syncLastMs: 0, syncMostMs: 0 };
   const { promise: died, resolve: tellDeath } = Promise.withResolvers<ProviderError>();
   let waiting: FiledUnit[] = [];
   let closedFor: string | undefined;
   let dead: ProviderError | undefined;
-  let company: Timer | undefined;
+  let batching: Timer | undefined;
   let awake = false;
   let flushing = Promise.resolve();
 
@@ -81,7 +71,7 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
       waiting.push({ label, run, durable, resolve, reject, value: undefined, failure: undefined });
       counts.waiting = waiting.length;
       if (durable || waiting.length >= limits.journalGroupWrites) wake();
-      else company ??= clock.timer(limits.journalRelaxedFlushMs, wake);
+      else batching ??= clock.timer(limits.journalRelaxedFlushMs, wake);
     });
   }
 
@@ -100,8 +90,8 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       await clock.yield();
-      company?.cancel();
-      company = undefined;
+      batching?.cancel();
+      batching = undefined;
       const group = waiting.slice(0, limits.journalGroupWrites);
       waiting = waiting.slice(group.length);
       counts.waiting = waiting.length;
@@ -197,7 +187,7 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
     const error = ProviderError.from(thrown);
     dead = error;
     closedFor = error.message;
-    company?.cancel();
+    batching?.cancel();
     const left = waiting;
     waiting = [];
     counts.waiting = 0;
@@ -206,11 +196,15 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
   }
 
   return {
-    durable: (label, unit) => file(label, true, unit),
-    relaxed: (label, unit) => file(label, false, unit),
+    /** Resolves when the unit is safe from a power cut. */
+    durable: <T>(label: string, unit: Unit<T>) => file(label, true, unit),
+    /** Resolves when the unit is safe from our own death; it waits a moment for others. */
+    relaxed: <T>(label: string, unit: Unit<T>) => file(label, false, unit),
+    /** Resolves with the reason when storage failed and nothing can be written any more. */
     died,
-    counts,
-    async drain() {
+    counts: counts as Readonly<WriterCounts>,
+    /** Takes no more units and resolves when those that wait are settled. */
+    async drain(): Promise<void> {
       closedFor ??= "it was told to close";
       wake();
       await flushing;

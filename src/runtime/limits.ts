@@ -42,7 +42,7 @@ export const limits = {
   serviceStartMs: 2 * minute,
 
   // Journal
-  /** Relaxed writes wait this long for company before they are committed. */
+  /** Relaxed writes wait this long for more of them before they are committed. */
   journalRelaxedFlushMs: 50,
   /** Writes in one commit: more would hold the event loop longer than its 50 ms bar. */
   journalGroupWrites: 2_000,
@@ -221,8 +221,8 @@ export const limits = {
   outboxFlights: 64,
   /** Calls to the node at once. */
   outboxAtOnce: 8,
-  /** Intents wait this long for company; decisions about one block's orders take about as long. */
-  outboxCompanyMs: 50,
+  /** Intents wait this long for others to share their transaction; decisions about one block's orders take about as long. */
+  outboxBatchMs: 50,
   /** How long a transaction may wait for its block: ten blocks. Then it is dead for sure and its intents go on. */
   outboxStampMs: minute,
   /** The same for transactions with a sequence, in blocks. */

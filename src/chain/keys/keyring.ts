@@ -4,17 +4,19 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { PrivKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
+import { Record } from "@akashnetwork/chain-sdk/private-types/cosmos.v1";
 import { z } from "zod";
 import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import { readAminoEntry, readAminoKey } from "./amino.ts";
 import { isBcryptOf } from "./bcrypt.ts";
 import { decryptJwe } from "./jwe.ts";
-import { readEntry } from "./keyring-entry.ts";
 import { type Passphrase, wrongPassphrase } from "./passphrase.ts";
 import { type KeyListener, readSecretFile } from "./secret-file.ts";
 
-export interface Keyring {
+interface Keyring {
   /** The private key of a name or of an address, and the file it came from. */
   read(wanted: { readonly name: string } | { readonly address: Address }): Promise<{ key: Uint8Array; path: string }>;
   /** Names of the keys, for a person who has to choose one. */
@@ -123,4 +125,39 @@ function tellNames(files: readonly string[]): string {
   const told = names.map(unescapeName).sort().slice(0, limits.keyringNamesTold);
   const more = names.length - told.length;
   return told.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** "unusable": a sound entry of a key that cannot sign here. "damaged": not an entry at all. */
+type EntryFault = { readonly fault: "unusable" | "damaged"; readonly reason: string };
+
+const privateKeyType = `/${PrivKey.$type}`;
+
+/** The record of a key, in protobuf or, from older tools, in amino. */
+function readEntry(bytes: Uint8Array): Uint8Array | EntryFault {
+  try {
+    const amino = readAminoEntry(bytes);
+    if (amino) return usable(readAminoKey(amino));
+    return readRecord(Record.decode(bytes));
+  } catch {
+    // The decoders quote what they could not read, and that may be half of a key.
+    return { fault: "damaged", reason: "it is no record of a key" };
+  }
+}
+
+function readRecord(record: Record): Uint8Array | EntryFault {
+  if (record.ledger) return unusable("it is on a Ledger device, and nobody is there to press its button");
+  if (record.multi) return unusable("it is a multi-signature key");
+  if (record.offline) return unusable("only its public half is there");
+  const key = record.local?.privKey;
+  if (!key) return { fault: "damaged", reason: "it is no record of a key" };
+  if (key.typeUrl !== privateKeyType) return unusable("it is no secp256k1 key, which accounts have");
+  return PrivKey.decode(key.value).key;
+}
+
+function usable(key: Uint8Array | { readonly fault: string }): Uint8Array | EntryFault {
+  return "fault" in key ? unusable(key.fault) : key;
+}
+
+function unusable(reason: string): EntryFault {
+  return { fault: "unusable", reason };
 }

@@ -1,4 +1,4 @@
-/** Reads the files that hold secrets: never more than such a file has, and with a word when strangers can read it too. */
+/** Reads the files that hold secrets: never more than such a file has, and with a warning when every user can read it too. */
 import { open } from "node:fs/promises";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -12,7 +12,7 @@ export interface KeyListener {
 }
 
 /** Everybody outside the file's group. The group itself is how Kubernetes lets a pod read its secrets. */
-const strangers = 0o007;
+const otherUsers = 0o007;
 
 export async function readSecretFile(path: string, listener: KeyListener): Promise<string> {
   const { bytes, mode } = await readBounded(path).catch((thrown: unknown) => {
@@ -22,7 +22,7 @@ export async function readSecretFile(path: string, listener: KeyListener): Promi
     const reason = `it is longer than ${limits.keyFileBytes} bytes, which no key is`;
     throw new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
   }
-  if ((mode & strangers) !== 0) {
+  if ((mode & otherUsers) !== 0) {
     listener.onWarning(`every user of this machine may use ${path}, which holds a secret: chmod 600 it`);
   }
   // Some editors begin a file with a byte order mark.

@@ -121,7 +121,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
   function ringSoon(): void {
-    batching ??= clock.timer(limits.outboxCompanyMs, () => {
+    batching ??= clock.timer(limits.outboxBatchMs, () => {
       batching = undefined;
       pause.ring();
     });

@@ -68,7 +68,7 @@ interface Group {
   costly: boolean;
 }
 
-/** Each failure that it may have caused halves its company, until the guilty one stands alone. */
+/** Each failure that it may have caused halves its group, until the guilty one stands alone. */
 export function largestGroup({ failures = 0 }: Pick<Intent, "failures">, mostMessages: number): number {
   return Math.max(1, Math.floor(mostMessages / 2 ** failures));
 }
