@@ -15,14 +15,6 @@ export interface BusGround {
   readonly log: Log;
 }
 
-export interface TopicStatus {
-  readonly topic: string;
-  readonly published: number;
-  readonly delivered: number;
-  readonly dropped: number;
-  readonly retained: string;
-}
-
 export function createBusService(
   redis: RedisOptions | undefined,
   ground: BusGround,
@@ -56,14 +48,12 @@ function describe({ state }: Bus): string {
   return state.state === "connected" ? state.address : `${state.address}: not connected, ${state.reason}`;
 }
 
+export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & { topic: string; retained: string };
+
 function topicsOf(bus: Bus): TopicStatus[] {
-  return [...bus.counts].map(([topic, { published, delivered, dropped, retained }]) => ({
-    topic,
-    published,
-    delivered,
-    dropped,
-    retained: retained ? "yes" : "",
-  }));
+  return [...bus.counts].map(([topic, { published, delivered, dropped, retained }]) => {
+    return { topic, published, delivered, dropped, retained: retained ? "yes" : "" };
+  });
 }
 
 function measureBus(metrics: Metrics, bus: Bus): void {

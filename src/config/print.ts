@@ -3,15 +3,6 @@ import type { LoadedConfig } from "./load.ts";
 import { liveSettings } from "./table.ts";
 import { noEffectYet } from "./used-settings.ts";
 
-interface Row {
-  readonly setting: string;
-  /** As a person would write it; nothing where it is not set. */
-  readonly value: string | undefined;
-  readonly source: string;
-  /** In words, where nothing reads it yet. */
-  readonly effect: string;
-}
-
 export function printConfig(loaded: LoadedConfig): string {
   const rows = rowsOf(loaded).map(({ setting, value, source, effect }) => [
     setting,
@@ -30,7 +21,8 @@ export function printConfigAsJson(loaded: LoadedConfig): string {
   return `${JSON.stringify({ settings: Object.fromEntries(settings), warnings: loaded.warnings }, null, 2)}\n`;
 }
 
-function rowsOf({ values, sources }: LoadedConfig): Row[] {
+/** Each value as a person would write it; undefined where it is not set. */
+function rowsOf({ values, sources }: LoadedConfig) {
   return liveSettings.map(([name, { flag, key, format }]) => {
     const value = values[name];
     const shown = value === undefined ? undefined : format.show(value);

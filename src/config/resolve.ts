@@ -43,15 +43,10 @@ export function resolve(givenFor: GivenFor, userHome: string, findings: Findings
   return resolved;
 }
 
-interface Reading {
-  readonly value: unknown;
-  readonly problems: readonly ProviderError[];
-}
+type Reading = { readonly value: unknown; readonly problems: readonly ProviderError[] };
 
-function readDefault(
-  { default: fallback, flag, key, format }: LiveSetting<unknown>,
-  surroundings: Surroundings,
-): Reading {
+function readDefault(setting: LiveSetting<unknown>, surroundings: Surroundings): Reading {
+  const { default: fallback, flag, key, format } = setting;
   if (fallback === undefined) return { value: undefined, problems: [] };
   const raw = typeof fallback === "string" ? fallback : fallback.of(surroundings);
   const { success, data } = format.schema.safeParse(raw);

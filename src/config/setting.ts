@@ -70,7 +70,7 @@ export type Setting = LiveSetting<unknown> | DeadSetting | FixedSetting;
 
 /** Who uses it is said by its group where its own row does not. */
 export type Row<T> = Omit<LiveSetting<T>, "usedBy"> & Partial<Pick<Named, "usedBy">>;
-type RowSpec<T> = Pick<Row<T>, "usedBy" | "short" | "key" | "alsoVariable" | "doc">;
+type RowSpec = Pick<Row<unknown>, "usedBy" | "short" | "key" | "alsoVariable" | "doc">;
 
 /** Of a setting that has no flag. */
 export const inFileOnly = undefined;
@@ -79,17 +79,13 @@ export const inFileOnly = undefined;
 export function setting<T extends {}>(
   flag: string | undefined,
   format: Format<T>,
-  spec: RowSpec<T> & { readonly default: Default },
+  spec: RowSpec & { readonly default: Default },
 ): Row<T> {
   return { type: "live", flag, format, ...spec };
 }
 
 /** A setting that may be left out. */
-export function optional<T extends {}>(
-  flag: string | undefined,
-  format: Format<T>,
-  spec: RowSpec<T>,
-): Row<T | undefined> {
+export function optional<T extends {}>(flag: string | undefined, format: Format<T>, spec: RowSpec): Row<T | undefined> {
   return { type: "live", flag, format, default: undefined, ...spec } as Row<T | undefined>;
 }
 

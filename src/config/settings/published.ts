@@ -3,11 +3,6 @@ import { url } from "../formats/addresses.ts";
 import type { Format } from "../formats/format.ts";
 import { group, inFileOnly, optional, setting } from "../setting.ts";
 
-export interface Attribute {
-  readonly key: string;
-  readonly value: string;
-}
-
 /** The chain's rule. */
 const attributeKey = /^[a-zA-Z][\w/.-]{1,126}[\w*]?$/;
 
@@ -20,6 +15,8 @@ const attribute = z.strictObject(
   },
   { error: "it must have a key and a value" },
 );
+
+type Attribute = z.infer<typeof attribute>;
 
 const attributes: Format<readonly Attribute[]> = {
   expects: "each one like {key: region, value: us-west}",
@@ -39,23 +36,20 @@ const attributes: Format<readonly Attribute[]> = {
   ),
 };
 
-export interface ContactInfo {
-  readonly email?: string | undefined;
-  readonly website?: string | undefined;
-}
+const infoShape = z.strictObject(
+  {
+    email: z.string({ error: "it must be a text" }).optional(),
+    website: z.string({ error: "it must be a text" }).optional(),
+  },
+  { error: "it must have an email or a website" },
+);
 
-const info: Format<ContactInfo> = {
+const info: Format<z.infer<typeof infoShape>> = {
   expects: "it like {email: me@example.com, website: https://example.com}",
   placeholder: "<info>",
   fields: ["email", "website"],
   show: ({ email, website }) => [email, website].filter(Boolean).join(", "),
-  schema: z.strictObject(
-    {
-      email: z.string({ error: "it must be a text" }).optional(),
-      website: z.string({ error: "it must be a text" }).optional(),
-    },
-    { error: "it must have an email or a website" },
-  ),
+  schema: infoShape,
 };
 
 function missingOr(otherwise: string) {

@@ -14,7 +14,7 @@ import { createFreshness } from "./freshness.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { connectionError, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
+import { connectionError, isPassing, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
@@ -167,7 +167,8 @@ export function createListWatch<T>(
     counts.errors += 1;
     // From there the same event would come again, and none after it.
     if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") version = undefined;
-    if (!passing.has(error.code)) reading = undefined;
+    // Only after those can a page be asked for again with its token.
+    if (!isPassing(error)) reading = undefined;
     freshness.failed(error);
   }
 
@@ -244,14 +245,6 @@ export function createListWatch<T>(
 }
 
 const lineBounds = { silenceMs: limits.kubeSilenceMs, mostBytes: limits.kubeEventBytes, tooLong: "fail" } as const;
-
-/** Refusals after which a page of a list can be asked for again with its token. */
-const passing: ReadonlySet<string> = new Set([
-  "AKP_KUBE_BUSY",
-  "AKP_KUBE_FAILED",
-  "AKP_KUBE_UNREACHABLE",
-  "AKP_KUBE_UNAUTHORIZED",
-]);
 
 /** It said nothing about our version: it was not there, or had no time for us. */
 function isAway(failed: unknown): boolean {

@@ -13,7 +13,7 @@ import { backOffMs } from "./back-off.ts";
 import { linesOf, Silence } from "./lines.ts";
 import { createLogMemory, timeOf } from "./log-memory.ts";
 import { objectPath, withQuery } from "./paths.ts";
-import { connectionError } from "./refusal.ts";
+import { connectionError, isPassing } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
 
 interface LogDeps {
@@ -50,7 +50,7 @@ export async function* followLogs(at: ObjectAt, asked: PodLogOptions, deps: LogD
       }
     } catch (thrown) {
       if (signal.aborted) return;
-      if (!goesOn || !passes(thrown)) throw thrown;
+      if (!goesOn || !(thrown instanceof Silence || isPassing(thrown))) throw thrown;
       broken = thrown;
     }
     if (!goesOn || signal.aborted) return;
@@ -87,13 +87,6 @@ async function* oneStream(at: ObjectAt, options: PodLogOptions, deps: LogDeps, s
   }
 }
 
-/** What goes away by itself: a restart of the API server or of the node's agent. */
-function passes(thrown: unknown): boolean {
-  if (thrown instanceof Silence) return true;
-  const passing = ["AKP_KUBE_UNREACHABLE", "AKP_KUBE_FAILED", "AKP_KUBE_BUSY", "AKP_KUBE_UNAUTHORIZED"];
-  return thrown instanceof ProviderError && passing.includes(thrown.code);
-}
-
 /** Whether more lines may come; where nobody can tell, they may. */
 async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { requests }: LogDeps): Promise<boolean> {
   try {
@@ -107,7 +100,7 @@ async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { r
       .some(({ name, state }) => (!container || name === container) && fieldsOf(state)["running"]);
   } catch (thrown) {
     if (signal?.aborted || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
-    if (passes(thrown)) return true;
+    if (isPassing(thrown)) return true;
     throw thrown;
   }
 }

@@ -108,6 +108,12 @@ export function malformedAnswer(reason: string, asked: Operation, peer: Peer): P
   return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(asked), ...about(peer), reason });
 }
 
+/** What goes away by itself: a restart of the API server or of the node's agent. */
+export function isPassing(thrown: unknown): boolean {
+  const passing = ["AKP_KUBE_UNREACHABLE", "AKP_KUBE_FAILED", "AKP_KUBE_BUSY", "AKP_KUBE_UNAUTHORIZED"];
+  return thrown instanceof ProviderError && passing.includes(thrown.code);
+}
+
 /** How long the server asked us to wait, if it did. */
 export function retryAfterMsOf(error: unknown): number | undefined {
   const asked = error instanceof ProviderError ? error.details["retryAfterMs"] : undefined;

@@ -22,15 +22,7 @@ function stage(owner: Owner) {
   const identity = {
     path: "kubeconfig",
     server: new URL("http://127.0.0.1"),
-    namespace: "default",
-    serverName: undefined,
     skipVerify: false,
-    ca: undefined,
-    cert: undefined,
-    key: undefined,
-    token: undefined,
-    basic: undefined,
-    plugin: undefined,
   };
   const plugin = createCredentialPlugin(identity, { apiVersion, command, provideClusterInfo: false }, clock, never);
   return {

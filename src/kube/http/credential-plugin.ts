@@ -1,5 +1,6 @@
 /** Runs a command that knows how to log in (client.authentication.k8s.io), and keeps what it said until it expires. */
-import { spawn } from "node:child_process";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { z } from "zod";
 import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -77,48 +78,33 @@ function isPast(expires: Expiry, nowMs: number): boolean {
   return formatTime(nowMs + aheadMs).slice(0, 19) >= expires.slice(0, 19);
 }
 
-/** What the command prints. */
-function run(identity: Identity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
+/** What the command prints. What it started itself may live on and hold its pipes; execFile lets go of those. */
+async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
   const { apiVersion, command, args, env } = plugin;
   const spec = { interactive: false, ...(plugin.provideClusterInfo ? { cluster: clusterInfo(identity) } : {}) };
   const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args ?? [], {
-      env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
-      stdio: ["ignore", "pipe", "pipe"],
-      signal,
-      killSignal: "SIGKILL",
-    });
-    const output = { stdout: "", stderr: "" };
-    /** What it started itself may live on and hold the pipes; that must not hold us. */
-    const letGo = () => {
-      child.stdout.destroy();
-      child.stderr.destroy();
-    };
-    const fail = (reason: string) => {
-      child.kill("SIGKILL");
-      letGo();
-      reject(new Error(reason));
-    };
-    const timer = clock.timer(limits.kubePluginMs, () => fail(`no answer within ${limits.kubePluginMs} ms`));
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name].setEncoding("utf8").on("data", (text: string) => {
-        output[name] += text;
-        if (output[name].length > limits.kubePluginBytes) fail(`more than ${limits.kubePluginBytes} bytes`);
-      });
-    }
-    child.on("error", (thrown) => {
-      timer.cancel();
-      letGo();
-      reject(thrown);
-    });
-    child.on("close", (code) => {
-      timer.cancel();
-      if (code === 0) resolve(output.stdout);
-      else reject(new Error(`exit code ${code}: ${output.stderr.trim().slice(0, 500)}`));
-    });
+  const late = new AbortController();
+  const giveUp = () => late.abort(new Error(`no answer within ${limits.kubePluginMs} ms`));
+  const timer = clock.timer(limits.kubePluginMs, giveUp);
+  const running = promisify(execFile)(command, args ?? [], {
+    env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
+    signal: AbortSignal.any([signal, late.signal]),
+    killSignal: "SIGKILL",
+    maxBuffer: limits.kubePluginBytes,
   });
+  running.child.stdin?.end();
+  try {
+    return (await running).stdout;
+  } catch (thrown) {
+    late.signal.throwIfAborted();
+    const { code, stderr } = thrown as { code?: unknown; stderr?: string };
+    if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") throw new Error(`more than ${limits.kubePluginBytes} bytes`);
+    if (typeof code === "string") throw thrown;
+    throw new Error(`exit code ${code}: ${stderr?.trim().slice(0, 500)}`);
+  } finally {
+    timer.cancel();
+  }
 }
 
 function clusterInfo({ server, serverName, skipVerify, ca }: Identity): Record<string, unknown> {

@@ -11,7 +11,6 @@ import { createRedactor } from "../../runtime/redact.ts";
 import type { Peer } from "../client/refusal.ts";
 import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
 import type { Identity, Material } from "./kubeconfig.ts";
-import { closedError } from "./open-ends.ts";
 
 interface TlsMaterial {
   readonly ca?: string | undefined;
@@ -107,7 +106,7 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
       plugin?.runs.forget();
       access = undefined;
     },
-    close: () => ending.abort(closedError()),
+    close: () => ending.abort(new Error("the connection is closed")),
   };
 }
 

@@ -11,7 +11,6 @@ import { connectionError, malformedAnswer, type Operation, type Peer, refusalErr
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Access, Credentials } from "./credentials.ts";
-import { closedError, type OpenEnds } from "./open-ends.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
@@ -21,17 +20,18 @@ const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 interface ExecDeps {
   readonly credentials: Credentials;
   readonly clock: Clock;
-  readonly open: OpenEnds;
+  /** Aborted when the transport is closed. */
+  readonly closing: AbortSignal;
 }
 
 export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
-  const { credentials, clock, open } = deps;
+  const { credentials, clock, closing } = deps;
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
   const { signal, deadlineMs = limits.kubeCallMs } = options;
   signal?.throwIfAborted();
   const begunMs = clock.monotonicMs();
   const access = await credentials.current({ signal, answerMs: deadlineMs });
-  if (open.closed) throw connectionError(closedError(), asked, access);
+  if (closing.aborted) throw connectionError(closing.reason, asked, access);
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
     ...access.tls,
@@ -40,7 +40,8 @@ export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): 
     perMessageDeflate: false,
   });
   const session = createSession(socket, options, asked, access);
-  socket.on("close", open.add(session.close));
+  closing.addEventListener("abort", session.close, { once: true });
+  socket.on("close", () => closing.removeEventListener("abort", session.close));
   const late = () => {
     socket.terminate();
     throw connectionError(new Error(`no answer within ${deadlineMs} ms`), asked, access);

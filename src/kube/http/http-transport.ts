@@ -9,7 +9,6 @@ import type { SentRequest, Transport } from "../client/transport.ts";
 import { createAgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
-import { closedError, createOpenEnds, type OpenEnds } from "./open-ends.ts";
 
 export interface HttpTransportDeps {
   readonly credentials: Credentials;
@@ -20,25 +19,27 @@ const userAgent = "akash-provider";
 
 export function createHttpTransport({ credentials, clock }: HttpTransportDeps): Transport {
   const agents = createAgentPool();
-  const open = createOpenEnds();
+  /** Aborted when the transport is closed: ends requests, answers that still come, and commands. */
+  const ending = new AbortController();
+  const { signal: closing } = ending;
   return {
     async send(request) {
       const { answerMs = limits.kubeCallMs } = request;
       const untilMs = clock.monotonicMs() + answerMs;
       const access = await credentials.current({ signal: request.signal, answerMs });
-      if (open.closed) throw connectionError(closedError(), request, access);
+      if (closing.aborted) throw connectionError(closing.reason, request, access);
       const { lane = "calls" } = request;
       const agent = agents.at(access)[lane];
       const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
       const headers = { "user-agent": userAgent, ...request.headers, ...authorization };
-      const body = await start({ request: { ...request, headers, answerMs }, untilMs, access, agent, clock, open });
+      const body = await start({ request: { ...request, headers, answerMs }, untilMs, access, agent, clock, closing });
       return { status: body.statusCode ?? 0, headers: body.headers, body, peer: access };
     },
-    exec: (at, options) => exec(at, options, { credentials, clock, open }),
+    exec: (at, options) => exec(at, options, { credentials, clock, closing }),
     peer: () => credentials.current(),
     refused: () => credentials.refused(),
     close() {
-      open.close();
+      ending.abort(new Error("the connection is closed"));
       agents.close();
       credentials.close();
     },
@@ -52,15 +53,16 @@ interface Exchange {
   readonly access: Access;
   readonly agent: http.Agent;
   readonly clock: Clock;
-  readonly open: OpenEnds;
+  readonly closing: AbortSignal;
 }
 
 /** Resolves with the head of the answer. The signal ends the body too. */
 function start(exchange: Exchange, again = false): Promise<http.IncomingMessage> {
-  const { request, untilMs, access, agent, clock, open } = exchange;
+  const { request, untilMs, access, agent, clock, closing } = exchange;
   const { method, headers, body, signal, answerMs } = request;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
+    if (closing.aborted) return reject(connectionError(closing.reason, request, access));
     const url = urlOf(access.server, request.path);
     const begin = url.protocol === "https:" ? https.request : http.request;
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
@@ -70,7 +72,8 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
     const timer = clock.timer(untilMs - clock.monotonicMs(), giveUp);
     signal?.addEventListener("abort", onAbort, { once: true });
     outgoing.on("socket", (socket) => socket.setKeepAlive(true, limits.kubeKeepAliveMs));
-    const forget = open.add(() => outgoing.destroy(closedError()));
+    const onClosing = () => void outgoing.destroy(closing.reason);
+    closing.addEventListener("abort", onClosing, { once: true });
     let answered = false;
     outgoing.on("response", (response) => {
       answered = true;
@@ -79,7 +82,7 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
     });
     outgoing.on("close", () => {
       timer.cancel();
-      forget();
+      closing.removeEventListener("abort", onClosing);
       signal?.removeEventListener("abort", onAbort);
     });
     outgoing.on("error", (thrown) => {
