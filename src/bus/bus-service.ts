@@ -48,7 +48,10 @@ function describe({ state }: Bus): string {
   return state.state === "connected" ? state.address : `${state.address}: not connected, ${state.reason}`;
 }
 
-export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & { topic: string; retained: string };
+export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & {
+  topic: string;
+  retained: string;
+};
 
 function topicsOf(bus: Bus): TopicStatus[] {
   return [...bus.counts].map(([topic, { published, delivered, dropped, retained }]) => {
