@@ -3,14 +3,13 @@ import type { Bus } from "../../bus/bus.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Scope, Service } from "../../runtime/lifecycle.ts";
-import type { Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type ClusterView, clusterView } from "./cluster-view.ts";
 import { measureInventory } from "./inventory-metrics.ts";
-import { createInventoryOperator, type InventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
-import { type GrpcListener, startGrpc } from "./publishing/grpc.ts";
-import { createPublisher, type Publisher } from "./publishing/publisher.ts";
+import { createInventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
+import { startGrpc } from "./publishing/grpc.ts";
+import { createPublisher } from "./publishing/publisher.ts";
 import { startRest } from "./publishing/rest.ts";
 
 export interface InventoryServiceOptions extends InventoryOperatorOptions {
@@ -59,20 +58,14 @@ export function createInventoryService(settle: SettleOptions, ground: InventoryG
   };
 }
 
-export interface InventoryParts {
-  readonly host: string;
-  readonly operator: InventoryOperator;
-  readonly publisher: Publisher;
-  readonly rest: Listener;
-  readonly grpc: GrpcListener;
-}
+type InventoryParts = Awaited<ReturnType<typeof startInventory>>;
 
 /** Resolves when it listens. The first picture comes when the cluster has been read; until then it says what it waits for. */
 export async function startInventory(
   options: InventoryServiceOptions,
   { kube, bus, metrics, clock, random, log }: Opened<InventoryGround>,
   scope: Scope,
-): Promise<InventoryParts> {
+) {
   const publisher = createPublisher({
     clock,
     log,

@@ -4,8 +4,7 @@
  */
 import { createEventRecorder, type ObjectReference } from "../../kube/event-recorder.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
-import type { Queue } from "../../runtime/queue.ts";
-import { type Assembly, createAssembly } from "./assembly.ts";
+import { createAssembly } from "./assembly.ts";
 import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
@@ -41,27 +40,9 @@ interface InventoryOperatorDeps extends Ground {
   readonly onInventory: (inventory: Inventory) => void;
 }
 
-export interface InventoryOperator {
-  readonly name: "inventory";
-  start(scope: Scope): void;
-  /** The last whole picture; undefined until there was one. */
-  readonly inventory: Inventory | undefined;
-  /** Why there is none yet. */
-  readonly waitingFor: string | undefined;
-  /** How long ago the cluster was last heard of. */
-  readonly ageMs: number;
-  readonly queues: readonly Queue[];
-  readonly counts: Assembly["counts"] & {
-    readonly labelled: number;
-    readonly cephFailures: number;
-    readonly registryFailures: number;
-  };
-}
+export type InventoryOperator = ReturnType<typeof createInventoryOperator>;
 
-export function createInventoryOperator(
-  options: InventoryOperatorOptions,
-  deps: InventoryOperatorDeps,
-): InventoryOperator {
+export function createInventoryOperator(options: InventoryOperatorOptions, deps: InventoryOperatorDeps) {
   const { onInventory, ...ground } = deps;
   const gtMemory = createGtMemory(ground.clock);
   let gtSelected: ReadonlySet<string> = new Set();
@@ -132,7 +113,7 @@ export function createInventoryOperator(
 
   return {
     name: "inventory",
-    start(scope) {
+    start(scope: Scope): void {
       scope.onStop(() => config.close());
       scope.onStop(async () => {
         await Promise.all([assembly.close(), storage.close()]);
@@ -155,12 +136,15 @@ export function createInventoryOperator(
         scope.task("conditions", (signal) => tellConditions(conditions, signal));
       }
     },
+    /** The last whole picture; undefined until there was one. */
     get inventory() {
       return assembly.inventory;
     },
+    /** Why there is none yet. */
     get waitingFor() {
       return assembly.waitingFor;
     },
+    /** How long ago the cluster was last heard of. */
     get ageMs() {
       return assembly.ageMs;
     },

@@ -3,31 +3,12 @@ import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../../../ku
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Amounts, NotOffered } from "../inventory.ts";
 import { isCapabilityLabel } from "../labels/label-keys.ts";
-import { devicesIn, partsIn, podLimitIn, readAmounts, type SoldResources, wholeResources } from "./resources.ts";
+import { devicesIn, partsIn, podLimitIn, readAmounts, wholeResources } from "./resources.ts";
 
-export interface WatchedNode {
-  readonly name: string;
-  readonly uid: string | undefined;
-  readonly capacity: SoldResources;
-  readonly allocatable: SoldResources;
-  /** By vendor: devices that its plugin counts and has to give, and such that are parts of cards by their name. */
-  readonly gpuDevicesCounted: ReturnType<typeof devicesIn>;
-  readonly gpuDevices: ReturnType<typeof devicesIn>;
-  readonly gpuParts: ReturnType<typeof partsIn>;
-  /** How many pods it takes; undefined where it does not say. */
-  readonly podLimit: number | undefined;
-  readonly hasStatus: boolean;
-  /** What the node itself shows against being sold. */
-  readonly notOffered: readonly NotOffered[];
-  readonly attached: VolumesByDriver;
-  /** Of the families that we write, whoever wrote them. */
-  readonly labels: Readonly<Record<string, string>>;
-  /** A quantity that cannot be read. */
-  readonly problem: string | undefined;
-}
+export type WatchedNode = ReturnType<typeof projectNode>;
 
 /** For the watch of nodes. */
-export function projectNode(node: KubeObject): WatchedNode {
+export function projectNode(node: KubeObject) {
   const { name, uid, labels = {} } = node.metadata;
   const status = fieldsOf(node["status"]);
   const problems: string[] = [];
@@ -40,14 +21,19 @@ export function projectNode(node: KubeObject): WatchedNode {
     uid,
     capacity: wholeResources(capacity),
     allocatable: wholeResources(allocatable),
+    /** By vendor: devices that its plugin counts and has to give, and such that are parts of cards by their name. */
     gpuDevicesCounted: devicesIn(capacity),
     gpuDevices: devicesIn(allocatable),
     gpuParts: partsIn(status["capacity"]),
+    /** How many pods it takes; undefined where it does not say. */
     podLimit: podLimitIn(allocatable),
     hasStatus,
+    /** What the node itself shows against being sold. */
     notOffered: notOffered(node, hasStatus),
     attached: attachedVolumes(status["volumesAttached"]),
+    /** Of the families that we write, whoever wrote them. */
     labels: Object.fromEntries(Object.entries(labels).filter(([key]) => isCapabilityLabel(key))),
+    /** A quantity that cannot be read. */
     problem: problems[0],
   };
 }

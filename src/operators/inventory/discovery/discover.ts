@@ -4,8 +4,8 @@ import { limits } from "../../../runtime/limits.ts";
 import type { Hardware, NetworkInterface } from "../hardware.ts";
 import { readDisks } from "./disks.ts";
 import { isGpuCard, readGpuCards } from "./gpu-cards.ts";
-import { type PciDevice, readPciDevices } from "./pci-devices.ts";
-import { type ProcessorPackage, readArchitecture, readCpuinfo, readPackages } from "./processors.ts";
+import { readPciDevices } from "./pci-devices.ts";
+import { readArchitecture, readCpuinfo, readPackages } from "./processors.ts";
 import { createTree, plainName, readWhole, type Tree } from "./tree.ts";
 
 export interface DiscoverOptions {
@@ -13,25 +13,20 @@ export interface DiscoverOptions {
   readonly root?: string;
 }
 
-/** The hardware, and what it was made of, for those who want to know more. */
-export interface Survey {
-  readonly hardware: Hardware;
-  readonly packages: readonly ProcessorPackage[];
-  readonly pageSizes: readonly number[];
-  readonly pciDevices: readonly PciDevice[];
-}
-
 export async function discover(options: DiscoverOptions = {}): Promise<Hardware> {
   return (await survey(options)).hardware;
 }
 
-export async function survey({ root = "/" }: DiscoverOptions): Promise<Survey> {
+export type Survey = Awaited<ReturnType<typeof survey>>;
+
+/** The hardware, and what it was made of, for those who want to know more. */
+export async function survey({ root = "/" }: DiscoverOptions) {
   const tree = createTree(root);
   const facts = await readCpuinfo(tree);
   const packages = firstOf(await readPackages(tree, facts), "processors", tree);
   const pciDevices = await readPciDevices(tree);
   const pageSizes = await readPageSizes(tree);
-  const hardware = {
+  const hardware: Omit<Hardware, "problems"> = {
     architecture: await readArchitecture(tree, facts),
     cpus: packages.map(({ id, vendor, model, processors }) => ({ id, vendor, model, vcores: processors.length })),
     memory: { totalBytes: await readMemoryBytes(tree) },

@@ -4,21 +4,7 @@ import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { plainName, type Tree } from "./tree.ts";
 
-export interface PciDevice {
-  /** "0000:00:06.0" */
-  readonly address: string;
-  /** Class, subclass and programming interface: six lower-case hex digits. */
-  readonly classCode: string;
-  /** Four lower-case hex digits each. */
-  readonly vendorId: string;
-  readonly deviceId: string;
-  readonly subsystemDeviceId: string;
-  /** "0xa1" */
-  readonly revision: string;
-  readonly driver?: string;
-  /** A part of another card that is handed to virtual machines, not a card of its own. */
-  readonly virtualFunction: boolean;
-}
+export type PciDevice = NonNullable<Awaited<ReturnType<typeof readDevice>>>;
 
 const folder = "/sys/bus/pci/devices";
 /** Domain, bus, device and function. */
@@ -35,7 +21,7 @@ export async function readPciDevices(tree: Tree): Promise<PciDevice[]> {
   return devices.filter((device) => device !== undefined);
 }
 
-async function readDevice(tree: Tree, address: string): Promise<PciDevice | undefined> {
+async function readDevice(tree: Tree, address: string) {
   const path = pciPath(address);
   const classCode = await readHex(tree, `${path}/class`, 6);
   const vendorId = await readHex(tree, `${path}/vendor`, 4);
@@ -46,13 +32,18 @@ async function readDevice(tree: Tree, address: string): Promise<PciDevice | unde
   }
   const driver = await tree.link(`${path}/driver`);
   return {
+    /** "0000:00:06.0" */
     address,
+    /** Class, subclass and programming interface: six lower-case hex digits. */
     classCode,
+    /** Four lower-case hex digits each. */
     vendorId,
     deviceId,
     subsystemDeviceId: (await readHex(tree, `${path}/subsystem_device`, 4)) ?? "0000",
+    /** "0xa1" */
     revision: `0x${(await readHex(tree, `${path}/revision`, 2)) ?? "00"}`,
     ...(driver === undefined ? {} : { driver: plainName(basename(driver)) }),
+    /** A part of another card that is handed to virtual machines, not a card of its own. */
     virtualFunction: await tree.has(`${path}/physfn`),
   };
 }

@@ -8,19 +8,12 @@ import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
 import { isCapabilityLabel, labelKeys } from "./label-keys.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
-export interface LabelPlan {
-  /** NodeLabels to seize, with the value to seize them with. */
-  readonly seize: NodeLabels;
-  /** Whether the wanted labels have to be applied at all. */
-  readonly apply: boolean;
-}
-
 /** Whether there may be something to write, as far as the labels alone tell. */
 export function labelsDiffer(wanted: NodeLabels, live: NodeLabels): boolean {
   return isMissing(wanted, live) || staleKeys(wanted, live).length > 0;
 }
 
-export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: string): LabelPlan {
+export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: string) {
   const { labels = {}, managedFields = [] } = node.metadata;
   const ours = managedFields.filter((entry) => isOurs(entry, fieldManager));
   const others = managedFields.filter((entry) => !isOurs(entry, fieldManager));
@@ -29,7 +22,9 @@ export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: s
   const stale = staleKeys(wanted, labels);
   const seized = stale.filter((key) => !isOwnedAlone(key) && mayBeSeized(key, others));
   return {
+    /** Labels to seize, with the value to seize them with. */
     seize: Object.fromEntries(seized.map((key) => [key, seizingValue(labels[key])])),
+    /** Whether the wanted labels have to be applied at all. */
     apply: isMissing(wanted, labels) || seized.length > 0 || stale.some(isOwned),
   };
 }
@@ -43,7 +38,7 @@ function staleKeys(wanted: NodeLabels, live: NodeLabels): string[] {
 }
 
 /**
- * NodeLabels below our prefix speak about us, whoever wrote them. NVIDIA's label may be from NVIDIA's own tools, so it is
+ * Labels below our prefix speak about us, whoever wrote them. NVIDIA's label may be from NVIDIA's own tools, so it is
  * seized only from one who also wrote labels of ours: the network's operator.
  */
 function mayBeSeized(key: string, others: readonly ManagedFields[]): boolean {

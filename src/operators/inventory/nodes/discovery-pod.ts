@@ -110,20 +110,10 @@ const asNobody = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-/** What the operator needs to know of a pod that is there. */
-export interface LivePod {
-  readonly name: string;
-  readonly uid: string;
-  readonly node: string;
-  readonly recipe: string | undefined;
-  readonly ready: boolean;
-  readonly finished: boolean;
-  readonly deleting: boolean;
-  /** Why it is not ready or has ended, as the kubelet says it. */
-  readonly reason: string;
-}
+export type LivePod = ReturnType<typeof livePod>;
 
-export function livePod(object: KubeObject): LivePod {
+/** What the operator needs to know of a pod that is there. */
+export function livePod(object: KubeObject) {
   const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
   const status = fieldsOf(object["status"]);
   const { phase = "Pending", conditions, containerStatuses } = status;
@@ -137,6 +127,7 @@ export function livePod(object: KubeObject): LivePod {
     ready: conditionHolds(conditions, "Ready"),
     finished: phase === "Succeeded" || phase === "Failed",
     deleting: deletionTimestamp !== undefined,
+    /** Why it is not ready or has ended, as the kubelet says it. */
     reason: [status["reason"] ?? phase, status["message"], waiting["reason"], waiting["message"]]
       .filter(Boolean)
       .join(": "),

@@ -11,13 +11,9 @@ import { wholeOf } from "./fields.ts";
 export const toolboxSelector = "app=rook-ceph-tools";
 const container = "rook-ceph-tools";
 
-export interface Toolbox {
-  readonly name: string;
-  readonly namespace: string;
-  readonly ready: boolean;
-}
+export type Toolbox = ReturnType<typeof readToolbox>;
 
-export function readToolbox(object: KubeObject): Toolbox {
+export function readToolbox(object: KubeObject) {
   const { name, namespace = "", deletionTimestamp } = object.metadata;
   const { phase, conditions } = fieldsOf(object["status"]);
   const ready = deletionTimestamp === undefined && phase === "Running" && conditionHolds(conditions, "Ready");
@@ -74,11 +70,7 @@ async function collect(stream: Readable, mostBytes: number, whole: boolean): Pro
   return Buffer.concat(pieces).toString();
 }
 
-export interface CephDf {
-  readonly pools: ReadonlyMap<string, PoolUse>;
-  /** "hdd", "ssd", "nvme": the classes of all disks. */
-  readonly deviceClasses: readonly string[];
-}
+export type CephDf = ReturnType<typeof parseCephDf>;
 
 /** Both net of replication and erasure coding: bytes as a client counts them. */
 export interface PoolUse {
@@ -94,7 +86,7 @@ const shape = z.object({
 });
 
 /** Throws an error with the reason when this is something else. A pool without sound numbers is left out. */
-export function parseCephDf(text: string): CephDf {
+export function parseCephDf(text: string) {
   const read = shape.safeParse(parseJson(text));
   if (!read.success) {
     const [fault] = read.error.issues;
@@ -106,6 +98,7 @@ export function parseCephDf(text: string): CephDf {
     const maxAvailBytes = wholeOf(stats["max_avail"]);
     return storedBytes === undefined || maxAvailBytes === undefined ? [] : [[name, { storedBytes, maxAvailBytes }]];
   });
+  // "hdd", "ssd", "nvme": the classes of all disks.
   return { pools: new Map(uses), deviceClasses: Object.keys(stats_by_class) };
 }
 

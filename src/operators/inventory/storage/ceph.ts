@@ -21,21 +21,11 @@ import { wholeOf, wordOf } from "./fields.ts";
 import { poolOf, type StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-export interface CephCluster {
-  readonly name: string;
-  readonly namespace: string;
-}
+type CephCluster = ReturnType<typeof readCephCluster>;
+type CephPool = ReturnType<typeof poolFrom>;
 
-export function readCephCluster({ metadata: { name, namespace = "" } }: KubeObject): CephCluster {
+export function readCephCluster({ metadata: { name, namespace = "" } }: KubeObject) {
   return { name, namespace };
-}
-
-export interface CephPool {
-  readonly namespace: string;
-  readonly name: string;
-  /** Absent with erasure coding, which keeps no copies. */
-  readonly replicas: number | undefined;
-  readonly deviceClass: string | undefined;
 }
 
 export function readCephPool(object: KubeObject): CephPool {
@@ -56,11 +46,12 @@ export function readCephFilesystem(object: KubeObject): CephPool[] {
   });
 }
 
-function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, name: string): CephPool {
+function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, name: string) {
   const size = wholeOf(fieldsOf(spec["replicated"])["size"]) ?? 0n;
   return {
     namespace,
     name,
+    /** Absent with erasure coding, which keeps no copies. */
     replicas: size > 0n ? Number(size) : undefined,
     deviceClass: wordOf(spec["deviceClass"]),
   };

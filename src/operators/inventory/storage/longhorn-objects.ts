@@ -4,32 +4,12 @@ import type { KubeObject } from "../../../kube/kube.ts";
 import { parseJson } from "../../../runtime/parse-json.ts";
 import { wholeOf, wordOf, wordsOf } from "./fields.ts";
 
-export interface LonghornNode {
-  readonly name: string;
-  /** Longhorn puts new replicas there. */
-  readonly schedulable: boolean;
-  readonly tags: readonly string[];
-  readonly zone: string;
-  readonly disks: readonly LonghornDisk[];
-  /** Disks that say nothing one can read. */
-  readonly unreadable: readonly string[];
-}
+export type LonghornNode = ReturnType<typeof readLonghornNode>;
+export type LonghornDisk = NonNullable<ReturnType<typeof readDisk>>;
+export type LonghornVolume = ReturnType<typeof readLonghornVolume>;
+export type LonghornSetting = ReturnType<typeof readLonghornSetting>;
 
-export interface LonghornDisk {
-  readonly name: string;
-  /** Replicas of the first data engine live in a file system, those of the second on a block device. */
-  readonly type: "filesystem" | "block";
-  readonly schedulable: boolean;
-  readonly tags: readonly string[];
-  readonly maximumBytes: bigint;
-  readonly availableBytes: bigint;
-  /** The sizes of all replicas on it, written or not. */
-  readonly scheduledBytes: bigint;
-  /** Kept for others than Longhorn. */
-  readonly reservedBytes: bigint;
-}
-
-export function readLonghornNode(object: KubeObject): LonghornNode {
+export function readLonghornNode(object: KubeObject) {
   const { name, deletionTimestamp } = object.metadata;
   const spec = fieldsOf(object["spec"]);
   const status = fieldsOf(object["status"]);
@@ -40,6 +20,7 @@ export function readLonghornNode(object: KubeObject): LonghornNode {
     .map(([disk, seen]) => ({ name: disk, disk: readDisk(disk, fieldsOf(wanted[disk]), fieldsOf(seen)) }));
   return {
     name,
+    /** Longhorn puts new replicas there. */
     schedulable:
       deletionTimestamp === undefined &&
       spec["allowScheduling"] === true &&
@@ -48,13 +29,14 @@ export function readLonghornNode(object: KubeObject): LonghornNode {
     tags: wordsOf(spec["tags"]),
     zone: wordOf(status["zone"]) ?? "",
     disks: disks.flatMap(({ disk }) => disk ?? []),
+    /** Disks that say nothing one can read. */
     unreadable: disks.filter(({ disk }) => disk === undefined).map((entry) => entry.name),
   };
 }
 
 type Plain = Readonly<Record<string, unknown>>;
 
-function readDisk(name: string, spec: Plain, status: Plain): LonghornDisk | undefined {
+function readDisk(name: string, spec: Plain, status: Plain) {
   const maximumBytes = wholeOf(status["storageMaximum"]);
   const availableBytes = wholeOf(status["storageAvailable"]);
   const scheduledBytes = wholeOf(status["storageScheduled"]);
@@ -63,6 +45,7 @@ function readDisk(name: string, spec: Plain, status: Plain): LonghornDisk | unde
   if (scheduledBytes === undefined || reservedBytes === undefined) return undefined;
   return {
     name,
+    /** Replicas of the first data engine live in a file system, those of the second on a block device. */
     type: spec["diskType"] === "block" ? "block" : "filesystem",
     schedulable:
       spec["allowScheduling"] === true &&
@@ -72,22 +55,19 @@ function readDisk(name: string, spec: Plain, status: Plain): LonghornDisk | unde
     tags: wordsOf(spec["tags"]),
     maximumBytes,
     availableBytes,
+    /** The sizes of all replicas on it, written or not. */
     scheduledBytes,
+    /** Kept for others than Longhorn. */
     reservedBytes,
   };
 }
 
-export interface LonghornVolume {
-  /** The PersistentVolume it backs; a volume made in Longhorn itself has none. */
-  readonly volume: string | undefined;
-  /** "healthy", "degraded" with too few replicas, "faulted" with none, "unknown" while it is attached nowhere. */
-  readonly robustness: string | undefined;
-}
-
-export function readLonghornVolume(object: KubeObject): LonghornVolume {
+export function readLonghornVolume(object: KubeObject) {
   const status = fieldsOf(object["status"]);
   return {
+    /** The PersistentVolume it backs; a volume made in Longhorn itself has none. */
     volume: wordOf(fieldsOf(status["kubernetesStatus"])["pvName"]),
+    /** "healthy", "degraded" with too few replicas, "faulted" with none, "unknown" while it is attached nowhere. */
     robustness: wordOf(status["robustness"]),
   };
 }
@@ -97,37 +77,17 @@ export function isSick({ robustness }: LonghornVolume): boolean {
   return robustness === "degraded" || robustness === "faulted";
 }
 
-export interface LonghornSetting {
-  readonly name: string;
-  /** "100", or one value per data engine: {"v1":"3","v2":"3"}. */
-  readonly value: string;
-}
-
-export function readLonghornSetting(object: KubeObject): LonghornSetting {
+/** Its value is "100", or one value per data engine: {"v1":"3","v2":"3"}. */
+export function readLonghornSetting(object: KubeObject) {
   return { name: object.metadata.name, value: wordOf(object["value"]) ?? "" };
 }
 
 type DataEngine = "v1" | "v2";
 
-/** What the settings decide about scheduling; the values where there are none are Longhorn's own. */
-export interface SchedulingRules {
-  /** How much of a disk may be promised, in hundredths: 200 promises it twice. */
-  readonly overProvisioning: bigint;
-  /** How much of a disk must stay free, in hundredths. */
-  readonly minimalAvailable: bigint;
-  readonly defaultReplicas: bigint;
-  /** Whether two replicas of a volume may share a zone, a node, or a disk. */
-  readonly sameZone: boolean;
-  readonly sameNode: boolean;
-  readonly sameDisk: boolean;
-  /** Whether a volume that asks for no tags may go where there are some. */
-  readonly anyNodeTags: boolean;
-  readonly anyDiskTags: boolean;
-  /** Settings that cannot be read; their defaults hold. */
-  readonly unreadable: readonly string[];
-}
+export type SchedulingRules = ReturnType<typeof schedulingRules>;
 
-export function schedulingRules(settings: readonly LonghornSetting[], engine: DataEngine): SchedulingRules {
+/** What the settings decide about scheduling; the values where there are none are Longhorn's own. */
+export function schedulingRules(settings: readonly LonghornSetting[], engine: DataEngine) {
   const values = new Map(settings.map(({ name, value }) => [name, value]));
   const unreadable: string[] = [];
 
@@ -144,14 +104,19 @@ export function schedulingRules(settings: readonly LonghornSetting[], engine: Da
     read(name, otherwise, (text) => (text === "true" ? true : text === "false" ? false : undefined));
 
   return {
+    /** How much of a disk may be promised, in hundredths: 200 promises it twice. */
     overProvisioning: number("storage-over-provisioning-percentage", 100n),
+    /** How much of a disk must stay free, in hundredths. */
     minimalAvailable: number("storage-minimal-available-percentage", 25n),
     defaultReplicas: number("default-replica-count", 3n),
+    /** Whether two replicas of a volume may share a zone, a node, or a disk. */
     sameZone: flag("replica-zone-soft-anti-affinity", true),
     sameNode: flag("replica-soft-anti-affinity", false),
     sameDisk: flag("replica-disk-soft-anti-affinity", true),
+    /** Whether a volume that asks for no tags may go where there are some. */
     anyNodeTags: flag("allow-empty-node-selector-volume", true),
     anyDiskTags: flag("allow-empty-disk-selector-volume", true),
+    /** Settings that cannot be read; their defaults hold. */
     unreadable,
   };
 }

@@ -6,25 +6,20 @@ import type { Condition, StorageInventory } from "../inventory.ts";
 import { wordOf } from "./fields.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-export interface StorageClass {
-  readonly name: string;
-  readonly provisioner: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  /** It carries the label akash.network=true. */
-  readonly labelled: boolean;
-}
-
 export type Driver = StorageInventory["driver"];
 
 /** What Go reads as true, and so the network's operator. */
 const trueTexts = ["1", "t", "T", "true", "True", "TRUE"];
 
-export function readStorageClass(object: KubeObject): StorageClass {
+export type StorageClass = ReturnType<typeof readStorageClass>;
+
+export function readStorageClass(object: KubeObject) {
   const { name, labels } = object.metadata;
   return {
     name,
     provisioner: wordOf(object["provisioner"]) ?? "",
     parameters: fieldsOf(object["parameters"]),
+    /** It carries the label akash.network=true. */
     labelled: trueTexts.includes(labels?.["akash.network"] ?? ""),
   };
 }

@@ -10,21 +10,9 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { wordOf } from "./fields.ts";
 import { driverOf, poolOf, type StorageClass } from "./storage-class.ts";
 
-export interface PersistentVolume {
-  readonly name: string;
-  readonly class: string | undefined;
-  /** Absent where the object does not say it in a way one can read. */
-  readonly bytes: bigint | undefined;
-  /** Who made it. */
-  readonly provisioner: string | undefined;
-  /** Of Ceph, as its driver noted it when it made the volume. */
-  readonly clusterId: string | undefined;
-  readonly pool: string | undefined;
-  /** The one node that has it, of volumes that live on a node's disk. */
-  readonly node: string | undefined;
-}
+type PersistentVolume = ReturnType<typeof readVolume>;
 
-export function readVolume(object: KubeObject): PersistentVolume {
+export function readVolume(object: KubeObject) {
   const { name } = object.metadata;
   const annotations = fieldsOf(object.metadata.annotations);
   const spec = fieldsOf(object["spec"]);
@@ -33,10 +21,14 @@ export function readVolume(object: KubeObject): PersistentVolume {
   return {
     name,
     class: wordOf(spec["storageClassName"]) ?? wordOf(annotations["volume.beta.kubernetes.io/storage-class"]),
+    /** Absent where the object does not say it in a way one can read. */
     bytes: bytesOf(fieldsOf(spec["capacity"])["storage"]),
+    /** Who made it. */
     provisioner: wordOf(csi["driver"]) ?? wordOf(annotations["pv.kubernetes.io/provisioned-by"]),
+    /** Of Ceph, as its driver noted it when it made the volume. */
     clusterId: wordOf(attributes["clusterID"]),
     pool: poolOf(attributes),
+    /** The one node that has it, of volumes that live on a node's disk. */
     node: wordOf(annotations["local.path.provisioner/selected-node"]) ?? pinnedTo(spec["nodeAffinity"]),
   };
 }
@@ -61,38 +53,17 @@ function pinnedTo(affinity: unknown): string | undefined {
   return names.length === 1 ? wordOf(names[0]) : undefined;
 }
 
-export interface VolumeSums {
-  readonly ofClass: ReadonlyMap<string, ClassVolumes>;
-  /** All volumes of a pool of Ceph, of whatever class. */
-  readonly ofPools: readonly PoolVolumes[];
-  /** All volumes that local-path made on a node's disk, of whatever class. */
-  readonly onNode: ReadonlyMap<string, bigint>;
-  /** The same where the node is not known. */
-  readonly onSomeNode: bigint;
-  /** Names of volumes without a size one can read. */
-  readonly sizeless: readonly string[];
-}
-
-interface ClassVolumes {
-  readonly bytes: bigint;
-  readonly count: number;
-}
-
-interface PoolVolumes {
-  readonly clusterId: string;
-  readonly pool: string;
-  readonly bytes: bigint;
-}
+export type VolumeSums = ReturnType<typeof sumVolumes>;
 
 /** A cache holds a name once, and a volume made anew under its name takes the old one's place: each counts once. */
-export function sumVolumes(
-  volumes: Iterable<PersistentVolume>,
-  classes: ReadonlyMap<string, StorageClass>,
-): VolumeSums {
-  const ofClass = new Map<string, ClassVolumes>();
+export function sumVolumes(volumes: Iterable<PersistentVolume>, classes: ReadonlyMap<string, StorageClass>) {
+  const ofClass = new Map<string, { bytes: bigint; count: number }>();
+  /** All volumes of a pool of Ceph, of whatever class. */
   const ofPools = new Map<string, PoolVolumes>();
+  /** All volumes that local-path made on a node's disk, of whatever class; and the same where the node is not known. */
   const onNode = new Map<string, bigint>();
   let onSomeNode = 0n;
+  /** Names of volumes without a size one can read. */
   const sizeless: string[] = [];
   for (const volume of volumes) {
     const { bytes } = volume;
@@ -113,6 +84,12 @@ export function sumVolumes(
     }
   }
   return { ofClass, ofPools: [...ofPools.values()], onNode, onSomeNode, sizeless };
+}
+
+interface PoolVolumes {
+  readonly clusterId: string;
+  readonly pool: string;
+  readonly bytes: bigint;
 }
 
 /** A volume that was not made by the driver may lack its notes; then its class knows. */
