@@ -39,7 +39,7 @@ export const purse = parseCoins("1000000000uact,1000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 const [image, port] = ["example.com/web:1", 8080];
 /** How often somebody looks whether what he waits for has come. */
-const lookMs = 500;
+const lookMs = 1_000;
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -150,7 +150,7 @@ async function begin(owner: Owner, clock: VirtualClock, random: Random, dir: str
     clock,
     log: silentLog,
     listens: false,
-    blockMs: 1_000 + random.int(6_000),
+    blockMs: 500 + random.int(2_500),
   });
   owner.after(() => node.stop());
   await node.start();
@@ -196,7 +196,7 @@ async function tellStory(
   };
   const namespace = leaseNamespace(lease);
   const id = { owner: tenant.address, dseq: lease.dseq };
-  await sleep(clock, random.int(15_000));
+  await sleep(clock, random.int(6_000));
   const hash = new Uint8Array(32).fill(1);
   await send(createDeployment({ id, groups: [skeletonGroup], hash, deposit: parseCoin("5000000uact") }));
   await until(async () => (await queries.bid(lease)).value?.state === "open");
@@ -206,7 +206,7 @@ async function tellStory(
     const { phase } = (pod?.["status"] ?? {}) as { phase?: string };
     return phase === "Running";
   });
-  await sleep(clock, random.int(15_000));
+  await sleep(clock, random.int(6_000));
   await send(closeDeployment(id));
   await until(async () => (await observer.get(kinds.namespace, { name: namespace })) === undefined);
 }
