@@ -59,3 +59,9 @@ test("every form of import is seen", () => {
   ].join("\n");
   assert.deepEqual(importedModules(source).sort(), ["./a.ts", "./b.ts", "./c.ts", "./d.ts", "./e.ts", "./f.ts"]);
 });
+
+test("folders of the inventory import one another in one direction", () => {
+  const inventory = "operators/inventory";
+  assert.equal(judgeImport(`${inventory}/accounting/watched-node.ts`, `${inventory}/labels/label-keys.ts`), undefined);
+  assert.ok(judgeImport(`${inventory}/labels/wanted-labels.ts`, `${inventory}/accounting/sold-cards.ts`));
+});

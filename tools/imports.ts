@@ -24,6 +24,16 @@ const mayImport: Record<string, readonly string[]> = {
 /** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
+  "operators/inventory": [
+    "publishing",
+    "storage",
+    "nodes",
+    "accounting",
+    "labels",
+    "configuration",
+    "gpu-names",
+    "discovery",
+  ],
 };
 
 /** What the services need of the outside, and the folders and files that give it: those import this, never the reverse. */
@@ -54,11 +64,12 @@ export function judgeImport(file: string, target: string): ImportFault | undefin
 }
 
 function judgeLayers(file: string, target: string): ImportFault | undefined {
-  const [folder = "", from = ""] = file.split("/");
-  const layers = layersWithin[folder] ?? [];
-  const [above, below] = [layers.indexOf(target.split("/")[1] ?? ""), layers.indexOf(from)];
-  if (above < 0 || above >= below) return undefined;
-  return { file, imports: target, allowed: layers.slice(below).join(", ") };
+  for (const [folder, layers] of Object.entries(layersWithin)) {
+    const layerOf = (path: string) => layers.findIndex((layer) => path.startsWith(`${folder}/${layer}/`));
+    const [above, below] = [layerOf(target), layerOf(file)];
+    if (above >= 0 && above < below) return { file, imports: target, allowed: layers.slice(below).join(", ") };
+  }
+  return undefined;
 }
 
 /** The modules a source text imports, type-only imports included: a direction is a direction. */

@@ -29,8 +29,8 @@ export interface InventoryProcessOptions {
   readonly metricsListener?: ListenAddress;
   readonly host: string;
   /** A port that was not given is taken from the pod we run in, if we do. */
-  readonly restPort: Wished<number>;
-  readonly grpcPort: Wished<number>;
+  readonly restPort: Defaulted<number>;
+  readonly grpcPort: Defaulted<number>;
   readonly apiTimeoutMs: number;
   readonly podName?: string;
   readonly podNamespace: string;
@@ -38,7 +38,7 @@ export interface InventoryProcessOptions {
   readonly registry: RegistryLocation | undefined;
   readonly registryPeriodMs: number;
   /** The same: without a word, discovery pods are made of our own image. */
-  readonly discoveryImage: Wished<string>;
+  readonly discoveryImage: Defaulted<string>;
   readonly discoveryPort: number;
   readonly discoveryNamespace: string;
   readonly discoveryPrivileged: boolean;
@@ -49,7 +49,7 @@ export interface InventoryProcessOptions {
   readonly log: Log;
 }
 
-export interface Wished<T> {
+export interface Defaulted<T> {
   readonly value: T;
   /** Somebody set it; else it is the default. */
   readonly given: boolean;
@@ -110,7 +110,7 @@ async function settleOptions(
   };
 }
 
-function settle<T>({ value, given }: Wished<T>, found: T | undefined): T {
+function settle<T>({ value, given }: Defaulted<T>, found: T | undefined): T {
   return given ? value : (found ?? value);
 }
 

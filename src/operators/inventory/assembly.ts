@@ -14,14 +14,14 @@ import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
 import { nameCard } from "./gpu-names/market-name.ts";
 import type { RegistrySource } from "./gpu-names/registry-source.ts";
-import type { Ground } from "./ground.ts";
+import type { OperatorGround } from "./ground.ts";
 import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
 import { staleness } from "./staleness.ts";
 import type { Storage } from "./storage/storage.ts";
 
-interface AssemblyDeps extends Omit<Ground, "random"> {
+interface AssemblyDeps extends Omit<OperatorGround, "random"> {
   readonly config: ConfigSource;
   readonly registry: RegistrySource;
   readonly storage: Storage;

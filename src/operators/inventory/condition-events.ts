@@ -2,10 +2,10 @@
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Ground } from "./ground.ts";
+import type { OperatorGround } from "./ground.ts";
 import type { Condition, Inventory } from "./inventory.ts";
 
-interface ConditionEventsDeps extends Pick<Ground, "clock"> {
+interface ConditionEventsDeps extends Pick<OperatorGround, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly inventory: () => Inventory | undefined;
   readonly uidOfNode: (name: string) => string | undefined;

@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 
-export interface Ground {
+export interface OperatorGround {
   readonly kube: Kube;
   readonly clock: Clock;
   readonly random: Random;

@@ -10,7 +10,7 @@ import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
 import type { RegistryLocation } from "./gpu-names/read-registry.ts";
 import { createRegistrySource } from "./gpu-names/registry-source.ts";
-import type { Ground } from "./ground.ts";
+import type { OperatorGround } from "./ground.ts";
 import type { Inventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-selectors.ts";
 import { createLabelWriter } from "./labels/label-writer.ts";
@@ -35,7 +35,7 @@ export interface InventoryOperatorOptions {
   };
 }
 
-interface InventoryOperatorDeps extends Ground {
+interface InventoryOperatorDeps extends OperatorGround {
   /** Told of every new picture. */
   readonly onInventory: (inventory: Inventory) => void;
 }

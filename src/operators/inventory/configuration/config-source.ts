@@ -6,12 +6,12 @@ import { readFileSync, statSync } from "node:fs";
 import { formatTime, type Timer } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";
 
-interface ConfigSourceDeps extends Pick<Ground, "clock" | "log"> {
+interface ConfigSourceDeps extends Pick<OperatorGround, "clock" | "log"> {
   /** Told after the configuration or its conditions have changed. */
   readonly onChange: () => void;
 }

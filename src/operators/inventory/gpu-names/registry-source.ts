@@ -6,7 +6,7 @@ import { growingPauseMs } from "../../../runtime/back-off.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";
@@ -19,7 +19,7 @@ interface RegistrySourceOptions {
   readonly periodMs: number;
 }
 
-interface RegistrySourceDeps extends Pick<Ground, "clock" | "log"> {
+interface RegistrySourceDeps extends Pick<OperatorGround, "clock" | "log"> {
   /** Called after the registry or the conditions have changed. */
   readonly onChange: () => void;
 }

@@ -5,11 +5,11 @@ import { type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
-interface LabelWriterDeps extends Ground {
+interface LabelWriterDeps extends OperatorGround {
   /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
   readonly wanted: (node: string) => NodeLabels | undefined;
   /** What it carries as far as we have heard; undefined when there is no such node. */

@@ -10,7 +10,7 @@ import type { Scope } from "../../../runtime/lifecycle.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Hardware } from "../hardware.ts";
 import { readHardwareAnswer } from "../hardware.ts";
 import type { Condition } from "../inventory.ts";
@@ -34,7 +34,7 @@ export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image"> {
   readonly image: () => string | undefined;
 }
 
-interface DiscoveryPodsDeps extends Ground {
+interface DiscoveryPodsDeps extends OperatorGround {
   readonly desiredFor: (node: string) => DesiredPod;
   /** There is an answer of this node, or something new to say about its absence. */
   readonly onChange: (node: string) => void;

@@ -5,12 +5,12 @@ import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { NodeInventory } from "../inventory.ts";
 
 type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
-interface UsageReadingsDeps extends Pick<Ground, "clock"> {
+interface UsageReadingsDeps extends Pick<OperatorGround, "clock"> {
   readonly kube: Pick<Kube, "list">;
   readonly onChange: (node: string) => void;
 }

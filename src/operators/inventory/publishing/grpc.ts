@@ -14,7 +14,7 @@ import { symbolsOf } from "../../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { ListenAddress } from "../../../runtime/listener.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import { inventoryFile } from "./inventory-proto.ts";
 import type { Picture } from "./picture.ts";
 import type { Publisher } from "./publisher.ts";
@@ -28,7 +28,7 @@ export interface GrpcListener {
 
 export async function startGrpc(
   publisher: Publisher,
-  options: ListenAddress & Pick<Ground, "clock" | "log">,
+  options: ListenAddress & Pick<OperatorGround, "clock" | "log">,
 ): Promise<GrpcListener> {
   const { host, clock, log } = options;
   const known = new Set(["", ...symbolsOf(inventoryFile).services]);

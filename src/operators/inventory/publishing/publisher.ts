@@ -8,11 +8,11 @@ import type { Timer } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Inventory } from "../inventory.ts";
 import { createPictures, type Picture } from "./picture.ts";
 
-interface PublisherDeps extends Pick<Ground, "clock" | "log"> {
+interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
   /** Without one there is no copy for others. */
   readonly bus?: Bus;
   /** Why there is no whole picture yet. */

@@ -7,10 +7,10 @@ import { withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Publisher } from "./publisher.ts";
 
-export interface RestOptions extends ListenAddress, Pick<Ground, "clock" | "log"> {
+export interface RestOptions extends ListenAddress, Pick<OperatorGround, "clock" | "log"> {
   /** How long a request may take. */
   readonly apiTimeoutMs: number;
   readonly version: string;

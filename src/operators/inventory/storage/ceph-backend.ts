@@ -1,7 +1,7 @@
 /** Rook's objects, kept up to date, and Ceph's own word about its pools. */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import { waitingFor } from "../staleness.ts";
 import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { readToolbox, type Toolbox, toolboxSelector } from "./ceph-df.ts";
@@ -12,7 +12,7 @@ import { storageKinds } from "./kinds.ts";
 import { driverOf, type StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-interface CephBackendDeps extends Pick<Ground, "clock" | "log"> {
+interface CephBackendDeps extends Pick<OperatorGround, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
   classes(): Iterable<StorageClass>;
   changed(): void;

@@ -7,7 +7,7 @@ import { sleep } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
 
 export interface CephReading {
@@ -18,7 +18,7 @@ export interface CephReading {
   readonly trouble?: ProviderError;
 }
 
-interface CephUsageDeps extends Pick<Ground, "clock" | "log"> {
+interface CephUsageDeps extends Pick<OperatorGround, "clock" | "log"> {
   readonly kube: Pick<Kube, "exec">;
   /** The namespaces of the clusters that somebody wants to know about. */
   namespaces(): Iterable<string>;

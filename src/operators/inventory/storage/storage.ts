@@ -7,7 +7,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
-import type { Ground } from "../ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
@@ -16,7 +16,7 @@ import { createLonghornBackend } from "./longhorn-backend.ts";
 import { driverOf, readStorageClass, type SoldClass, type StorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
-interface StorageDeps extends Pick<Ground, "clock" | "log"> {
+interface StorageDeps extends Pick<OperatorGround, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
   /** Told after something changed that a reading may show. */
   readonly onChange: (change: StorageChange) => void;
