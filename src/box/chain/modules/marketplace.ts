@@ -3,11 +3,12 @@
  * account, and a lease as long as its payment, so escrow tells the others when the money has come to its end.
  */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { Decimal } from "../../../market/decimal.ts";
 import type { Context, Module } from "../module.ts";
 import { type DeploymentParams, defaultDeploymentParams } from "./deployment/creation.ts";
 import { deploymentModule } from "./deployment/module.ts";
 import { changeGroup, findDeployment, groupsOf, saveDeployment } from "./deployment/records.ts";
-import { createEscrow, type Escrow } from "./escrow/escrow.ts";
+import { createEscrow, type Escrow, type EscrowHooks } from "./escrow/escrow.ts";
 import { deploymentOfAccount, leaseOfPayment } from "./escrow/ids.ts";
 import { escrowModule } from "./escrow/module.ts";
 import type { EscrowAccount, Payment } from "./escrow/records.ts";
@@ -24,14 +25,17 @@ export interface MarketplaceSettings {
    * next transaction that settles its account.
    */
   readonly closeDryLeasesInEndBlock?: boolean;
+  /** Lets uakt pay, at this price in uact, for accounts that ran out of uact, as while the chain makes none. */
+  readonly aktPriceWhileMintHalts?: Decimal;
 }
 
 export function createMarketplace(settings: MarketplaceSettings = {}): Module[] {
   const { deploymentParams = defaultDeploymentParams, marketParams = defaultMarketParams } = settings;
-  const escrow = createEscrow({
+  const hooks: EscrowHooks = {
     accountEnded: (context, account) => endDeployment(context, escrow, account),
     paymentEnded: (context, payment) => endPaidLease(context, escrow, payment),
-  });
+  };
+  const escrow = createEscrow(hooks, settings.aktPriceWhileMintHalts);
   const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = marketParams;
   return [
     deploymentModule(escrow, deploymentParams, { least, most }),

@@ -27,6 +27,7 @@ import {
   tenant,
 } from "../../../../../test/market-stage.ts";
 import { runs } from "../../../../../test/runs.ts";
+import { parseDecimal } from "../../../../market/decimal.ts";
 import { moduleAddress } from "../auth/accounts.ts";
 import { bidAccount, deploymentAccount, leasePayment } from "./ids.ts";
 import { escrowAccounts, payments } from "./records.ts";
@@ -239,6 +240,30 @@ test("however often a provider withdraws, it gets the exact sum less at most one
     }),
     { numRuns: runs(40, 3_000) },
   );
+});
+
+test("a lease whose uact ran dry goes on while uakt steps in, but is not settled again until somebody deposits", () => {
+  const stage = marketStage({ aktPriceWhileMintHalts: parseDecimal("2") });
+  stage.run(createDeployment({ deposit: deposit(500_000n, "uact") }));
+  stage.run(accountDeposit({ deposit: deposit(600_000n, "uakt") }));
+  stage.run(createBid(bidId, { price: { denom: "uact", amount: "1000" } }));
+  stage.run(createLease());
+  const uakt = stage.balance(provider, "uakt");
+  stage.passBlocks(700n);
+  stage.run(withdrawLease());
+  assert.equal(stage.balance(provider, "uact"), startMoney + 500_000n);
+  assert.equal(stage.balance(provider, "uakt"), uakt + 100_000n, "200,000 uact were missing");
+  const account = () => escrowAccounts(stage.context).get(deploymentAccount(deploymentId));
+  assert.deepEqual([account()?.state, payments(stage.context).get(leasePayment(bidId))?.state], ["open", "open"]);
+  stage.passBlocks(10n);
+  stage.run(withdrawLease());
+  assert.equal(stage.balance(provider, "uakt"), uakt + 100_000n, "the debt in the books stands in the way");
+  stage.run(accountDeposit({ deposit: deposit(1_000_000n, "uact") }));
+  stage.run(withdrawLease());
+  assert.equal(stage.balance(provider, "uact"), startMoney + 510_000n);
+  stage.run(closeDeployment());
+  assert.equal(stage.balance(tenant, "uakt"), startMoney - 100_000n, "the uakt that was not needed is back");
+  stage.assertSupply();
 });
 
 test("while uact is made, uakt of an account pays for nothing", () => {

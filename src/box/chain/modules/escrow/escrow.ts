@@ -1,5 +1,6 @@
 /** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
 import type { DecCoin } from "../../../../market/coin.ts";
+import type { Decimal } from "../../../../market/decimal.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
 import { Panic } from "../../refusals.ts";
 import { sendFromModule } from "../bank/balances.ts";
@@ -36,7 +37,13 @@ export interface Escrow {
   endDryAccounts(context: Context): void;
 }
 
-export function createEscrow(hooks: EscrowHooks): Escrow {
+/**
+ * `aktPrice` is set while the chain makes no uact, since too little uakt backs it: what an account owes and lacks in uact
+ * is then paid out of the uakt in it, at this price in uact.
+ */
+export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
+  const settleAccount = (context: Context, account: EscrowAccount) => settleNow(context, account, aktPrice);
+
   /** At its end an account gives back what is left of its deposits. */
   function saveAccount(context: Context, account: EscrowAccount): void {
     const saved = account.state === "open" ? account : refund(context, account);
@@ -125,7 +132,7 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
         const account = accountAt(context, key);
         const running = paymentsOf(context, key, ["open"]);
         if (running.length === 0) payingAccounts(context).delete(key);
-        if (!settle(account, running, context.height - account.settledAt).overdrawn) continue;
+        if (!settle(account, running, context.height - account.settledAt, aktPrice).overdrawn) continue;
         const settlement = settleAccount(context, account);
         save(context, settlement.account, settlement.payments);
       }
@@ -137,14 +144,15 @@ export function createEscrow(hooks: EscrowHooks): Escrow {
  * What every step begins with. Payments that run are settled only if a block has passed since the last time: twice in
  * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
  */
-function settleAccount(context: Context, account: EscrowAccount): Settled {
+function settleNow(context: Context, account: EscrowAccount, aktPrice: Decimal | undefined): Settled {
   if (account.state === "closed") throw escrowRefusal("accountClosed");
   const [funds] = account.funds;
-  if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true };
+  if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true, transfers: [] };
   const blocks = account.state === "overdrawn" ? 0n : context.height - account.settledAt;
   const due = paymentsOf(context, account.key, blocks === 0n ? ["overdrawn"] : ["overdrawn", "open"]);
   const settledAt = account.state === "overdrawn" ? account.settledAt : context.height;
-  const settlement = settle({ ...account, settledAt }, due, blocks);
+  const settlement = settle({ ...account, settledAt }, due, blocks, aktPrice);
+  for (const { to, coin } of settlement.transfers) sendFromModule(context, "escrow", to, [coin]);
   if (!settlement.overdrawn) return settlement;
   return { ...settlement, payments: settlement.payments.map((payment) => payOut(context, payment)) };
 }

@@ -137,3 +137,56 @@ test("another denom's deposits are left alone", () => {
     ],
   );
 });
+
+/** An account with 10 uact and some uakt that owes 5 × 4 uact, settled while no uact is made. */
+function rescued(uakt: bigint, price: string) {
+  const deposit = { owner: "giver", height: 1n, source: "balance", balance: { denom: "uakt", amount: uakt } } as const;
+  const base = accountWith([10n]);
+  const mixed: EscrowAccount = {
+    ...base,
+    funds: [...base.funds, { denom: "uakt", amount: uakt }],
+    transferred: [...base.transferred, { denom: "uakt", amount: 0n }],
+    deposits: uakt > 0n ? [...base.deposits, deposit] : base.deposits,
+  };
+  const rate = { numerator: 4n, denominator: 1n, text: "4" };
+  const { account, payments, overdrawn, transfers } = settle(mixed, [paymentAt(rate)], 5n, parseDecimal(price));
+  const [payment] = payments;
+  return {
+    overdrawn,
+    states: [account.state, payment?.state],
+    earned: [
+      payment?.balance,
+      payment?.unsettled,
+      ...transfers.map(({ to, coin }) => `${coin.amount}${coin.denom} to ${to}`),
+    ],
+    funds: account.funds.map(({ amount }) => amount),
+    left: account.deposits.map(({ balance }) => balance.amount),
+  };
+}
+
+test("while no uact is made, uakt of the account pays what is owed at its price, and the debt stays in the books", () => {
+  assert.deepEqual(rescued(100n, "0.5"), {
+    overdrawn: false,
+    states: ["open", "open"],
+    earned: [10n, 0n, "20uakt to provider0"],
+    funds: [-10n, 80n],
+    left: [80n],
+  });
+});
+
+test("uakt that is not enough pays what it can, and the account is overdrawn with the rest", () => {
+  assert.deepEqual(rescued(5n, "0.5"), {
+    overdrawn: true,
+    states: ["overdrawn", "overdrawn"],
+    earned: [10n, 8n, "5uakt to provider0"],
+    funds: [-10n, 0n],
+    left: [],
+  });
+  assert.deepEqual(rescued(0n, "0.5").earned, [10n, 10n]);
+});
+
+test("at a price that does not divide what is owed, the last digit decides whether the debt counts as paid", () => {
+  assert.deepEqual(rescued(100n, "3").earned, [10n, 1n, "3uakt to provider0"], "9.999999999999999999 of 10 paid");
+  assert.deepEqual(rescued(100n, "3").overdrawn, true);
+  assert.deepEqual(rescued(100n, "1.5").earned, [10n, 0n, "6uakt to provider0"], "10.000000000000000001 of 10 paid");
+});
