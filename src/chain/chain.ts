@@ -17,7 +17,6 @@ import type {
   Deployment,
   DeploymentState,
   EscrowPayment,
-  EscrowState,
   Lease,
   LeaseState,
   Order,
@@ -123,7 +122,6 @@ export interface Queries {
   readonly lease: One<LeaseId, Lease>;
   readonly leases: Many<MarketFilter<LeaseState>, Lease>;
   readonly marketParams: One<undefined, MarketParams>;
-  readonly escrowPayments: Many<EscrowFilter, EscrowPayment>;
   /** Of a deployment's account: to every provider that it pays or has paid. */
   readonly paymentsOf: Many<DeploymentId, EscrowPayment>;
   /** On an order, of everybody and whatever became of them; the chain's parameters bound them. */
@@ -179,12 +177,6 @@ export interface MarketFilter<State> {
   readonly gseq?: number;
   readonly oseq?: number;
   readonly provider?: string;
-}
-
-export interface EscrowFilter {
-  readonly state?: EscrowState;
-  /** What the key must begin with: "deployment/owner/dseq". */
-  readonly xid?: string;
 }
 
 export interface CertificateFilter {

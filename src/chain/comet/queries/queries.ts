@@ -31,6 +31,7 @@ import { formatDeploymentId } from "../../../market/ids.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/answers.ts";
 import { writeId, writeUint64 } from "../../codec/wire64.ts";
+import type { EscrowPayment } from "../../records.ts";
 import { readHeaderTime } from "../blocks.ts";
 import type { Pool } from "../pool.ts";
 import { ask, type ListQuery, list, type Query } from "./abci-query.ts";
@@ -185,7 +186,8 @@ export const marketParamsQuery: OneNamed<"marketParams"> = {
   decode: (bytes) => present(answers.queryMarketParamsResponse.decode(bytes).params, "parameters"),
 };
 
-export const escrowPaymentsQuery: ManyNamed<"escrowPayments"> = {
+/** Of the accounts whose key begins so. */
+export const escrowPaymentsQuery: ListQuery<{ readonly xid: string }, EscrowPayment> = {
   path: "/akash.escrow.v1.Query/Payments",
   encode: ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
   decode(bytes, height) {
@@ -221,7 +223,6 @@ export function createQueries(pool: Pool): Queries {
     lease: one(leaseQuery),
     leases: many(leasesQuery),
     marketParams: one(marketParamsQuery),
-    escrowPayments: many(escrowPaymentsQuery),
     async paymentsOf(id, options) {
       const xid = `deployment/${formatDeploymentId(id)}`;
       const listed = await list(pool, escrowPaymentsQuery, { xid }, options);
