@@ -6,6 +6,7 @@ import { createSeededRandom } from "../../test/seeded-random.ts";
 import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { realClock, sleep } from "./clock.ts";
 import { invariant } from "./invariant.ts";
+import type { Priority } from "./lanes.ts";
 import { limits } from "./limits.ts";
 import { type Log, silentLog } from "./log.ts";
 import { done, type Outcome, outcomeKinds, recheck, stalled, waiting } from "./outcome.ts";
@@ -127,6 +128,40 @@ test("a full queue refuses new keys, keeps the ones it has, and counts what it r
   assert.equal(queue.counts.refused, 1);
 });
 
+test("urgent keys go first, yet no lane waits for ever", async () => {
+  const order: string[] = [];
+  const { clock, queue } = setUp(
+    async (key) => {
+      order.push(key);
+      if (key.startsWith("h") && order.length < 500) queue.add(`h${order.length}`, "high");
+      return done();
+    },
+    { concurrency: 1 },
+  );
+  for (let index = 0; index < 5; index++) queue.add(`l${index}`, "low");
+  for (let index = 0; index < 5; index++) queue.add(`n${index}`, "normal");
+  queue.add("h", "high");
+  await clock.settle();
+  assert.ok(order.indexOf("h") < 3, "the urgent key waited");
+  const lastLow = order.indexOf("l4");
+  assert.ok(lastLow >= 0 && lastLow < 16 * 6, `the last low key ran as number ${lastLow}`);
+});
+
+test("a waiting key that becomes urgent overtakes the others", async () => {
+  const order: string[] = [];
+  const { clock, queue } = setUp(
+    async (key) => {
+      order.push(key);
+      return done();
+    },
+    { concurrency: 1 },
+  );
+  for (const key of ["a", "b", "c", "d"]) queue.add(key, "low");
+  queue.add("d", "high");
+  await clock.settle();
+  assert.deepEqual(order, ["d", "a", "b", "c"]);
+});
+
 test("an aborted queue ends when the runs under way have ended, and starts no other", async () => {
   const started: string[] = [];
   const { clock, queue, abort, ended } = setUp(
@@ -216,6 +251,7 @@ test("no key runs twice at once, none is forgotten, none starves (model)", async
       fc.array(
         fc.record({
           key: fc.integer({ min: 0, max: 5 }).map(String),
+          priority: fc.constantFrom<Priority>("high", "normal", "low"),
           pauseMs: fc.integer({ min: 0, max: 3_000 }),
         }),
         { minLength: 1, maxLength: 40 },
@@ -233,8 +269,8 @@ test("no key runs twice at once, none is forgotten, none starves (model)", async
             const owed = owedSince.get(key);
             if (owed !== undefined) {
               const waitedMs = clock.monotonicMs() - owed;
-              // Six keys, each run at most 500 ms: after its own, a turn comes round within this.
-              assert.ok(waitedMs <= 2 * 6 * 500, `${key} waited ${waitedMs} ms`);
+              // Six keys, each run at most 500 ms: whatever the lanes, a turn comes round within this.
+              assert.ok(waitedMs <= 6 * 16 * 500, `${key} waited ${waitedMs} ms`);
               owedSince.delete(key);
             }
             await sleep(clock, random.int(500));
@@ -243,9 +279,9 @@ test("no key runs twice at once, none is forgotten, none starves (model)", async
           },
           { concurrency, random },
         );
-        for (const { key, pauseMs } of additions) {
+        for (const { key, priority, pauseMs } of additions) {
           if (!owedSince.has(key)) owedSince.set(key, clock.monotonicMs());
-          assert.notEqual(queue.add(key), "refused");
+          assert.notEqual(queue.add(key, priority), "refused");
           await clock.advance(pauseMs);
         }
         await clock.advanceUntil(() => owedSince.size === 0 && underWay.size === 0);

@@ -4,9 +4,9 @@
  */
 import { growingPauseMs } from "./back-off.ts";
 import type { Clock, Timer } from "./clock.ts";
-import { createFifo } from "./fifo.ts";
 import { createHeap } from "./heap.ts";
 import { InvariantError, invariant } from "./invariant.ts";
+import { createLanes, moreUrgent, type Priority } from "./lanes.ts";
 import { limits } from "./limits.ts";
 import type { Log } from "./log.ts";
 import { failed, type Outcome, type OutcomeKind } from "./outcome.ts";
@@ -48,7 +48,7 @@ export interface KeyStatus {
 export interface Queue {
   readonly name: string;
   /** Has the key looked at soon. A key that pauses after a failure or for a recheck is woken early. */
-  add(key: string): "added" | "merged" | "refused";
+  add(key: string, priority?: Priority): "added" | "merged" | "refused";
   /** Works until the signal is aborted and the runs under way have ended. Rejects when an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
   status(key: string): KeyStatus | undefined;
@@ -61,8 +61,9 @@ export interface Queue {
 interface Entry {
   readonly key: string;
   state: "ready" | "running" | "delayed" | "gone";
+  priority: Priority;
   /** Added again during its run, so it has to be looked at once more. */
-  again: boolean;
+  again: Priority | undefined;
   attempts: number;
   last: Outcome | undefined;
   startedMs: number;
@@ -80,7 +81,7 @@ export function createQueue(options: QueueOptions): Queue {
   const { concurrency = 16, maxKeys = limits.queueKeys } = options;
   const entries = new Map<string, Entry>();
   const running = new Set<Entry>();
-  const waiting = createFifo<Entry>();
+  const lanes = createLanes<Entry>();
   const dues = createHeap<Due>((a, b) => a.atMs - b.atMs);
   const outcomes: Record<OutcomeKind, number> = { done: 0, waiting: 0, stalled: 0, failed: 0, recheck: 0 };
   let merged = 0;
@@ -92,28 +93,36 @@ export function createQueue(options: QueueOptions): Queue {
   let alarm: { timer: Timer; atMs: number } | undefined;
   let session: Session | undefined;
 
-  function add(key: string): "added" | "merged" | "refused" {
+  function add(key: string, priority: Priority = "normal"): "added" | "merged" | "refused" {
     const entry = entries.get(key);
     if (!entry) {
       if (entries.size >= maxKeys) {
         refused += 1;
         return "refused";
       }
-      const fresh = newEntry(key);
+      const fresh = newEntry(key, priority);
       entries.set(key, fresh);
-      makeReady(fresh);
+      makeReady(fresh, priority);
       return "added";
     }
     merged += 1;
-    if (entry.state === "running") entry.again = true;
-    else if (entry.state === "delayed") makeReady(entry);
+    if (entry.state === "running") {
+      if (!entry.again || moreUrgent(priority, entry.again)) entry.again = priority;
+    } else if (entry.state === "delayed") {
+      makeReady(entry, moreUrgent(entry.priority, priority) ? entry.priority : priority);
+    } else if (moreUrgent(priority, entry.priority)) {
+      // Its place in the slower lane stays behind and is thrown away when its turn comes.
+      entry.priority = priority;
+      lanes.push(priority, entry);
+    }
     return "merged";
   }
 
-  function makeReady(entry: Entry): void {
+  function makeReady(entry: Entry, priority: Priority): void {
     entry.state = "ready";
+    entry.priority = priority;
     ready += 1;
-    waiting.push(entry);
+    lanes.push(priority, entry);
     wake();
   }
 
@@ -132,8 +141,8 @@ export function createQueue(options: QueueOptions): Queue {
         breathe();
         return;
       }
-      const entry = waiting.shift();
-      invariant(entry, "a ready key is not in line", { queue: name, ready });
+      const entry = lanes.take((item, lane) => item.state === "ready" && item.priority === lane);
+      invariant(entry, "a ready key is in no lane", { queue: name, ready });
       start(entry, session);
     }
   }
@@ -151,7 +160,7 @@ export function createQueue(options: QueueOptions): Queue {
     invariant(entry.state === "ready" && !running.has(entry), "a key runs twice at once", { queue: name });
     entry.state = "running";
     entry.startedMs = clock.monotonicMs();
-    entry.again = false;
+    entry.again = undefined;
     ready -= 1;
     startedInSlice += 1;
     running.add(entry);
@@ -183,7 +192,7 @@ export function createQueue(options: QueueOptions): Queue {
     if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
       log.error("run failed", { queue: name, key: entry.key, attempts: entry.attempts, error: outcome.error });
     }
-    if (entry.again) makeReady(entry);
+    if (entry.again) makeReady(entry, entry.again);
     else if (outcome.kind === "done") forget(entry);
     else delay(entry, pauseAfter(outcome, entry.attempts));
     wake();
@@ -231,7 +240,7 @@ export function createQueue(options: QueueOptions): Queue {
     for (let due = dues.peek(); due && due.atMs <= nowMs; due = dues.peek()) {
       dues.pop();
       // A key that was woken early left its old due time behind.
-      if (due.entry.state === "delayed" && due.entry.dueMs === due.atMs) makeReady(due.entry);
+      if (due.entry.state === "delayed" && due.entry.dueMs === due.atMs) makeReady(due.entry, due.entry.priority);
     }
     setAlarm();
   }
@@ -308,6 +317,6 @@ interface Session {
   fail(error: InvariantError): void;
 }
 
-function newEntry(key: string): Entry {
-  return { key, state: "ready", again: false, attempts: 0, last: undefined, startedMs: 0, dueMs: 0 };
+function newEntry(key: string, priority: Priority): Entry {
+  return { key, state: "ready", priority, again: undefined, attempts: 0, last: undefined, startedMs: 0, dueMs: 0 };
 }
