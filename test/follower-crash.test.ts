@@ -1,7 +1,7 @@
 /** The program dies at every write of the journal while it follows, and starts again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCountingBoundary } from "./counting-boundary.ts";
+import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { type EventChain, follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type Log, silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
 import { chaos, startFaultProxy } from "./fault-proxy.ts";
 import { createOwner } from "./owner.ts";
 import { runs } from "./runs.ts";
-import { createSeededRandom } from "./seeded-random.ts";
 
 test("calls that are cut, cut off, garbled, refused or answered with a web page cost no event", async () => {
   for (let seed = 1; seed <= runs(2, 60); seed += 1) {

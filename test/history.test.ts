@@ -5,10 +5,10 @@ import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
 import type { SettledResult } from "../src/chain/outbox/settlement.ts";
 import type { Address } from "../src/market/address.ts";
 import { parseCoins, sumCoins } from "../src/market/coin.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { type History, playHistory, purse } from "./history.ts";
 import { runs } from "./runs.ts";
-import { createSeededRandom } from "./seeded-random.ts";
 
 const count = runs(30, 1_000);
 

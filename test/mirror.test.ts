@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { providerAddress, providerKey, rivalAddress, rivalKey, startMarketChain, tenantKey } from "./market-chain.ts";
@@ -16,7 +17,6 @@ import {
 import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
 import { createOwner } from "./owner.ts";
 import { runs } from "./runs.ts";
-import { createSeededRandom } from "./seeded-random.ts";
 
 test("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
   const market = await startMarketChain(t);

@@ -5,9 +5,9 @@
 import { createOutbox } from "../src/chain/outbox/outbox.ts";
 import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createCountingBoundary } from "./counting-boundary.ts";
 import { sendSettings } from "./outbox-run.ts";
 import { chainId, providerSigner } from "./outbox-stage.ts";
 import { type Ground, planOutbox, requestOf } from "./outbox-workload.ts";

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { temporaryFolder } from "./folder.ts";
 import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareGround } from "./outbox-workload.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
-import { createVirtualClock } from "./virtual-clock.ts";
 
 const seeds = Array.from({ length: runs(1, 20) }, (_, index) => index + 1);
 

@@ -4,13 +4,13 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { createVirtualClock } from "../src/runtime/clock.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { ChildQuestion, ParentAnswer } from "./outbox-child.ts";
 import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type Ground, planOutbox, prepareGround } from "./outbox-workload.ts";
 import { runs } from "./runs.ts";
-import { createVirtualClock } from "./virtual-clock.ts";
 
 const seed = 3;
 

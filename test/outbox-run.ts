@@ -9,6 +9,7 @@ import { parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
+import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -23,7 +24,6 @@ import {
   type StageOptions,
 } from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
-import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const sendSettings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 

@@ -1,7 +1,7 @@
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "./seeded-random.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { checkSkeleton } from "./skeleton.contract.ts";
 
 const image = "example.com/web:1";

@@ -12,9 +12,9 @@ import type { BidId } from "../src/market/ids.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
-import { createSeededRandom } from "./seeded-random.ts";
 import { createSkeletonService } from "./skeleton-service.ts";
 
 const random = createSeededRandom(1);

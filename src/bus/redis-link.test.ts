@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../test/seeded-random.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
+import { createSeededRandom } from "../runtime/random.ts";
 import { createRedisLink } from "./redis-link.ts";
 
 test("attempts become rarer up to a bound, each at a moment of its own", async () => {

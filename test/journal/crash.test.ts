@@ -6,12 +6,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
-import type { Boundary } from "../../src/runtime/boundary.ts";
+import { type Boundary, createCountingBoundary, SimulatedCrash } from "../../src/runtime/boundary.ts";
+import { createVirtualClock, type VirtualClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createCountingBoundary, SimulatedCrash } from "../counting-boundary.ts";
 import { temporaryFolder } from "../folder.ts";
 import { runs } from "../runs.ts";
-import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 
 const seeds = Array.from({ length: runs(4, 120) }, (_, index) => index + 1);

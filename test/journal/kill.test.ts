@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
+import { createCountingBoundary } from "../../src/runtime/boundary.ts";
+import { createVirtualClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createCountingBoundary } from "../counting-boundary.ts";
 import { temporaryFolder } from "../folder.ts";
 import { runs } from "../runs.ts";
-import { createVirtualClock } from "../virtual-clock.ts";
 import { startJournalProcess } from "./process.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { TableReads } from "../../src/journal/tables.ts";
+import type { VirtualClock } from "../../src/runtime/clock.ts";
 import { limits } from "../../src/runtime/limits.ts";
-import { createSeededRandom } from "../seeded-random.ts";
-import type { VirtualClock } from "../virtual-clock.ts";
+import { createSeededRandom } from "../../src/runtime/random.ts";
 
 interface PlannedUnit {
   readonly index: number;

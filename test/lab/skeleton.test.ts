@@ -3,7 +3,7 @@ import { places } from "../../lab/places.ts";
 import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createSeededRandom } from "../seeded-random.ts";
+import { createSeededRandom } from "../../src/runtime/random.ts";
 import { checkSkeleton } from "../skeleton.contract.ts";
 import { labIsMissing } from "./cluster.ts";
 

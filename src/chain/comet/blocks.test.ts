@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
-import { sleep } from "../../runtime/clock.ts";
+import { createVirtualClock, sleep } from "../../runtime/clock.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
 import { type Fetching, readAhead } from "./blocks.ts";
 
 const never = new AbortController().signal;

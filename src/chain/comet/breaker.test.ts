@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
 import { createBreaker } from "./breaker.ts";
 
 function stage() {

@@ -1,7 +1,7 @@
 /** What paces the follower: the measured block time, and the wait that a bell ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { createBlockTime } from "./block-times.ts";

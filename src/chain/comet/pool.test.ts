@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { createHttpTransports } from "../../chain/comet/http-transport.ts";
 import { type Clock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Fields, Log } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
 import { createPool, type Pool } from "./pool.ts";
 
 interface Stage {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { limits } from "../../runtime/limits.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
 import { backOffMs } from "./back-off.ts";
 import { refusalError } from "./refusal.ts";
 

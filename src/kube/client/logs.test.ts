@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { answering, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { PodLogOptions } from "../kube.ts";
 

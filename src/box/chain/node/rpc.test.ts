@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { WebSocket } from "ws";
 import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
 import { eventually } from "../../../../test/eventually.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 
 test("a method can be called by its path, with its parameters in the URI", async (t) => {

@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
 import { eventually } from "../../../../test/eventually.ts";
 import { openRpcSocket } from "../../../../test/rpc-socket.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
-import { realClock } from "../../../runtime/clock.ts";
+import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 
 test("a socket answers requests like HTTP does", async (t) => {
