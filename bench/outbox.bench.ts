@@ -8,11 +8,11 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Settled } from "../src/chain/chain.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createWakeup } from "../src/chain/comet/wakeup.ts";
-import { createOutbox, type Outbox } from "../src/chain/outbox/outbox.ts";
-import type { Settled } from "../src/chain/outbox/settlement.ts";
+import { createOutbox, type OutboxLoop } from "../src/chain/outbox/outbox.ts";
 import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";
@@ -63,7 +63,7 @@ export async function bench(): Promise<void> {
 interface Market {
   readonly owner: Owner & AsyncDisposable;
   readonly chain: Broadcaster;
-  readonly outbox: Outbox;
+  readonly outbox: OutboxLoop;
   /** Runs before the next transaction of the outbox is broadcast. */
   beforeBroadcast: (() => Promise<void>) | undefined;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
-import type { SettledResult } from "../src/chain/outbox/settlement.ts";
+import type { SettledResult } from "../src/chain/chain.ts";
 import type { Address } from "../src/market/address.ts";
 import { parseCoins, sumCoins } from "../src/market/coin.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";

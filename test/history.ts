@@ -6,8 +6,7 @@ import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import type { Queries } from "../src/chain/chain.ts";
-import type { ChainWithOutbox } from "../src/chain/chain-service.ts";
+import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
@@ -217,7 +216,7 @@ async function liveUntil(
 ): Promise<void> {
   const kube = cluster.connect("akash-provider", { boundary });
   const workloadOf = (lease: BidId) => skeletonWorkload({ namespace: leaseNamespace(lease), image, port });
-  const ready = Promise.withResolvers<ChainWithOutbox>();
+  const ready = Promise.withResolvers<Chain>();
   const running = createProvider({
     dataDir: dir,
     chain: { nodes: () => [node.transport()], signer: provider, settings: fees },

@@ -1,7 +1,7 @@
 /** How intents end other than by a block: cancelled, expired, refused when filed. And whom a failure names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/chain.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { temporaryFolder } from "./folder.ts";

@@ -1,7 +1,7 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
 import type { Block } from "../src/box/chain/node/block-store.ts";
-import { createOutbox, type Outbox, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
-import type { SettledResult } from "../src/chain/outbox/settlement.ts";
+import type { SettledResult } from "../src/chain/chain.ts";
+import { createOutbox, type OutboxLoop, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
 import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -63,7 +63,7 @@ export interface OutboxRun {
   readonly faults: Faults;
   readonly dir: string;
   readonly journal: Journal;
-  readonly outbox: Outbox;
+  readonly outbox: OutboxLoop;
   /** The outbox ended by itself. */
   readonly crashed: boolean;
   /** A block, which the outbox is told about and works on. */

@@ -1,7 +1,7 @@
 /** The outbox and money: what a wallet that is too small does to what waits. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/chain.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";

@@ -1,7 +1,7 @@
 /** Withdrawals: the chain panics over a second one from the same deployment in a block. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/chain.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";

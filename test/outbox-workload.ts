@@ -4,7 +4,7 @@
  * that are cancelled.
  */
 import assert from "node:assert/strict";
-import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/chain.ts";
 import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";

@@ -1,7 +1,7 @@
 /** The outbox against the embedded chain: what was filed happens once, or not at all with a reason. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SendRequest } from "../src/chain/outbox/intent.ts";
+import type { SendRequest } from "../src/chain/chain.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";

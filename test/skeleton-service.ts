@@ -5,7 +5,7 @@
  * start finds out from chain, cluster and journal what is left to do.
  */
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import type { ChainWithOutbox } from "../src/chain/chain-service.ts";
+import type { Chain } from "../src/chain/chain.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
 import type { Order } from "../src/chain/records.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -37,7 +37,7 @@ export interface SkeletonOptions {
   readonly kube: Kube;
   /** Stands for the manifest of a lease. */
   readonly workloadOf: (lease: BidId) => KubeObject;
-  readonly onReady?: (chain: ChainWithOutbox) => void;
+  readonly onReady?: (chain: Chain) => void;
 }
 
 export function createSkeletonService(
@@ -71,7 +71,7 @@ export function createSkeletonService(
     return done();
   }
 
-  async function register({ outbox, provider: owner }: ChainWithOutbox): Promise<void> {
+  async function register({ outbox, provider: owner }: Chain): Promise<void> {
     const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
     const message = packMessage("createProvider", entry);
     const [filed] = (await foundation.journal).read.intents.about(owner);

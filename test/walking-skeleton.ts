@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
-import type { ChainWithOutbox } from "../src/chain/chain-service.ts";
+import type { Chain } from "../src/chain/chain.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
@@ -25,7 +25,7 @@ export const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoi
 
 export interface Skeleton {
   readonly node: Node;
-  readonly chain: ChainWithOutbox;
+  readonly chain: Chain;
 }
 
 export async function startSkeleton(t: Owner, kube: Kube, workloadOf: (lease: BidId) => KubeObject): Promise<Skeleton> {
@@ -40,7 +40,7 @@ export async function startSkeleton(t: Owner, kube: Kube, workloadOf: (lease: Bi
   t.after(() => node.stop());
   await node.start();
   const stopping = new AbortController();
-  const ready = Promise.withResolvers<ChainWithOutbox>();
+  const ready = Promise.withResolvers<Chain>();
   const provider = createProvider({
     dataDir: join(temporaryFolder(t), "data"),
     chain: {

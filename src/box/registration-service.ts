@@ -1,12 +1,12 @@
 /** Puts the provider of the demo on its chain, as `akash-provider register` does for a real one. */
-import type { ChainWithOutbox } from "../chain/chain-service.ts";
+import type { Chain } from "../chain/chain.ts";
 import { packMessage } from "../chain/tx/messages.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 
 export function createRegistrationService(
   owner: string,
-  ground: { readonly chain: Promise<Pick<ChainWithOutbox, "outbox">> },
+  ground: { readonly chain: Promise<Pick<Chain, "outbox">> },
 ): Service {
   return {
     name: "registration",

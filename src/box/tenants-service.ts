@@ -4,8 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { Step } from "../chain/chain.ts";
-import type { ChainWithOutbox } from "../chain/chain-service.ts";
+import type { Chain, Step } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
@@ -24,7 +23,7 @@ export interface TenantsOptions extends Pick<SendDeps, "settings"> {
 }
 
 export interface TenantsGround {
-  readonly chain: Promise<Pick<ChainWithOutbox, "chainId" | "broadcaster" | "onStep">>;
+  readonly chain: Promise<Pick<Chain, "chainId" | "broadcaster" | "onStep">>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

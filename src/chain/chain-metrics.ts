@@ -1,7 +1,7 @@
 /** What is measured of the chain: the follower, the nodes, the mirror and the outbox. */
 import type { Metrics } from "../runtime/metrics.ts";
 import type { CometChain } from "./comet/comet-chain.ts";
-import type { Outbox } from "./outbox/outbox.ts";
+import type { OutboxLoop } from "./outbox/outbox.ts";
 
 export function measureChain(metrics: Metrics, chain: CometChain): void {
   const name = "akash_provider_chain";
@@ -35,7 +35,7 @@ export function measureChain(metrics: Metrics, chain: CometChain): void {
   );
 }
 
-export function measureOutbox(metrics: Metrics, outbox: Outbox): void {
+export function measureOutbox(metrics: Metrics, outbox: OutboxLoop): void {
   const name = "akash_provider_outbox";
   const gauges = [
     ["owed", "Intents not settled yet", () => outbox.counts.owed],

@@ -13,9 +13,8 @@ import type { Cursor } from "./comet/cursor.ts";
 import { showEvent } from "./comet/event-text.ts";
 import type { RpcTransport } from "./comet/transport.ts";
 import type { Signer } from "./keys/signer.ts";
-import { createOutbox, type Outbox, troubleOf } from "./outbox/outbox.ts";
+import { createOutbox, type OutboxLoop, troubleOf } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
-import type { Broadcaster } from "./tx/broadcaster.ts";
 import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
 
 export interface ChainServiceOptions {
@@ -32,12 +31,6 @@ export interface ChainGround {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-}
-
-/** Everything about the chain: what others did stands in the mirror, what we do goes through the outbox. */
-export interface ChainWithOutbox extends Chain {
-  readonly outbox: Outbox;
-  readonly broadcaster: Broadcaster;
 }
 
 export interface ChainDocument {
@@ -62,12 +55,12 @@ export function createChainService(
   options: ChainServiceOptions,
   ground: ChainGround,
   beforeBlocks: (chain: Chain) => Promise<void> | void = () => undefined,
-): GroundService<ChainWithOutbox, ChainDocument> {
+): GroundService<Chain, ChainDocument> {
   const { nodes, signer, chainId, settings } = options;
-  const { promise, resolve } = Promise.withResolvers<ChainWithOutbox>();
+  const { promise, resolve } = Promise.withResolvers<Chain>();
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
-  let outbox: Outbox | undefined;
+  let outbox: OutboxLoop | undefined;
   let lastDocument: ChainDocument | undefined;
 
   function noteEvents({ block }: Step): void {

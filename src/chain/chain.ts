@@ -1,12 +1,15 @@
 /**
  * What the services need of the chain. They look things up in the mirror, are told which keys changed, and ask the
- * chain itself before they destroy anything or when the mirror does not hold what they want to know.
+ * chain itself before they destroy anything or when the mirror does not hold what they want to know. What they do
+ * there goes through the outbox.
  */
 import type { AuditedProvider, CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { NewIntent, SettledState } from "../journal/intents.ts";
 import type { Address } from "../market/address.ts";
 import type { Coin } from "../market/coin.ts";
 import type { BidId, DeploymentId, LeaseId, OrderId } from "../market/ids.ts";
+import type { ProviderError } from "../runtime/errors.ts";
 import type { ChainBlock } from "./block.ts";
 import type { MarketParams } from "./codec/reclamation.ts";
 import type {
@@ -22,6 +25,8 @@ import type {
   Order,
   OrderState,
 } from "./records.ts";
+import type { Broadcaster } from "./tx/broadcaster.ts";
+import type { PackedMessage } from "./tx/messages.ts";
 
 export interface Chain {
   /** Known once the service has started. */
@@ -31,6 +36,10 @@ export interface Chain {
   readonly mirror: MirrorView;
   /** Reads of the chain itself. `atOrAbove` makes sure that the answer is no older than what we know already. */
   readonly queries: Queries;
+  /** Messages of the provider, each sent exactly once. */
+  readonly outbox: Outbox;
+  /** For transactions of somebody else than the provider. */
+  readonly broadcaster: Broadcaster;
   /** The last block that was worked through. */
   readonly height: bigint;
   readonly status: ChainStatus;
@@ -85,6 +94,78 @@ export interface MirrorKey {
 }
 
 export type StepListener = (step: Step) => Promise<void> | void;
+
+/** Sends what was decided, exactly once, whatever happens to this process or to the nodes. */
+export interface Outbox {
+  /** Resolves with the intent's id when it is safe in the journal; it is sent with the next transaction. */
+  file(request: SendRequest): Promise<number>;
+  /** Resolves when the intent is settled, at once when it already is. */
+  wait(id: number): Promise<Settled>;
+  /** Told of every intent when it is settled; what it returns ends that. */
+  onSettled(listener: (settled: Settled) => void): () => void;
+  /** True when the intent had not left: now it never will. False when it is under way or settled. */
+  cancel(id: number, why: string): Promise<boolean>;
+  /** The request as the journal takes it, for a unit of one's own; `wake` afterwards. */
+  intentOf(request: SendRequest): NewIntent;
+  wake(): void;
+  readonly counts: {
+    /** Intents that are not settled. */
+    readonly owed: number;
+    /** Transactions whose fate is not known yet. */
+    readonly inFlight: number;
+    /** Times that a transaction was handed to nodes. */
+    readonly broadcasts: number;
+  };
+  readonly state: OutboxState;
+}
+
+/** What keeps the outbox from its work, while that is so. */
+export interface OutboxState {
+  /** Why nothing gets through and what to do about it. */
+  readonly stalled: ProviderError | undefined;
+  /** Why the last attempt to work came to nothing: most often, no node answered. */
+  readonly silent: string | undefined;
+  /** A transaction whose time has passed and whose fate no node can know; its intents wait. */
+  readonly unproven: ProviderError | undefined;
+}
+
+/** One message for the chain, what it is about and how urgent it is. */
+export interface SendRequest {
+  /** The order, bid or lease that it is about. What is about one subject happens in the order it was filed. */
+  readonly subject: string;
+  readonly why: string;
+  readonly message: PackedMessage;
+  readonly priority: "close" | "bid" | "account" | "withdraw";
+  /** After this it is worthless: it is not sent any more, and what was sent before can come into no block after it. */
+  readonly expiresAtMs?: number;
+}
+
+/** How an intent ended. A failed one says what the chain said; a simulation gives words but no code. */
+export interface Settled {
+  readonly id: number;
+  readonly state: SettledState;
+  readonly result: SettledResult;
+}
+
+export interface SettledResult {
+  readonly txHash?: string;
+  readonly height?: string;
+  readonly code?: number;
+  readonly codespace?: string;
+  readonly log?: string;
+  /**
+   * What it cost in fees, over all the transactions that carried it, also those that failed: of each an equal share. So
+   * the fees of all settled intents add up to what was paid.
+   */
+  readonly fee?: string;
+  /** Who paid the last of it, if it was somebody else. */
+  readonly feePayer?: string;
+  /** Shared in the same way. */
+  readonly gasUsed?: string;
+  /** Coins that its message brought to our account, and those that it took; the fee is not in it. */
+  readonly received?: string;
+  readonly spent?: string;
+}
 
 /** For the live view, the status documents and metrics. */
 export interface ChainStatus {

@@ -3,12 +3,7 @@ import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
-import {
-  type ChainDocument,
-  type ChainServiceOptions,
-  type ChainWithOutbox,
-  createChainService,
-} from "../chain/chain-service.ts";
+import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -54,7 +49,7 @@ export interface ProviderStatus extends ProcessStatus {
 
 /** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
 export interface Foundation {
-  readonly chain: Promise<ChainWithOutbox>;
+  readonly chain: Promise<Chain>;
   readonly kube: Promise<Kube> | undefined;
   readonly bus: Promise<Bus>;
   readonly journal: Promise<Journal>;

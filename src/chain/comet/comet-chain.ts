@@ -28,7 +28,8 @@ export interface CometChainOptions {
   readonly log: Log;
 }
 
-export interface CometChain extends Chain {
+/** All of the chain but what sends. */
+export interface CometChain extends Omit<Chain, "outbox" | "broadcaster"> {
   /** Resolves when the mirror was built; waits for nodes that are away. */
   open(scope: Scope): Promise<void>;
   /** Follows the blocks after the mirror from here on: whoever listens by now misses nothing. */

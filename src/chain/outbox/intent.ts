@@ -2,21 +2,17 @@
 import type { Intent, NewIntent } from "../../journal/intents.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
+import type { SendRequest } from "../chain.ts";
 import { readUint64 } from "../codec/wire64.ts";
 import { kindOfMessage, type MessageKind, type PackedMessage, unpackMessage } from "../tx/messages.ts";
 
 /** Smaller goes first: what costs money while it waits, then what earns it, then what keeps. */
-export const priorities = { close: 0, bid: 10, account: 20, withdraw: 30 } as const;
-
-export interface SendRequest {
-  /** The order, bid or lease that it is about. What is about one subject happens in the order it was filed. */
-  readonly subject: string;
-  readonly why: string;
-  readonly message: PackedMessage;
-  readonly priority: keyof typeof priorities;
-  /** After this it is worthless: it is not sent any more, and what was sent before can come into no block after it. */
-  readonly expiresAtMs?: number;
-}
+export const priorities: Readonly<Record<SendRequest["priority"], number>> = {
+  close: 0,
+  bid: 10,
+  account: 20,
+  withdraw: 30,
+};
 
 /** Whose message it is, and for which chain: under another key or on another chain it would mean something else. */
 export interface Owner {

@@ -2,7 +2,7 @@
  * Sends what was decided, exactly once. A loop that writes down every transaction before it leaves, and learns what became
  * of it by looking at the chain, never from the answer to a call.
  */
-import type { Intent, NewIntent } from "../../journal/intents.ts";
+import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
@@ -11,11 +11,11 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import type { Step } from "../chain.ts";
+import type { Outbox, OutboxState, Settled, SettledResult, Step } from "../chain.ts";
 import type { Signer } from "../keys/signer.ts";
 import { type Broadcaster, type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
-import { intentOf, type Owner, ownerOf, priorities, type SendRequest } from "./intent.ts";
+import { intentOf, type Owner, ownerOf, priorities } from "./intent.ts";
 import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
 import {
   createPreparation,
@@ -25,7 +25,7 @@ import {
   type SendSettings,
 } from "./preparation.ts";
 import { createSender, laterMs, type SenderCounts } from "./sender.ts";
-import { createSettlement, type Settled, type SettledResult, type SettlementCounts } from "./settlement.ts";
+import { createSettlement, type SettlementCounts } from "./settlement.ts";
 import { createTracker } from "./tracker.ts";
 
 export interface OutboxOptions {
@@ -39,37 +39,17 @@ export interface OutboxOptions {
   readonly settings: SendSettings;
 }
 
-export interface Outbox {
-  /** Resolves with the intent's id when it is safe in the journal; it is sent with the next transaction. */
-  file(request: SendRequest): Promise<number>;
-  /** Resolves when the intent is settled, at once when it already is. */
-  wait(id: number): Promise<Settled>;
-  /** Told of every intent when it is settled; what it returns ends that. */
-  onSettled(listener: (settled: Settled) => void): () => void;
-  /** True when the intent had not left: now it never will. False when it is under way or settled. */
-  cancel(id: number, why: string): Promise<boolean>;
+/** What services have of it, and what makes it go. */
+export interface OutboxLoop extends Outbox {
   /**
    * A step along the chain: settles what its block holds. Whoever follows the chain hands over every step and moves the
    * cursor only when this has resolved; then no node need keep an index for us.
    */
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
-  /** The request as the journal takes it, for a unit of one's own; `wake` afterwards. */
-  intentOf(request: SendRequest): NewIntent;
-  wake(): void;
   /** Works until the signal is aborted. Rejects when the journal died or an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
-  readonly state: OutboxState;
+  readonly state: OutboxState & { readonly ordering: Ordering };
   readonly counts: OutboxCounts;
-}
-
-export interface OutboxState {
-  readonly ordering: Ordering;
-  /** Why nothing gets through and what to do about it, while that is so. */
-  readonly stalled: ProviderError | undefined;
-  /** Why the last attempt to work came to nothing, while that is so: most often, no node answered. */
-  readonly silent: string | undefined;
-  /** A transaction whose time has passed and whose fate no node can know; its intents wait. */
-  readonly unproven: ProviderError | undefined;
 }
 
 /** What keeps the outbox from its work, in words: first what a person must do something about. */
@@ -77,14 +57,9 @@ export function troubleOf({ stalled, unproven, silent }: OutboxState): string | 
   return stalled?.message ?? unproven?.message ?? silent;
 }
 
-export interface OutboxCounts extends Readonly<SettlementCounts>, Readonly<SenderCounts>, Readonly<PreparationCounts> {
-  /** Intents that are not settled. */
-  readonly owed: number;
-  /** Transactions whose fate is not known yet. */
-  readonly inFlight: number;
-}
+type OutboxCounts = Outbox["counts"] & Readonly<SettlementCounts & SenderCounts & PreparationCounts>;
 
-export function createOutbox(options: OutboxOptions): Outbox {
+export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
   const { address } = signer;
   const owner: Owner = { chainId, sender: address };
@@ -241,7 +216,7 @@ function isPassing(thrown: unknown): thrown is Error {
 }
 
 /** What an earlier run decided for one key and chain is never signed with another. */
-export function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
+function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
   const left = [
     ...transactions.all().map((tx) => ({ what: `the transaction ${tx.hash}`, owner: tx })),
     ...intents.unsettled(intents.owed()).map((intent) => ({ what: `the intent ${intent.id}`, owner: ownerOf(intent) })),

@@ -5,36 +5,10 @@ import type { Tables } from "../../journal/tables.ts";
 import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent } from "../block.ts";
+import type { Settled, SettledResult } from "../chain.ts";
 import type { Included, Refusal } from "../tx/broadcaster.ts";
 import { causeOf, fateOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
-
-/** How an intent ended. A failed one says what the chain said; a simulation gives words but no code. */
-export interface Settled {
-  readonly id: number;
-  readonly state: SettledState;
-  readonly result: SettledResult;
-}
-
-export interface SettledResult {
-  readonly txHash?: string;
-  readonly height?: string;
-  readonly code?: number;
-  readonly codespace?: string;
-  readonly log?: string;
-  /**
-   * What it cost in fees, over all the transactions that carried it, also those that failed: of each an equal share. So
-   * the fees of all settled intents add up to what was paid.
-   */
-  readonly fee?: string;
-  /** Who paid the last of it, if it was somebody else. */
-  readonly feePayer?: string;
-  /** Shared in the same way. */
-  readonly gasUsed?: string;
-  /** Coins that its message brought to our account, and those that it took; the fee is not in it. */
-  readonly received?: string;
-  readonly spent?: string;
-}
 
 export interface SettlementCounts {
   done: number;
