@@ -40,7 +40,7 @@ async function chainOf(values: UsedConfig, redactor: Redactor, log: Log): Promis
   if (values.from === undefined && values.keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
   const { openKey } = await import("../chain/keys/open-key.ts");
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);
-  for (const warning of warnings) log.info(warning, { module: "keys" });
+  for (const warning of warnings) log.info("key warning", { module: "keys", warning });
   const { chainId, gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;
   return {
     nodes: () => nodesOf(values),

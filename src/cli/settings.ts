@@ -39,7 +39,7 @@ export function prepare(command: Command): Prepared {
   const { values, sources, redactor, warnings } = takeSettings(command);
   const { logLevel: level, logFormat: format, logColor: color, logTimestamp: timestamp } = values;
   const log = createLog({ level, format, color, timestamp, redactor });
-  for (const warning of warnings) log.info(warning, { module: "config" });
+  for (const warning of warnings) log.info("settings warning", { module: "config", warning });
   return { values, sources, log, redactor };
 }
 
