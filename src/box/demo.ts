@@ -20,7 +20,7 @@ import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
 import { createTenantsService, type TenantsDocument } from "./tenants-service.ts";
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly dataDir: string;
   readonly version: string;
   readonly clock: Clock;

@@ -17,12 +17,12 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 
-export interface TenantsOptions extends Pick<SendDeps, "settings"> {
+interface TenantsOptions extends Pick<SendDeps, "settings"> {
   /** One for each tenant. */
   readonly signers: readonly Signer[];
 }
 
-export interface TenantsGround {
+interface TenantsGround {
   readonly chain: Promise<Pick<Chain, "chainId" | "broadcaster" | "onStep">>;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +30,7 @@ export interface TenantsGround {
 }
 
 /** A deployment of the demo on its way, with the stations it has passed and when. */
-export interface StoryStatus {
+interface StoryStatus {
   readonly deployment: string;
   readonly stations: readonly { readonly name: string; readonly atMs: number }[];
   readonly complete: boolean;

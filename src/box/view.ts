@@ -4,7 +4,7 @@ import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 import type { DemoStatus } from "./demo.ts";
 
-export interface ViewOptions {
+interface ViewOptions {
   readonly title: string;
   readonly columns: number;
   readonly rows: number;

@@ -9,7 +9,7 @@ import { createMemoryBus } from "./memory.ts";
 import type { RedisOptions } from "./redis.ts";
 import type { TopicCounts } from "./tally.ts";
 
-export interface BusGround {
+interface BusGround {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

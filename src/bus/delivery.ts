@@ -17,7 +17,7 @@ export interface Delivery extends Subscription {
   missed(topic: Topic, count: number): void;
 }
 
-export interface DeliveryContext {
+interface DeliveryContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: BusLimits;

@@ -1,5 +1,5 @@
 /** A line with a bound on its length and on its weight: who does not fit pushes out the oldest. */
-export interface DropOldest<T> {
+interface DropOldest<T> {
   push(item: T): void;
   /** Puts items that were shifted out back at the front, in their order. */
   putBack(items: readonly T[]): void;

@@ -10,12 +10,12 @@ import { showAddress } from "./redis-address.ts";
 import { openConnection, type RedisConnection } from "./redis-connection.ts";
 import { assertMaster, type MasterFinder } from "./sentinel.ts";
 
-export interface RedisLink {
+interface RedisLink {
   readonly state: BusState;
   close(): Promise<void>;
 }
 
-export interface RedisLinkOptions {
+interface RedisLinkOptions {
   readonly finder: MasterFinder;
   /** What to do with a pair of connections until they are lost. A read that waits would hold up everything else. */
   readonly work: (reader: RedisConnection, writer: RedisConnection) => Promise<never>[];

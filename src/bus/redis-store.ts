@@ -13,7 +13,7 @@ import { type StreamName, streamNames, streamOf, streams, type Topic } from "./t
 export type StreamEntry = readonly [id: string, fields: readonly string[] | null];
 
 /** Where a stream stands, and what it keeps for new subscribers. */
-export interface Snapshot {
+interface Snapshot {
   readonly lastId: string;
   readonly topics: readonly { topic: string; number: number; retained: { id: string; text: string } | undefined }[];
 }

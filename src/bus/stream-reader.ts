@@ -22,7 +22,7 @@ export interface StreamReader {
   readonly settled: boolean;
 }
 
-export interface StreamReaderContext {
+interface StreamReaderContext {
   readonly store: RedisStore;
   readonly tally: TopicTally;
   readonly limits: BusLimits;

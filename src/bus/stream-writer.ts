@@ -5,7 +5,7 @@ import type { RedisConnection } from "./redis-connection.ts";
 import { isAfter, type RedisStore } from "./redis-store.ts";
 import type { StreamReader } from "./stream-reader.ts";
 
-export interface StreamWriter {
+interface StreamWriter {
   /** Writes until the connection is lost, and rejects with the reason. */
   run(connection: RedisConnection): Promise<never>;
   /** Resolves when nothing waits to be written and no subscriber for its place. */
@@ -14,7 +14,7 @@ export interface StreamWriter {
   close(): void;
 }
 
-export interface StreamWriterContext {
+interface StreamWriterContext {
   readonly outgoing: Outgoing;
   readonly store: RedisStore;
   readonly reader: Pick<StreamReader, "settled">;

@@ -25,7 +25,7 @@ export interface ChainServiceOptions {
   readonly settings: SendSettings;
 }
 
-export interface ChainGround {
+interface ChainGround {
   readonly journal: Promise<Journal>;
   readonly boundary: Boundary;
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 /** Draws frames on a terminal in place and puts everything back when it is closed. */
 import type { ReadStream, WriteStream } from "node:tty";
 
-export interface Terminal {
+interface Terminal {
   readonly columns: number;
   readonly rows: number;
   readonly color: boolean;

@@ -8,7 +8,7 @@ import { settingsByFlag, variableOf } from "./table.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** In the order in which they are looked up. */
-export const prefixes = ["AP_", "AKASH_"] as const;
+const prefixes = ["AP_", "AKASH_"] as const;
 
 /** A variable that the charts set by a wrong name; they mean this setting. */
 const misnomers: ReadonlyMap<string, string> = new Map([["GATEWAY_IMPLEMENTATION", "gateway-provider"]]);

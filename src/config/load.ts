@@ -21,7 +21,7 @@ import { settingsByFlag, variableOf } from "./table.ts";
 /** What the command line gave, by flag: a text, several texts, or true for a flag without a value. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-export interface Inputs {
+interface Inputs {
   readonly flags: Flags;
   readonly env: Environment;
   readonly readFile: ReadFile;

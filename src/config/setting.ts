@@ -69,7 +69,7 @@ export interface FixedSetting extends Named {
 export type Setting = LiveSetting<unknown> | DeadSetting | FixedSetting;
 
 /** Who uses it is said by its group where its own row does not. */
-export type Row<T> = Omit<LiveSetting<T>, "usedBy"> & Partial<Pick<Named, "usedBy">>;
+type Row<T> = Omit<LiveSetting<T>, "usedBy"> & Partial<Pick<Named, "usedBy">>;
 type RowSpec = Pick<Row<unknown>, "usedBy" | "short" | "key" | "alsoVariable" | "doc">;
 
 /** Of a setting that has no flag. */

@@ -12,7 +12,7 @@ export interface Sql {
 }
 
 /** FULL: a commit survives a power cut. NORMAL: it survives our death, and a power cut leaves a sound older state. */
-export type Synchronous = "FULL" | "NORMAL";
+type Synchronous = "FULL" | "NORMAL";
 
 export interface Connection extends Sql {
   exec(text: string): void;

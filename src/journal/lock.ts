@@ -13,7 +13,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import { storageError } from "./faults.ts";
 
-export interface Lock {
+interface Lock {
   release(): void;
 }
 

@@ -46,20 +46,20 @@ export interface EventRecorder {
   readonly counts: Readonly<EventCounts>;
 }
 
-export interface EventCounts {
+interface EventCounts {
   written: number;
   /** Could not be written; said again, they are tried again. */
   failed: number;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   /** "akash.network/operator-inventory" */
   readonly controller: string;
   /** Which of its processes; the name of its pod. */
   readonly instance: string;
 }
 
-export interface EventRecorderDeps {
+interface EventRecorderDeps {
   readonly kube: Pick<Kube, "apply" | "fieldManager">;
   readonly clock: Clock;
   readonly random: Random;

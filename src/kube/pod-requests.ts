@@ -67,7 +67,7 @@ function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<s
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Of an init container. */
-export function isSidecar({ restartPolicy }: { readonly restartPolicy?: unknown }): boolean {
+function isSidecar({ restartPolicy }: { readonly restartPolicy?: unknown }): boolean {
   return restartPolicy === "Always";
 }
 

@@ -1,6 +1,6 @@
 /** Bech32 (BIP-173): a prefix, five bits per character, and a checksum that catches typing mistakes. */
 
-export type Bech32 = { readonly prefix: string; readonly words: readonly number[] } | { readonly fault: string };
+type Bech32 = { readonly prefix: string; readonly words: readonly number[] } | { readonly fault: string };
 
 const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 const wordOf = new Map([...alphabet].map((character, word) => [character, word]));

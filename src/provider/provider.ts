@@ -18,7 +18,7 @@ import { createProcess, type Process, type ProcessStatus } from "../runtime/proc
 import type { Random } from "../runtime/random.ts";
 import { announce } from "./announce.ts";
 
-export interface ProviderOptions {
+interface ProviderOptions {
   readonly dataDir: string;
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;

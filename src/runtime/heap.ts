@@ -1,5 +1,5 @@
 /** A binary heap: the smallest of many in O(log n), for timers and due times. */
-export interface Heap<T> {
+interface Heap<T> {
   push(item: T): void;
   pop(): T | undefined;
   peek(): T | undefined;

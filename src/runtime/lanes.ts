@@ -14,7 +14,7 @@ const usually = ["high", "normal", "low"] as const;
 const everyFourth = ["normal", "low", "high"] as const;
 const everySixteenth = ["low", "normal", "high"] as const;
 
-export interface Lanes<T> {
+interface Lanes<T> {
   push(priority: Priority, item: T): void;
   /** The next item for which `wanted` holds; the others are thrown away. */
   take(wanted: (item: T, lane: Priority) => boolean): T | undefined;

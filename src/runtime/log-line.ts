@@ -1,7 +1,7 @@
 /** The plain format: one line per entry that a person can read, and below it, indented, what needs more room. */
 import type { Plain, PlainObject } from "./plain-value.ts";
 
-export interface LogEntry {
+interface LogEntry {
   /** Empty when lines carry no time. */
   readonly time: string;
   readonly level: string;

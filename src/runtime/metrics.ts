@@ -11,7 +11,7 @@ import { invariant } from "./invariant.ts";
 import { limits } from "./limits.ts";
 import { readProcess } from "./process-metrics.ts";
 
-export interface Reading<Label extends string = never> {
+interface Reading<Label extends string = never> {
   /** Like akash_provider_queue_depth; counters end with _total, times are in seconds, sizes in bytes. */
   readonly name: string;
   readonly help: string;
@@ -22,7 +22,7 @@ export interface Reading<Label extends string = never> {
 }
 
 /** One number, or one for each combination of labels. */
-export type Values<Label extends string> = number | readonly (readonly [Readonly<Record<Label, string>>, number])[];
+type Values<Label extends string> = number | readonly (readonly [Readonly<Record<Label, string>>, number])[];
 
 export interface Metrics {
   /** Calls `values` whenever the metrics are asked for. */

@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 import type { QueueCounts } from "./queue.ts";
 import { measureQueues } from "./queue-metrics.ts";
 
-export interface ProcessOptions {
+interface ProcessOptions {
   /** From the ground up: each may use what those before it have started. */
   readonly services: readonly Service[];
   readonly metrics: Metrics;

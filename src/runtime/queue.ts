@@ -37,7 +37,7 @@ export interface QueueCounts {
 }
 
 /** Where a key stands, for a person who asks why nothing happens. */
-export interface KeyStatus {
+interface KeyStatus {
   readonly key: string;
   readonly state: "ready" | "running" | "delayed";
   readonly attempts: number;

@@ -6,7 +6,7 @@ import { crc32 } from "node:zlib";
 import { type PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { invalidArgument } from "./refusals.ts";
 
-export interface PageKey {
+interface PageKey {
   readonly states: Uint8Array;
   readonly prefix: Uint8Array;
   readonly key: Uint8Array;

@@ -16,7 +16,7 @@ import { takeStamp } from "./unordered.ts";
 
 export type Mode = "check" | "finalize" | "simulate";
 
-export interface AnteInput {
+interface AnteInput {
   readonly tx: Transaction;
   readonly context: Context;
   readonly mode: Mode;

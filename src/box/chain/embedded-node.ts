@@ -7,7 +7,7 @@ import { createMarketplace } from "./modules/marketplace.ts";
 import { createNode, type Node, type NodeOptions } from "./node/node.ts";
 import { type Origin, recordedOrigin } from "./node/persistence.ts";
 
-export interface EmbeddedNodeOptions extends Omit<NodeOptions, "app" | "genesis"> {
+interface EmbeddedNodeOptions extends Omit<NodeOptions, "app" | "genesis"> {
   /** These say how a new chain begins; one that is already in the file goes on as it began. */
   readonly chainId: string;
   readonly accounts: readonly { readonly address: string; readonly coins: readonly Coin[] }[];

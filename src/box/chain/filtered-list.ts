@@ -12,7 +12,7 @@ import type { Table } from "./store.ts";
 
 type AnyId = DeploymentId & Partial<BidId>;
 
-export interface ListOf<T> {
+interface ListOf<T> {
   readonly table: Table<T>;
   /** By name, in the order in which they are listed. */
   readonly states: Readonly<Record<string, number>>;
@@ -21,7 +21,7 @@ export interface ListOf<T> {
 }
 
 /** What is empty or zero is not asked for. */
-export interface Filters {
+interface Filters {
   readonly state: string;
   readonly owner: string;
   readonly dseq: Wire64 | undefined;

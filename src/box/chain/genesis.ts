@@ -15,7 +15,7 @@ export interface Genesis {
   readonly unordered?: boolean;
 }
 
-export interface GenesisAccount {
+interface GenesisAccount {
   readonly address: string;
   readonly coins: readonly Coin[];
 }

@@ -19,7 +19,7 @@ export function readGroupId(wire: GroupID | undefined, path = ""): GroupId {
   return { ...id, gseq: wire.gseq };
 }
 
-export function readOrderId(wire: OrderID | undefined, path = ""): OrderId {
+function readOrderId(wire: OrderID | undefined, path = ""): OrderId {
   const id = readGroupId(wire, `${path}OrderID: Invalid GroupID: `);
   if (!wire?.oseq) throw sdkRefusal("invalidSequence", `${path}OrderID: Invalid Order Sequence`);
   return { ...id, oseq: wire.oseq };

@@ -49,7 +49,7 @@ export interface MessageEntry {
   handle(context: Context, message: Uint8Array): Uint8Array;
 }
 
-export interface MessageParts<Wire, Read> {
+interface MessageParts<Wire, Read> {
   signer(wire: NoInfer<Wire>): string;
   /** The message in the application's own words. Throws when it makes no sense by itself. */
   read(wire: NoInfer<Wire>): Read;

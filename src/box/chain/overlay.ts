@@ -1,7 +1,7 @@
 /** Changes on top of a store that stays as it is: what the pool of waiting transactions sees of the next block. */
 import { createStore, type Store, type Table } from "./store.ts";
 
-export interface Overlay extends Store {
+interface Overlay extends Store {
   /** Forgets every change; what is read then is the store below. */
   reset(): void;
 }

@@ -4,7 +4,7 @@ import type { Listed } from "./akash-paging.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Table } from "./store.ts";
 
-export interface PageOptions<T> {
+interface PageOptions<T> {
   /** Only keys that begin with it; the keys that travel to the client are what follows it. */
   readonly prefix?: string;
   /** What does not belong into the list at all: neither shown nor counted. */

@@ -3,7 +3,7 @@ import type { BlockPoint } from "./module.ts";
 import { createOverlay } from "./overlay.ts";
 import type { Replaced, Store } from "./store.ts";
 
-export interface PastStates {
+interface PastStates {
   /** After a block: where the chain stood before it, and what it replaced. */
   add(before: BlockPoint, replaced: Replaced): void;
   /** The oldest height whose state is still known, if any is but the latest. */
@@ -12,12 +12,12 @@ export interface PastStates {
   at(height: bigint): State | undefined;
 }
 
-export interface State {
+interface State {
   readonly point: BlockPoint;
   readonly store: Store;
 }
 
-export interface StateBounds {
+interface StateBounds {
   readonly heights: number;
   /** Written keys, over all heights: a busy chain is remembered for fewer of them. */
   readonly keys: number;

@@ -17,7 +17,7 @@ export interface Store {
   transaction<R>(work: () => R): R;
 }
 
-export interface BaseStore extends Store {
+interface BaseStore extends Store {
   /** A transaction that also tells what stood where it wrote. May not be nested. */
   revise<R>(work: () => R): { readonly result: R; readonly replaced: Replaced };
 }

@@ -42,7 +42,7 @@ export interface Message {
   readonly signers: readonly string[];
 }
 
-export interface Signer {
+interface Signer {
   /** Whose turn it is; empty when there are more infos than signers. */
   readonly address: string;
   /** The compressed key, when the transaction carries it. */

@@ -18,7 +18,7 @@ import { createWatches, type Watches } from "./api-server/requests/watches.ts";
 import { createServer } from "./api-server/server.ts";
 import { type ClusterOptions, type SimulatedNodes, startCluster } from "./parts/cluster.ts";
 
-export interface SimulatedClusterDeps {
+interface SimulatedClusterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -25,7 +25,7 @@ export async function fetchBlock(pool: Pool, height: bigint, bounds: CallLimits,
   return readBlock(happened.result, made.result, clock);
 }
 
-export interface AheadBounds {
+interface AheadBounds {
   /** Things at once. */
   readonly width: number;
   /** Of things that wait for their turn; a single one may be larger. */

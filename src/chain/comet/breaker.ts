@@ -3,7 +3,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 
-export interface Breaker {
+interface Breaker {
   /** Whether a call may be made now. Of those that ask once the pause is over, one is let through. */
   admit(): boolean;
   succeeded(): void;

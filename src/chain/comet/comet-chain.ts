@@ -18,7 +18,7 @@ import { createSteps } from "./steps.ts";
 import type { RpcTransport } from "./transport.ts";
 import { createWakeup } from "./wakeup.ts";
 
-export interface CometChainOptions {
+interface CometChainOptions {
   readonly nodes: readonly RpcTransport[];
   readonly chainId?: string;
   readonly provider: Address;

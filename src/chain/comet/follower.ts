@@ -50,7 +50,7 @@ export interface Follower {
   readonly counts: Readonly<FollowerCounts>;
 }
 
-export interface FollowerDeps {
+interface FollowerDeps {
   readonly pool: Pool;
   readonly cursor: Cursor;
   readonly consumer: BlockConsumer;

@@ -10,7 +10,7 @@ import type { Gap } from "../chain.ts";
 import type { Pool } from "./pool.ts";
 import { isUsable } from "./rpc-node.ts";
 
-export interface GapJudge {
+interface GapJudge {
   /**
    * The gap that begins at this height, or undefined when it is too early to give up. `has` asks the nodes whether any
    * of them has a block; it matters where one said that it does not.

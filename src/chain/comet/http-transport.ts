@@ -14,7 +14,7 @@ export interface NodeAddress {
   readonly tls?: TlsPaths;
 }
 
-export interface HttpTransport extends RpcTransport {
+interface HttpTransport extends RpcTransport {
   readonly sockets: Readonly<SocketCounts>;
 }
 

@@ -11,7 +11,7 @@ export interface SocketCounts {
   halfOpen: number;
 }
 
-export interface SocketDeps {
+interface SocketDeps {
   readonly url: URL;
   readonly tls: ClientOptions;
   readonly clock: Clock;

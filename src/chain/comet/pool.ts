@@ -23,7 +23,7 @@ import {
 } from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
 
-export interface PoolOptions {
+interface PoolOptions {
   /** One for each node, under names that differ; the pool closes them. */
   readonly nodes: readonly RpcTransport[];
   /** Without one, the chain is that of the first node in the list that answers. */
@@ -40,7 +40,7 @@ export interface NodeCallOptions extends CallLimits {
   readonly node?: string | undefined;
 }
 
-export interface NodeAnswer<T> {
+interface NodeAnswer<T> {
   readonly result: T;
   /** Name of the node that gave it. */
   readonly node: string;

@@ -20,7 +20,7 @@ export function isUsable({ condition }: Pick<RpcNodeState, "condition">): boolea
   return condition === "good" || condition === "failing";
 }
 
-export interface CallCounts {
+interface CallCounts {
   calls: number;
   /** No answer, none of a node, or none that can be used. */
   failures: number;

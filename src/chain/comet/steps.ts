@@ -7,7 +7,7 @@ import type { MirrorKey, Step, StepListener } from "../chain.ts";
 import type { BlockConsumer } from "./follower.ts";
 import type { Mirror } from "./mirror/mirror.ts";
 
-export interface Steps extends BlockConsumer {
+interface Steps extends BlockConsumer {
   onStep(listener: StepListener): void;
   /** Compares the mirror with the chain's lists and puts right what differs; gives what did. */
   compare(signal?: AbortSignal): Promise<readonly MirrorKey[]>;

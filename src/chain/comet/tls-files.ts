@@ -17,7 +17,7 @@ export interface TlsMaterial {
   readonly ca?: Buffer;
 }
 
-export interface TlsFiles {
+interface TlsFiles {
   /** The same object as long as no file has changed. */
   current(): TlsMaterial;
 }

@@ -13,7 +13,7 @@ import { jitter, type Random } from "../../runtime/random.ts";
 import { isOfChain } from "./follower.ts";
 import type { RpcTransport } from "./transport.ts";
 
-export interface Wakeup {
+interface Wakeup {
   /** Stays subscribed until the signal. */
   run(signal: AbortSignal): Promise<void>;
   /** Another node may be the one to listen to now. */
@@ -21,7 +21,7 @@ export interface Wakeup {
   readonly subscribed: boolean;
 }
 
-export interface WakeupDeps {
+interface WakeupDeps {
   /** The node to listen to; asked before every connection. */
   readonly node: () => RpcTransport;
   readonly wake: () => void;

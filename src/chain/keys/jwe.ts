@@ -20,7 +20,7 @@ const wrapIv = Buffer.alloc(8, 0xa6);
 const tagBytes = 16;
 
 /** "passphrase": it does not open this item. Any other fault is one of the item itself. */
-export type JweFault = { readonly fault: "passphrase" } | { readonly fault: "damaged"; readonly reason: string };
+type JweFault = { readonly fault: "passphrase" } | { readonly fault: "damaged"; readonly reason: string };
 
 export async function decryptJwe(token: string, passphrase: string): Promise<Buffer | JweFault> {
   const parts = token.trim().split(".");

@@ -128,7 +128,7 @@ export function flightOf(tx: SentTransaction, intents: readonly Intent[]): Fligh
   };
 }
 
-export type FlightAction =
+type FlightAction =
   | { readonly kind: "settle"; readonly included: Included }
   /** Dead beyond doubt: no block holds it, and none to come can. */
   | { readonly kind: "refile" }

@@ -226,7 +226,7 @@ function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint
   return intents.reduce((total, intent) => total + of(intent), 0n);
 }
 
-export type Stamps = ReturnType<typeof createStamps>;
+type Stamps = ReturnType<typeof createStamps>;
 
 /**
  * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the

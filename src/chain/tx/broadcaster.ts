@@ -39,7 +39,7 @@ export interface Account {
   readonly height: bigint;
 }
 
-export type Simulation =
+type Simulation =
   | { readonly kind: "ran"; readonly gasUsed: bigint }
   /** The code is lost on the way of a simulation; its words are all there is. */
   | { readonly kind: "refused"; readonly log: string };

@@ -53,7 +53,7 @@ const messages = {
 
 type Messages = typeof messages;
 export type MessageKind = keyof Messages;
-export type MessageValue<Kind extends MessageKind> = Messages[Kind] extends Entry<infer Value> ? Value : never;
+type MessageValue<Kind extends MessageKind> = Messages[Kind] extends Entry<infer Value> ? Value : never;
 
 interface Entry<Value> {
   readonly typeUrl: string;

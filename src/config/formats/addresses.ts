@@ -5,7 +5,7 @@ import { hideCredentials, quote } from "../problem.ts";
 import { BadValue, commaList, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 import { text, whole } from "./plain.ts";
 
-export interface HostPort {
+interface HostPort {
   readonly host: string;
   readonly port: number;
 }
@@ -56,7 +56,7 @@ function hostPortFormat(
   });
 }
 
-export interface UrlRules {
+interface UrlRules {
   /** A password has a setting of its own; in a URL it would end up in logs and on screens. */
   readonly credentials?: "refused";
   /** Nothing may stand after host and port. */

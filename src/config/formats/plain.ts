@@ -96,7 +96,7 @@ export const count = whole(0, Number.MAX_SAFE_INTEGER);
 /** A hundredfold is more than anybody overcommits; beyond it somebody wrote something else than percent. */
 export const percent = whole(0, 10_000, "a whole number of percent", "<percent>");
 
-export interface DurationBounds {
+interface DurationBounds {
   readonly least?: string;
   readonly most?: string;
   /** What zero means; without it zero is as good as any other time. */

@@ -10,7 +10,7 @@ export interface CachedObject<T> extends ObjectAt {
 
 type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
 
-export interface Cache<T> {
+interface Cache<T> {
   get(at: ObjectAt): CachedObject<T> | undefined;
   values(): Iterable<T>;
   readonly size: number;

@@ -4,7 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 
-export interface Freshness {
+interface Freshness {
   /** The server told us something, if only that it is there. */
   heard(): void;
   failed(error: ProviderError): void;

@@ -4,7 +4,7 @@
  */
 import type { OwnedFields } from "../owned-fields.ts";
 
-export interface LastWrite {
+interface LastWrite {
   /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
   readonly version: string | undefined;
   /** A wish that the server answered in words we do not know: what was wished, and what became of it. */

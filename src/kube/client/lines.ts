@@ -15,7 +15,7 @@ export class TooLong extends Error {
   }
 }
 
-export interface LineOptions {
+interface LineOptions {
   readonly clock: Clock;
   readonly silenceMs: number;
   readonly mostBytes: number;

@@ -3,7 +3,7 @@
  * at once, which outlive the nursery of the heap: the process would grow by tens of megabytes that it never gives back.
  */
 
-export interface ListItems {
+interface ListItems {
   write(chunk: Buffer): void;
   /** What the list says besides its items, in whose place is an empty list. */
   end(): unknown;

@@ -1,7 +1,7 @@
 /** Which lines of a log were seen already, when the stream is asked for again from the second of the last one. */
 import { limits } from "../../runtime/limits.ts";
 
-export interface LogMemory {
+interface LogMemory {
   /** Where to take it up again, to the second, which is as fine as the API takes it; undefined before any line. */
   readonly since: string | undefined;
   isNew(line: string): boolean;

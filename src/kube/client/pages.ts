@@ -7,7 +7,7 @@ import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import { malformedAnswer } from "./refusal.ts";
 import type { CallLimits, Requests } from "./requests.ts";
 
-export interface ListOptions extends Selection, CallLimits {
+interface ListOptions extends Selection, CallLimits {
   readonly once?: boolean;
 }
 

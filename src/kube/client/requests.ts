@@ -17,7 +17,7 @@ export interface CallLimits {
   readonly untilMs?: number | undefined;
 }
 
-export interface Request extends Operation, CallLimits {
+interface Request extends Operation, CallLimits {
   readonly method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With its query. */
   readonly path: string;
@@ -55,13 +55,13 @@ export interface Requests {
   readonly counts: KubeCounts;
 }
 
-export interface ItemsAnswer<T> {
+interface ItemsAnswer<T> {
   readonly made: T[];
   /** With an empty list in the place of the items. */
   readonly rest: unknown;
 }
 
-export interface RequestDeps {
+interface RequestDeps {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;

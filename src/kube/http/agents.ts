@@ -7,9 +7,9 @@ import { limits } from "../../runtime/limits.ts";
 import type { Lane } from "../client/transport.ts";
 import type { Access } from "./credentials.ts";
 
-export type Agents = Readonly<Record<Lane, http.Agent>>;
+type Agents = Readonly<Record<Lane, http.Agent>>;
 
-export interface AgentPool {
+interface AgentPool {
   at(access: Access): Agents;
   close(): void;
 }

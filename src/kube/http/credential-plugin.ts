@@ -7,7 +7,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Identity, Plugin } from "./kubeconfig.ts";
 
-export interface PluginCredential {
+interface PluginCredential {
   readonly token: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;

@@ -28,7 +28,7 @@ export interface Access extends Peer {
 }
 
 /** How long somebody waits for them. */
-export interface Patience {
+interface Patience {
   readonly signal?: AbortSignal | undefined;
   readonly answerMs?: number | undefined;
 }

@@ -5,7 +5,7 @@ import { createCredentials } from "./credentials.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { type IdentityOptions, readIdentity } from "./kubeconfig.ts";
 
-export interface HttpKubeOptions extends IdentityOptions {
+interface HttpKubeOptions extends IdentityOptions {
   /** The name our writes carry: "akash-provider", "akash-operator-hostname" and so on. */
   readonly fieldManager: string;
 }

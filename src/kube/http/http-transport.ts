@@ -10,7 +10,7 @@ import { createAgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
 
-export interface HttpTransportDeps {
+interface HttpTransportDeps {
   readonly credentials: Credentials;
   readonly clock: Clock;
 }

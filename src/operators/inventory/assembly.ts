@@ -32,8 +32,6 @@ interface AssemblyDeps extends Omit<OperatorGround, "random"> {
   readonly onNodes: (names: readonly string[]) => void;
 }
 
-export type Assembly = ReturnType<typeof createAssembly>;
-
 export function createAssembly(deps: AssemblyDeps) {
   const { kube, clock, log, config, registry, storage, usage, discovery } = deps;
   const allocations = createAllocations();

@@ -11,7 +11,7 @@ export interface ClusterView {
   readonly trouble: string | undefined;
 }
 
-export interface NodeView {
+interface NodeView {
   readonly name: string;
   /** "offered", or why not. */
   readonly state: string;

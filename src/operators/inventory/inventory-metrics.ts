@@ -5,7 +5,7 @@ import type { InventoryOperator } from "./operator.ts";
 import type { GrpcListener } from "./publishing/grpc.ts";
 import type { Publisher } from "./publishing/publisher.ts";
 
-export interface MeasuredInventory {
+interface MeasuredInventory {
   readonly operator: Pick<InventoryOperator, "inventory" | "ageMs" | "counts">;
   readonly publisher: Pick<Publisher, "ready" | "counts">;
   readonly grpc: Pick<GrpcListener, "streams">;

@@ -21,7 +21,7 @@ export interface InventoryServiceOptions extends InventoryOperatorOptions {
   readonly version: string;
 }
 
-export interface InventoryGround {
+interface InventoryGround {
   readonly kube: Promise<Kube>;
   readonly bus: Promise<Bus>;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
@@ -34,7 +34,7 @@ export interface InventoryGround {
 type Opened<Ground> = { readonly [Part in keyof Ground]: Awaited<Ground[Part]> };
 
 /** The settings may need the cluster, to learn what pod we run in. */
-export type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
+type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
 
 export function createInventoryService(settle: SettleOptions, ground: InventoryGround): Service<ClusterView> {
   let parts: InventoryParts | undefined;

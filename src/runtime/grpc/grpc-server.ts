@@ -16,14 +16,14 @@ import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethods, serviceOf } from "./methods.ts";
 import { createReply, type Reply, respondOnly } from "./reply.ts";
 
-export interface GrpcServerOptions {
+interface GrpcServerOptions {
   readonly methods: GrpcMethods;
   readonly bounds: GrpcBounds;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export interface GrpcBounds {
+interface GrpcBounds {
   readonly connections: number;
   /** At once on one connection; clients queue the rest. */
   readonly calls: number;

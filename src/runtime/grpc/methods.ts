@@ -1,7 +1,7 @@
 /** What a gRPC server answers. Messages are bytes here; what they mean is the business of the method. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 
-export interface GrpcCall {
+interface GrpcCall {
   readonly path: string;
   /** Among them the metadata of the request. */
   readonly headers: IncomingHttpHeaders;
@@ -9,7 +9,7 @@ export interface GrpcCall {
   readonly signal: AbortSignal;
 }
 
-export interface GrpcAnswer {
+interface GrpcAnswer {
   readonly message: Uint8Array;
   readonly headers?: OutgoingHttpHeaders;
 }

@@ -1,7 +1,7 @@
 /** Makes a block every so often, without drifting and without hurrying after a pause. */
 import type { Clock, Timer } from "../../../runtime/clock.ts";
 
-export interface BlockClock {
+interface BlockClock {
   /** A chain without a block cannot be asked anything, so the first may be made at once. */
   start(atOnce: boolean): void;
   stop(): void;

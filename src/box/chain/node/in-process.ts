@@ -6,7 +6,7 @@ import type { EventFeed } from "./event-feed.ts";
 import type { JsonRpc } from "./json-rpc.ts";
 import { createSubscriptions } from "./subscriptions.ts";
 
-export interface InProcess {
+interface InProcess {
   transport(name: string): RpcTransport;
   /** Nobody is answered any more. */
   stop(): void;

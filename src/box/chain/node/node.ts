@@ -56,7 +56,7 @@ export interface Node {
   readonly counts: NodeCounts;
 }
 
-export interface NodeCounts {
+interface NodeCounts {
   readonly waitingTxs: number;
   readonly waitingBytes: number;
   readonly webSockets: number;

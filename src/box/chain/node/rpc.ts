@@ -7,7 +7,7 @@ import type { Log } from "../../../runtime/log.ts";
 import { failure, type HttpAnswer, type JsonRpc } from "./json-rpc.ts";
 import type { Sockets } from "./websocket.ts";
 
-export interface RpcServer {
+interface RpcServer {
   /** Resolves with the port. */
   listen(address: ListenAddress): Promise<number>;
   stop(): Promise<void>;

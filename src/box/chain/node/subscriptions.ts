@@ -7,7 +7,7 @@ import { checkedQuery, type Query } from "./query-language.ts";
 import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
 import type { SendQueue } from "./send-queue.ts";
 
-export interface Subscriptions extends Subscriber {
+interface Subscriptions extends Subscriber {
   readonly size: number;
   end(): void;
 }

@@ -17,7 +17,7 @@ export interface Sockets {
   readonly connections: number;
 }
 
-export interface SocketDeps {
+interface SocketDeps {
   readonly rpc: JsonRpc;
   readonly feed: EventFeed;
   readonly clock: Clock;

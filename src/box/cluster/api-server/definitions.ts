@@ -13,12 +13,12 @@ import type { Served, ServedKinds } from "./served-kinds.ts";
 import type { Store } from "./store.ts";
 import type { Writes } from "./writes.ts";
 
-export interface Definitions {
+interface Definitions {
   /** After every write and deletion of any object; the object as it is then. */
   follow(of: Served, object: KubeObject): KubeObject;
 }
 
-export interface DefinitionsDeps {
+interface DefinitionsDeps {
   readonly store: Store;
   readonly served: ServedKinds;
   /** The kind of definitions itself. */

@@ -18,13 +18,13 @@ import { pruneCustom } from "./schema/prune.ts";
 import { typeFault } from "./schema/type-fault.ts";
 import type { Served } from "./served-kinds.ts";
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly manager: string;
   /** Writes the status and nothing else; or, of a namespace, also what holds it back from going. */
   readonly subresource?: "status" | "finalize" | undefined;
 }
 
-export interface ApplyWishes {
+interface ApplyWishes {
   readonly manager: string;
   readonly force?: boolean | undefined;
 }
@@ -37,7 +37,7 @@ export interface Writes {
   apply(served: Served, desired: KubeObject, wishes: ApplyWishes): KubeObject;
 }
 
-export interface WriteDeps extends AdmissionDeps, IdentityDeps {
+interface WriteDeps extends AdmissionDeps, IdentityDeps {
   readonly deletion: Deletion;
 }
 

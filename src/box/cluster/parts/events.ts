@@ -12,7 +12,7 @@ export interface Events {
   tell(about: About, type: "Normal" | "Warning", reason: string, note: string): void;
 }
 
-export interface About {
+interface About {
   readonly kind: Kind;
   readonly object: Stored;
   /** Who says so: "kubelet", "default-scheduler". */

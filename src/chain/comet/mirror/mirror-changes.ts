@@ -35,7 +35,7 @@ export interface MirrorChanges {
 }
 
 /** What the mirror knows at this time. */
-export interface Known {
+interface Known {
   readonly provider: Address;
   readonly state: MirrorState;
   /** It is ahead of the block, so a bid that the block ended is no longer in it. */

@@ -9,7 +9,7 @@ import type { Balance, Deployment, Lease, Order } from "../../records.ts";
 import { unlessGone } from "../queries/abci-query.ts";
 import { type MirrorState, stateOf } from "./mirror-state.ts";
 
-export interface MirrorLists {
+interface MirrorLists {
   readonly state: MirrorState;
   /** Everything up to this height is in it. */
   readonly height: bigint;

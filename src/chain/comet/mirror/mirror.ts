@@ -43,7 +43,7 @@ export interface Mirror extends MirrorView {
   readonly counts: Readonly<MirrorCounts>;
 }
 
-export interface MirrorDeps {
+interface MirrorDeps {
   readonly queries: Queries;
   readonly provider: Address;
   readonly log: Log;

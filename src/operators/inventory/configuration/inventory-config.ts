@@ -13,7 +13,7 @@ export interface InventoryConfig {
   readonly gpuRegistry?: string;
 }
 
-export interface StorageExclusion {
+interface StorageExclusion {
   readonly nodes: NodePattern;
   readonly classes: readonly string[];
 }

@@ -18,7 +18,7 @@ export interface ProcessorPackage {
 }
 
 /** What /proc/cpuinfo says about one processor. */
-export type CpuFacts = ReadonlyMap<string, string>;
+type CpuFacts = ReadonlyMap<string, string>;
 
 const sysfs = "/sys/devices/system/cpu";
 const cpuinfo = "/proc/cpuinfo";

@@ -57,7 +57,7 @@ function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, na
   };
 }
 
-export interface CephView {
+interface CephView {
   readonly clusters: readonly CephCluster[];
   readonly pools: readonly CephPool[];
   reading(namespace: string): CephReading | undefined;

@@ -22,7 +22,7 @@ export interface Backend {
 }
 
 /** What a backend has for a class. */
-export interface BackendSpace {
+interface BackendSpace {
   readonly capacity: bigint;
   /** Negative when more was promised than can ever be kept. */
   readonly free: bigint;

@@ -16,7 +16,7 @@ import {
 import type { StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
 
-export interface LonghornView {
+interface LonghornView {
   readonly nodes: readonly LonghornNode[];
   readonly settings: readonly LonghornSetting[];
   readonly volumes: VolumeSums;

@@ -13,7 +13,7 @@ export interface Account {
   readonly module?: ModuleAccount;
 }
 
-export interface ModuleAccount {
+interface ModuleAccount {
   readonly name: string;
   readonly permissions: readonly string[];
 }

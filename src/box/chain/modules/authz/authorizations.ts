@@ -20,7 +20,7 @@ export interface DepositLimits {
   readonly limits: readonly Coin[];
 }
 
-export interface AnyOfOneKind {
+interface AnyOfOneKind {
   readonly kind: "generic";
   readonly msgTypeUrl: string;
 }

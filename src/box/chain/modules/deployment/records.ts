@@ -16,7 +16,7 @@ import type { Table } from "../../store.ts";
 
 export const deploymentStates = { active: 1, closed: 2 } as const;
 
-export const groupStates = { open: 1, paused: 2, insufficient_funds: 3, closed: 4 } as const;
+const groupStates = { open: 1, paused: 2, insufficient_funds: 3, closed: 4 } as const;
 
 export interface Deployment {
   readonly id: DeploymentId;
@@ -38,7 +38,7 @@ export function deployments(context: Context): Table<Deployment> {
   return context.store.table("deployment/deployments");
 }
 
-export function groups(context: Context): Table<Group> {
+function groups(context: Context): Table<Group> {
   return context.store.table("deployment/groups");
 }
 

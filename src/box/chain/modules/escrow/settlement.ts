@@ -22,7 +22,7 @@ export interface Settled {
   readonly transfers: readonly Transfer[];
 }
 
-export interface Transfer {
+interface Transfer {
   readonly to: string;
   readonly coin: Coin;
 }

@@ -78,7 +78,7 @@ export function ownersAfterUpdate(
   return writeEntries([...rest, { ...writer, operation: "Update", fields }]);
 }
 
-export interface ApplyWish extends Writer {
+interface ApplyWish extends Writer {
   readonly force: boolean;
 }
 

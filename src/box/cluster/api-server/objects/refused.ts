@@ -1,7 +1,7 @@
 /** A refusal as the API writes it: what was asked cannot be done, and why. */
 import { type Operation, type Peer, refusalError } from "../../../../kube/client/refusal.ts";
 
-export interface RefusalDetails {
+interface RefusalDetails {
   readonly name?: string;
   readonly kind?: string;
   readonly group?: string;

@@ -44,12 +44,12 @@ export interface Faults {
   clear(): void;
 }
 
-export interface FaultyAnswer extends FaultyRequest {
+interface FaultyAnswer extends FaultyRequest {
   readonly status: number;
   readonly retryAfterSeconds?: number;
 }
 
-export interface FaultyRequest {
+interface FaultyRequest {
   readonly times?: number;
   readonly verb?: Verb;
   readonly kind?: Kind;
@@ -57,7 +57,7 @@ export interface FaultyRequest {
   readonly path?: string;
 }
 
-export interface Asked {
+interface Asked {
   readonly verb: Verb;
   /** "pods", "deployments.apps" */
   readonly resource: string;
@@ -98,7 +98,7 @@ const allIsWell = {
 };
 
 /** What tests do to the server itself. */
-export interface ServerFaults {
+interface ServerFaults {
   forget(): void;
   goBack(versions: number): void;
 }

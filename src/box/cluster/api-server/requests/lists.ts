@@ -11,7 +11,7 @@ import type { Served } from "../served-kinds.ts";
 import { keyOf, type Store } from "../store.ts";
 import type { FaultState } from "./faults.ts";
 
-export interface ListWish {
+interface ListWish {
   readonly served: Served;
   readonly wanted: Test<KubeObject>;
   /** Without one, all of it. */

@@ -22,7 +22,7 @@ import { proxyTo, readLog } from "./pods.ts";
 import { readRoute } from "./route.ts";
 import type { Watches } from "./watches.ts";
 
-export interface ServeDeps {
+interface ServeDeps {
   readonly server: Server;
   readonly runtime: PodRuntime;
   readonly watches: Watches;

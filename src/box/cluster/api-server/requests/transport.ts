@@ -9,7 +9,7 @@ import type { ApiAnswer } from "./api-request.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
 import type { Serve } from "./serve.ts";
 
-export interface SimulatedTransportDeps extends ExecDeps {
+interface SimulatedTransportDeps extends ExecDeps {
   readonly serve: Serve;
 }
 

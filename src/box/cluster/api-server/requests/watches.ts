@@ -11,7 +11,7 @@ import type { Served } from "../served-kinds.ts";
 import type { Store, StoredChange } from "../store.ts";
 import type { FaultState, WatchFaults } from "./faults.ts";
 
-export interface WatchWish {
+interface WatchWish {
   readonly served: Served;
   readonly wanted: Test<KubeObject>;
   /** Undefined or "0": what is there comes first. */
@@ -38,7 +38,7 @@ interface OpenWatch {
   busyUntilMs: number;
 }
 
-export interface WatchesDeps {
+interface WatchesDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly faults: FaultState;

@@ -12,7 +12,7 @@ export type Scalar =
   | "time"
   | "micro-time";
 
-export interface ScalarShape {
+interface ScalarShape {
   readonly is: "scalar";
   readonly of: Scalar;
   /** The only values there are, if not any. */
@@ -45,7 +45,7 @@ export interface Field {
   readonly nullable?: boolean;
 }
 
-export interface MapShape {
+interface MapShape {
   readonly is: "map";
   readonly of: Shape;
   readonly atomic: boolean;
@@ -59,13 +59,13 @@ export interface ListShape {
 }
 
 /** In the order of their names. */
-export interface ListKey {
+interface ListKey {
   readonly name: string;
   readonly otherwise: unknown;
 }
 
 /** Of no known shape: records are merged field by field, lists belong to one manager as a whole. */
-export interface AnyShape {
+interface AnyShape {
   readonly is: "any";
 }
 

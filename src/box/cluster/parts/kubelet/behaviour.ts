@@ -27,7 +27,7 @@ export interface Behaviour {
   readonly http?: (request: PodRequest) => { readonly status?: number; readonly body?: string };
 }
 
-export interface Attempt {
+interface Attempt {
   readonly pod: Pod;
   readonly container: Container;
   /** How often it was started before. */

@@ -10,7 +10,7 @@ import { limits } from "../../../../runtime/limits.ts";
 import type { Life } from "./container-run.ts";
 import type { ContainerLog, LogListener } from "./pod-runtime.ts";
 
-export interface LogSource {
+interface LogSource {
   readonly clock: Clock;
   wallMs(atMs: number): number;
   onEnd(life: Life, listener: () => void): () => void;

@@ -5,7 +5,7 @@ import type { ContainerStatus, Pod, PodStatus } from "../shapes/pod.ts";
 import type { ContainerRun } from "./container-run.ts";
 import { isOver, type PodRun } from "./pod-run.ts";
 
-export interface Moment {
+interface Moment {
   readonly nowMs: number;
   readonly now: string;
   readonly hostIp: string;

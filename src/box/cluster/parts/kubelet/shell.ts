@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { ExecStreams, TerminalSize } from "./pod-runtime.ts";
 
-export interface ShellSeat extends ExecStreams {
+interface ShellSeat extends ExecStreams {
   /** The last size of the terminal that was told. */
   readonly size: () => TerminalSize | undefined;
 }

@@ -12,7 +12,7 @@ export interface NodeRoom {
   readonly pods: number;
 }
 
-export interface NodeRooms {
+interface NodeRooms {
   notice(event: ServerEvent): void;
   list(): NodeRoom[];
 }

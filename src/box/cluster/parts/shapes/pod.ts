@@ -38,7 +38,7 @@ export interface Container {
   readonly [other: string]: unknown;
 }
 
-export interface PodVolume {
+interface PodVolume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string };
   readonly [source: string]: unknown;
@@ -57,7 +57,7 @@ export interface NodeSelector {
   readonly nodeSelectorTerms: readonly { readonly matchExpressions?: readonly Requirement[] }[];
 }
 
-export interface NodeAffinity {
+interface NodeAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
   readonly [preferred: string]: unknown;
 }
