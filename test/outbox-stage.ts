@@ -17,13 +17,13 @@ import {
 import { createApp } from "../src/box/chain/app.ts";
 import type { Genesis } from "../src/box/chain/genesis.ts";
 import type { Block } from "../src/box/chain/node/block-store.ts";
-import { type Chain, createChain } from "../src/box/chain/node/chain.ts";
+import { type BoxChain, createChain } from "../src/box/chain/node/chain.ts";
 import { NodeRefusal } from "../src/box/chain/node/node-refusal.ts";
 import type { ChainBlock } from "../src/chain/block.ts";
 import type { SendRequest } from "../src/chain/chain.ts";
 import { queryBidsResponse } from "../src/chain/codec/answers.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import type { Account, Broadcaster } from "../src/chain/tx/broadcaster.ts";
+import type { Broadcaster, SenderAccount } from "../src/chain/tx/broadcaster.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { includedAt } from "../src/chain/tx/verdict.ts";
 import { parseAddress } from "../src/market/address.ts";
@@ -39,7 +39,7 @@ export const tenantKey = testKey("outbox tenant");
 export const providerSigner = createSigner(providerKey.secret);
 
 export interface OutboxStage {
-  readonly chain: Chain;
+  readonly chain: BoxChain;
   readonly broadcaster: Broadcaster;
   /** Keeps a transaction from the pool for so many blocks, as a slow peer would. */
   delay(tx: Uint8Array, blocks: number): void;
@@ -205,7 +205,7 @@ export function malformedBidOn(order: OrderId): SendRequest {
 }
 
 /** What a client of the node's wire would see, without the wire. */
-function broadcasterOf(chain: Chain): Broadcaster {
+function broadcasterOf(chain: BoxChain): Broadcaster {
   const { app, store, mempool } = chain;
   return {
     async head() {
@@ -250,7 +250,7 @@ export function followedBlock({ header, txs, output }: Block): ChainBlock {
   return { height, timeNs, txs: results, events: [], coinsMovedOf: new Set(), otherEvents: 0, malformed: [] };
 }
 
-function accountOf({ app, store }: Chain, address: string): Account | undefined {
+function accountOf({ app, store }: BoxChain, address: string): SenderAccount | undefined {
   const request = QueryAccountRequest.encode({ address }).finish();
   const { code, value } = app.query("/cosmos.auth.v1beta1.Query/Account", request);
   if (code !== 0) return undefined;

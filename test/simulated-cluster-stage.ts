@@ -5,7 +5,7 @@ import { createPartsServer } from "../src/box/cluster/api-server/parts-server.ts
 import { createServer } from "../src/box/cluster/api-server/server.ts";
 import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/parts/cluster.ts";
 import type { NodeSpec } from "../src/box/cluster/parts/nodes.ts";
-import type { Condition } from "../src/box/cluster/parts/shapes/metadata.ts";
+import type { StatusCondition } from "../src/box/cluster/parts/shapes/metadata.ts";
 import type { Pod, PodSpec } from "../src/box/cluster/parts/shapes/pod.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
@@ -124,7 +124,7 @@ function workload(
   };
 }
 
-export function condition(object: Pod | undefined, type: string): Condition | undefined {
+export function condition(object: Pod | undefined, type: string): StatusCondition | undefined {
   return object?.status?.conditions?.find((each) => each.type === type);
 }
 

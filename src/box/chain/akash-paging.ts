@@ -23,7 +23,7 @@ export interface Walk<T> {
   keyAt(key: string): PageKey;
 }
 
-export interface Listed<T> {
+export interface ListedPage<T> {
   readonly items: T[];
   readonly pagination: PageResponse;
 }
@@ -36,7 +36,7 @@ const none = new Uint8Array();
 export function firstPage<T>(
   walks: Iterable<Walk<T>>,
   { limit, offset }: Partial<Pick<PageRequest, "limit" | "offset">> = {},
-): Listed<T> {
+): ListedPage<T> {
   const most = limit?.toNumber() || defaultLimit;
   let skip = offset?.toNumber() ?? 0;
   const items: T[] = [];

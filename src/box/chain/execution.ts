@@ -9,7 +9,7 @@ import { createGasMeter, OutOfGas, unlimitedGas } from "./gas.ts";
 import { type BlockPoint, ChainRefusal, type Context } from "./module.ts";
 import { invalidArgument, Panic, sdkRefusal } from "./refusals.ts";
 import type { Store } from "./store.ts";
-import { decodeRefusal, type Message, type Transaction } from "./transaction.ts";
+import { decodeRefusal, type Transaction, type TxMessage } from "./transaction.ts";
 
 export interface Rules {
   /** Throws when the bytes are no transaction. */
@@ -58,7 +58,7 @@ function decode(bytes: Uint8Array, mode: Mode, rules: Rules): Transaction {
 }
 
 /** What the messages say by themselves; a refusal here costs nothing. */
-function checkMessages(messages: readonly Message[]): void {
+function checkMessages(messages: readonly TxMessage[]): void {
   if (messages.length === 0) throw sdkRefusal("invalidRequest", "must contain at least one message");
   for (const { entry, value } of messages) entry.validate?.(value);
 }
@@ -69,7 +69,7 @@ function runAnte(tx: Transaction, mode: Mode, context: Context, rules: Rules): v
 
 /** All of them or none. */
 function runMessages(
-  messages: readonly Message[],
+  messages: readonly TxMessage[],
   contextFor: (events: AbciEvent[]) => Context,
 ): Pick<TxResult, "data" | "events"> {
   const events: AbciEvent[] = [];
@@ -82,7 +82,7 @@ function runMessages(
   return { data: cosmos.TxMsgData.encode({ data: [], msgResponses }).finish(), events };
 }
 
-function runMessage({ entry, value }: Message, index: number, context: Context): Uint8Array {
+function runMessage({ entry, value }: TxMessage, index: number, context: Context): Uint8Array {
   try {
     return entry.handle(context, value);
   } catch (error) {
@@ -93,7 +93,7 @@ function runMessage({ entry, value }: Message, index: number, context: Context):
 }
 
 /** "/akash.market.v1beta5.MsgCreateBid" belongs to the module "market". */
-function messageEvent({ typeUrl, signers }: Message): AbciEvent {
+function messageEvent({ typeUrl, signers }: TxMessage): AbciEvent {
   return plainEvent("message", { action: typeUrl, sender: signers[0] ?? "", module: typeUrl.split(".")[1] ?? "" });
 }
 

@@ -5,7 +5,7 @@
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { readUint64, type Wire64 } from "../../chain/codec/wire64.ts";
 import type { BidId, DeploymentId } from "../../market/ids.ts";
-import { askedStates, checkOffset, decodePageKey, firstPage, type Listed, type Walk } from "./akash-paging.ts";
+import { askedStates, checkOffset, decodePageKey, firstPage, type ListedPage, type Walk } from "./akash-paging.ts";
 import { keyOfBytes, keyToBytes } from "./market-ids.ts";
 import { invalidArgument } from "./refusals.ts";
 import type { Table } from "./store.ts";
@@ -49,7 +49,7 @@ export function filteredList<T extends { readonly id: AnyId; readonly state: str
   list: ListOf<T>,
   filters: Filters = noFilters,
   request: PageRequest | undefined,
-): Listed<T> {
+): ListedPage<T> {
   checkOffset(request, filters.state);
   const reverse = request?.reverse ?? false;
   const { path, states, whose, from } = request?.key.length ? resume(list, request.key) : begin(list, filters, reverse);

@@ -1,6 +1,6 @@
 /** Lists in pages, cut as the SDK cuts them, down to what it counts and which key it hands out next. */
 import { type PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import type { Listed } from "./akash-paging.ts";
+import type { ListedPage } from "./akash-paging.ts";
 import { sdkRefusal } from "./refusals.ts";
 import type { Table } from "./store.ts";
 
@@ -18,7 +18,7 @@ export function paginate<T>(
   table: Pick<Table<T>, "entries">,
   request: PageRequest | undefined,
   { prefix = "", where = () => true }: PageOptions<T> = {},
-): Listed<T> {
+): ListedPage<T> {
   const key = Buffer.from(request?.key ?? []).toString();
   const offset = count(request?.offset);
   const limit = count(request?.limit) || defaultLimit;

@@ -13,7 +13,7 @@ export interface Transaction {
   /** As long as it travelled; its size is paid for. */
   readonly bytes: Uint8Array;
   readonly raw: cosmos.TxRaw;
-  readonly messages: readonly Message[];
+  readonly messages: readonly TxMessage[];
   readonly memo: string;
   /** 0 for none. */
   readonly timeoutHeight: bigint;
@@ -35,7 +35,7 @@ export interface Fee {
   readonly granter: string;
 }
 
-export interface Message {
+export interface TxMessage {
   readonly typeUrl: string;
   readonly value: Uint8Array;
   readonly entry: MessageEntry;
@@ -124,7 +124,7 @@ function wireName(wireType: number): string {
 }
 
 /** Throws as decodeTransaction does when nobody knows the message. */
-export function decodeMessage(typeUrl: string, value: Uint8Array, entries: MessageEntries): Message {
+export function decodeMessage(typeUrl: string, value: Uint8Array, entries: MessageEntries): TxMessage {
   const entry = entries.get(typeUrl);
   if (!entry) throw unresolved(typeUrl);
   return { typeUrl, value, entry, signers: entry.signers(value).map(parseAddress) };

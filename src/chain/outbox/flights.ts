@@ -7,7 +7,7 @@ import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Account, Head, Included, Receipt, Refusal } from "../tx/broadcaster.ts";
+import type { Head, Included, Receipt, Refusal, SenderAccount } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { fateOf } from "../tx/verdict.ts";
 import { accountOf } from "./intent.ts";
@@ -140,7 +140,7 @@ interface Evidence {
   /** What a node at the head or above said when it was asked for the hash. */
   readonly found?: Included | undefined;
   /** Where sequences are used. It may be of a later height than the head. */
-  readonly account?: Account | undefined;
+  readonly account?: SenderAccount | undefined;
   /** Up to where every block was looked through for it, without finding it. Undefined when nodes must be believed. */
   readonly followed?: bigint | undefined;
 }
@@ -162,7 +162,11 @@ export function nextAction(flight: OwnFlight, { head, found, account, followed }
 }
 
 /** A height after which no block can hold it, if there is one by now. */
-function passedBy({ stampNs, timeoutHeight, sequence }: Flight, head: Head, account?: Account): bigint | undefined {
+function passedBy(
+  { stampNs, timeoutHeight, sequence }: Flight,
+  head: Head,
+  account?: SenderAccount,
+): bigint | undefined {
   if (stampNs !== undefined) return head.timeNs > stampNs ? head.height : undefined;
   if (timeoutHeight !== undefined && head.height > timeoutHeight) return head.height;
   // The block that used the sequence up may be later than the head, and may hold this very transaction.

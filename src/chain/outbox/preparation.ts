@@ -5,7 +5,7 @@ import { type Clock, msToNs, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Signer } from "../keys/signer.ts";
-import type { Account, Broadcaster, Head } from "../tx/broadcaster.ts";
+import type { Broadcaster, Head, SenderAccount } from "../tx/broadcaster.ts";
 import { isCostly, mayFit } from "../tx/messages.ts";
 import {
   adjustedGas,
@@ -48,7 +48,7 @@ interface PreparationDeps {
 /** The state of the chain that a pass works from. */
 export interface SendPoint {
   readonly head: Head;
-  readonly account: Account;
+  readonly account: SenderAccount;
   /** When it changes under way, the rest waits for the next pass: sequences leave room for one transaction only. */
   readonly ordering: Ordering;
 }

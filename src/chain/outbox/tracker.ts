@@ -7,7 +7,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
-import { type Account, type Broadcaster, eachApart, type Head, type Included } from "../tx/broadcaster.ts";
+import { type Broadcaster, eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
 import { causeOf, fateOf, includedAt } from "../tx/verdict.ts";
 import type { Flight, Flights } from "./flights.ts";
 import { logError, type Purse, type Stall } from "./obstacles.ts";
@@ -59,7 +59,7 @@ export function createTracker(deps: TrackerDeps) {
     stall.died(flight);
   }
 
-  async function lookAt(flight: Flight, head: Head, account: Account | undefined): Promise<void> {
+  async function lookAt(flight: Flight, head: Head, account: SenderAccount | undefined): Promise<void> {
     const followed = flights.followedFor(flight);
     const isLate = followed === undefined || head.height > followed + BigInt(limits.outboxFollowBlocks);
     const found = isLate ? await find(flight, head) : undefined;

@@ -12,7 +12,7 @@ import { isOfChain } from "../comet/follower.ts";
 export interface Broadcaster {
   head(): Promise<Head>;
   /** Undefined while the chain has never seen the address. */
-  account(address: string, atOrAbove: bigint): Promise<Account | undefined>;
+  account(address: string, atOrAbove: bigint): Promise<SenderAccount | undefined>;
   simulate(tx: Uint8Array, atOrAbove: bigint): Promise<Simulation>;
   broadcast(tx: Uint8Array, reach?: Reach): Promise<Receipt>;
   /**
@@ -32,7 +32,7 @@ export interface Head {
   readonly timeNs: bigint;
 }
 
-export interface Account {
+export interface SenderAccount {
   readonly number: bigint;
   readonly sequence: bigint;
   /** The block after which it was so: the one asked for, or a later one. */

@@ -7,7 +7,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { Signer } from "../keys/signer.ts";
-import { type Account, type Broadcaster, type Head, type Included, isSilence } from "./broadcaster.ts";
+import { type Broadcaster, type Head, type Included, isSilence, type SenderAccount } from "./broadcaster.ts";
 import type { PackedMessage } from "./messages.ts";
 import {
   type Draft,
@@ -83,7 +83,7 @@ function unorderedAt({ timeNs }: Head, random: Random): Validity {
   return { kind: "unordered", stampNs };
 }
 
-function orderedAt({ height }: Head, { sequence }: Account): Validity {
+function orderedAt({ height }: Head, { sequence }: SenderAccount): Validity {
   return { kind: "ordered", sequence, timeoutHeight: height + BigInt(limits.sendValidBlocks) };
 }
 

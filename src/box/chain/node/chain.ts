@@ -26,7 +26,7 @@ export interface ChainOptions {
   readonly indexMs?: number;
 }
 
-export interface Chain {
+export interface BoxChain {
   readonly app: App;
   readonly store: BlockStore;
   readonly mempool: Mempool;
@@ -44,7 +44,7 @@ export interface Chain {
 /** Time goes on from block to block, even when the clock was set back; CometBFT adds as much. */
 const leastBlockNs = 1_000_000n;
 
-export function createChain(options: ChainOptions): Chain {
+export function createChain(options: ChainOptions): BoxChain {
   const { app, clock, file: path, indexMs = 0 } = options;
   const validator = createValidator(app.chainId);
   const store = createBlockStore(options.keepBlocks ?? limits.chainBlocksKept);

@@ -2,7 +2,7 @@
 import type { AbciEvent } from "../abci.ts";
 import type { Block } from "./block-store.ts";
 import { eventJson, headerJson, newBlockEventJson, txEventJson } from "./encoding.ts";
-import { type EventValues, matchesQuery, type Query } from "./query-language.ts";
+import { type EventQuery, type EventValues, matchesQuery } from "./query-language.ts";
 
 /** One event, as JSON text that every subscriber shares. */
 export interface FeedEvent {
@@ -11,13 +11,13 @@ export interface FeedEvent {
 }
 
 export interface EventFeed {
-  subscribe(query: Query, deliver: (event: FeedEvent) => void): () => void;
+  subscribe(query: EventQuery, deliver: (event: FeedEvent) => void): () => void;
   publish(block: Block): void;
   readonly subscriptions: number;
 }
 
 interface Subscription {
-  readonly query: Query;
+  readonly query: EventQuery;
   deliver(event: FeedEvent): void;
 }
 

@@ -10,11 +10,11 @@ import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { QueryResult } from "../abci.ts";
-import type { Queries } from "./queries.ts";
+import type { QueryRouter } from "./query-router.ts";
 
 const heightHeader = "x-cosmos-block-height";
 
-export function createNodeGrpc(queries: Queries, clock: Clock, log: Log): GrpcServer {
+export function createNodeGrpc(queries: QueryRouter, clock: Clock, log: Log): GrpcServer {
   const method: GrpcMethod = {
     kind: "unary",
     answer(request, { path, headers: metadata }) {

@@ -11,7 +11,7 @@ import { createEventFeed } from "./event-feed.ts";
 import { createNodeGrpc } from "./grpc.ts";
 import { createInProcess } from "./in-process.ts";
 import { createJsonRpc } from "./json-rpc.ts";
-import { createQueries } from "./queries.ts";
+import { createQueryRouter } from "./query-router.ts";
 import { createRpcServer } from "./rpc.ts";
 import { chainMethods } from "./rpc-methods/chain-methods.ts";
 import { createIdentity, nodeMethods } from "./rpc-methods/node-methods.ts";
@@ -78,7 +78,7 @@ export function createNode(options: NodeOptions): Node {
   let rpcPort = 0;
   let grpcPort = 0;
   const rpcAddress = () => `tcp://${host}:${rpcPort}`;
-  const queries = createQueries(
+  const queries = createQueryRouter(
     app,
     new Map([...txService(store, mempool), ...tendermintService(app.chainId, store, identity, rpcAddress)]),
   );

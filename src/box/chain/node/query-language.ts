@@ -10,14 +10,14 @@ export type EventValues = ReadonlyMap<string, readonly string[]>;
 
 type Operator = "=" | "<" | "<=" | ">" | ">=" | "CONTAINS" | "EXISTS";
 
-interface Condition {
+interface QueryCondition {
   readonly tag: string;
   readonly operator: Operator;
   matches(value: string): boolean;
 }
 
-export interface Query {
-  readonly conditions: readonly Condition[];
+export interface EventQuery {
+  readonly conditions: readonly QueryCondition[];
   /** The same for two queries that differ in spacing only. */
   readonly text: string;
 }
@@ -35,14 +35,14 @@ const scanner =
 const wordKinds: Record<string, Token["kind"]> = { AND: "and", CONTAINS: "operator", EXISTS: "operator" };
 
 /** As a client sent it. */
-export function checkedQuery(text: string): Query {
+export function checkedQuery(text: string): EventQuery {
   if (text.length > limits.chainQueryChars) throw new NodeRefusal("maximum query length exceeded");
   return parseQuery(text);
 }
 
-export function parseQuery(source: string): Query {
+export function parseQuery(source: string): EventQuery {
   const tokens = scan(source);
-  const conditions: Condition[] = [];
+  const conditions: QueryCondition[] = [];
   const texts: string[] = [];
   for (let next = 0; next === 0 || next < tokens.length; ) {
     if (next > 0) expect(tokens[next++], ["and"], source);
@@ -61,7 +61,7 @@ export function parseQuery(source: string): Query {
 }
 
 /** Whether every condition holds for some value; each may find its own. */
-export function matchesQuery(query: Query, events: EventValues): boolean {
+export function matchesQuery(query: EventQuery, events: EventValues): boolean {
   return query.conditions.every(
     (condition) => events.get(condition.tag)?.some((value) => condition.matches(value)) ?? false,
   );

@@ -2,10 +2,10 @@
 import type { Block, BlockStore, TxPlace } from "./block-store.ts";
 import { blockValues, txValues } from "./event-feed.ts";
 import { NodeRefusal } from "./node-refusal.ts";
-import { matchesQuery, type Query } from "./query-language.ts";
+import { type EventQuery, matchesQuery } from "./query-language.ts";
 
 /** Oldest first. */
-export function searchTxs(store: BlockStore, query: Query): TxPlace[] {
+export function searchTxs(store: BlockStore, query: EventQuery): TxPlace[] {
   const found: TxPlace[] = [];
   // Most searches name a height or a range of them: other blocks need not be looked into.
   const heights = query.conditions.filter(({ tag }) => tag === "tx.height");
@@ -22,7 +22,7 @@ export function searchTxs(store: BlockStore, query: Query): TxPlace[] {
 }
 
 /** Oldest first. */
-export function searchBlocks(store: BlockStore, query: Query): Block[] {
+export function searchBlocks(store: BlockStore, query: EventQuery): Block[] {
   return [...store.all()].filter((block) => matchesQuery(query, blockValues(block)));
 }
 

@@ -3,7 +3,7 @@ import { limits } from "../../../runtime/limits.ts";
 import type { EventFeed, FeedEvent } from "./event-feed.ts";
 import { failure } from "./json-rpc.ts";
 import { NodeRefusal } from "./node-refusal.ts";
-import { checkedQuery, type Query } from "./query-language.ts";
+import { checkedQuery, type EventQuery } from "./query-language.ts";
 import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
 import type { SendQueue } from "./send-queue.ts";
 
@@ -20,7 +20,7 @@ export function createSubscriptions(
 ): Subscriptions {
   const active = new Map<string, () => void>();
 
-  function deliver(query: Query, source: string, id: RequestId, { data, events }: FeedEvent): void {
+  function deliver(query: EventQuery, source: string, id: RequestId, { data, events }: FeedEvent): void {
     if (queue.full) {
       cancel(query);
       const reason = "subscription was canceled (reason: client is not pulling messages fast enough)";
@@ -31,7 +31,7 @@ export function createSubscriptions(
     queue.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
   }
 
-  function cancel(query: Query): void {
+  function cancel(query: EventQuery): void {
     active.get(query.text)?.();
     active.delete(query.text);
   }
@@ -70,7 +70,7 @@ export function createSubscriptions(
   };
 }
 
-function parsed(source: string): Query {
+function parsed(source: string): EventQuery {
   try {
     return checkedQuery(source);
   } catch (thrown) {

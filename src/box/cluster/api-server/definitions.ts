@@ -6,7 +6,7 @@
 import { resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { type Condition, isDeleting, withConditions } from "../parts/shapes/metadata.ts";
+import { isDeleting, type StatusCondition, withConditions } from "../parts/shapes/metadata.ts";
 import { stampOf } from "../parts/shapes/time.ts";
 import { cleanupFinalizer, type Deletion } from "./deletion.ts";
 import type { Served, ServedKinds } from "./served-kinds.ts";
@@ -81,7 +81,7 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
 
 function establishedStatus(definition: KubeObject, now: string): unknown {
   const { names, versions } = definition["spec"] as { names: unknown; versions: { name: string; storage?: boolean }[] };
-  const { conditions } = (definition["status"] ?? {}) as { conditions?: readonly Condition[] };
+  const { conditions } = (definition["status"] ?? {}) as { conditions?: readonly StatusCondition[] };
   return {
     acceptedNames: names,
     storedVersions: versions.filter(({ storage }) => storage).map(({ name }) => name),
@@ -89,7 +89,7 @@ function establishedStatus(definition: KubeObject, now: string): unknown {
   };
 }
 
-const established: readonly Condition[] = [
+const established: readonly StatusCondition[] = [
   { type: "NamesAccepted", status: "True", reason: "NoConflicts" },
   { type: "Established", status: "True", reason: "InitialNamesAccepted" },
 ];

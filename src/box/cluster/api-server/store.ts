@@ -84,7 +84,7 @@ export function createStore(): Store {
     get version() {
       return version;
     },
-    get: (served, at) => tableOf(served).objects.get(keyOf(at)),
+    get: (served, at) => tableOf(served).objects.get(storeKey(at)),
     list,
     listAt(served, then) {
       const since = changesAfter(then);
@@ -99,7 +99,7 @@ export function createStore(): Store {
     changesAfter,
     put(served, object) {
       const table = tableOf(served);
-      const key = keyOf(object.metadata);
+      const key = storeKey(object.metadata);
       const before = table.objects.get(key);
       const now = stamped(object);
       table.objects.set(key, now);
@@ -109,9 +109,9 @@ export function createStore(): Store {
     },
     remove(served, at) {
       const table = tableOf(served);
-      const before = table.objects.get(keyOf(at));
+      const before = table.objects.get(storeKey(at));
       if (!before) return undefined;
-      table.objects.delete(keyOf(at));
+      table.objects.delete(storeKey(at));
       table.keys = undefined;
       const last = stamped(before);
       commit({ type: "deleted", served, object: last, before });
@@ -132,10 +132,10 @@ export function createStore(): Store {
       }
       const told = new Set<string>();
       for (const { served, object } of undone) {
-        const key = `${resourceOf(served.kind)} ${keyOf(object.metadata)}`;
+        const key = `${resourceOf(served.kind)} ${storeKey(object.metadata)}`;
         if (told.has(key)) continue;
         told.add(key);
-        const now = tableOf(served).objects.get(keyOf(object.metadata));
+        const now = tableOf(served).objects.get(storeKey(object.metadata));
         // Whoever listens looks at how things are; that it is not what he saw is all that he needs to know.
         const change = { served, version, before: object, object: now ?? object };
         for (const listener of listeners) listener({ ...change, type: now ? "modified" : "deleted" });
@@ -154,13 +154,13 @@ interface Table {
   keys: readonly string[] | undefined;
 }
 
-export function keyOf({ namespace = "", name }: ObjectAt): string {
+export function storeKey({ namespace = "", name }: ObjectAt): string {
   return `${namespace}/${name}`;
 }
 
 function undo(objects: Map<string, KubeObject>, { object, before }: StoredChange): void {
-  if (before) objects.set(keyOf(object.metadata), before);
-  else objects.delete(keyOf(object.metadata));
+  if (before) objects.set(storeKey(object.metadata), before);
+  else objects.delete(storeKey(object.metadata));
 }
 
 function sortedByKey(objects: ReadonlyMap<string, KubeObject>): KubeObject[] {

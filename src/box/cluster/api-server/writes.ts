@@ -6,7 +6,7 @@ import { stampOf } from "../parts/shapes/time.ts";
 import type { Deletion } from "./deletion.ts";
 import { equal } from "./fields/equal.ts";
 import { type FieldSet, noFields, singleField } from "./fields/field-set.ts";
-import { applied, ownersAfterUpdate, type Writer } from "./fields/managers.ts";
+import { applied, type FieldWriter, ownersAfterUpdate } from "./fields/managers.ts";
 import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
@@ -44,7 +44,7 @@ interface WriteDeps extends AdmissionDeps, IdentityDeps {
 export function createWrites(deps: WriteDeps): Writes {
   const { store, clock, random, deletion } = deps;
 
-  function writerOf({ kind }: Served, { manager, subresource }: WriteOptions): Writer {
+  function writerOf({ kind }: Served, { manager, subresource }: WriteOptions): FieldWriter {
     return { manager, apiVersion: apiVersionOf(kind), subresource, time: stampOf(clock.now()) };
   }
 

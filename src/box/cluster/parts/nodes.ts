@@ -4,7 +4,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import { formatBytes, formatCpuMilli } from "../../../market/quantity.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 import type { Ground } from "./part.ts";
-import { type Condition, withConditions } from "./shapes/metadata.ts";
+import { type StatusCondition, withConditions } from "./shapes/metadata.ts";
 import type { KubeNode, Taint } from "./shapes/node.ts";
 import { stampOf } from "./shapes/time.ts";
 
@@ -65,7 +65,7 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
     server.create(kinds.node, { ...nodeObject(spec), status }, kubelet);
   }
 
-  function writeConditions(name: string, next: readonly Condition[]): void {
+  function writeConditions(name: string, next: readonly StatusCondition[]): void {
     const node = nodeOf(name);
     const now = stampOf(clock.now());
     const beating = next.map((each) => ({ ...each, lastHeartbeatTime: now }));
@@ -102,11 +102,11 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
   };
 }
 
-function condition(type: string, status: "True" | "False", reason: string, message?: string): Condition {
+function condition(type: string, status: "True" | "False", reason: string, message?: string): StatusCondition {
   return { type, status, reason, ...(message ? { message } : {}) };
 }
 
-const soundConditions: readonly Condition[] = [
+const soundConditions: readonly StatusCondition[] = [
   condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
   condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
   condition("PIDPressure", "False", "KubeletHasSufficientPID"),

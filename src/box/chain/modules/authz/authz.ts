@@ -8,7 +8,7 @@ import { withAttribute } from "../../events.ts";
 import { ChainRefusal, type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
 import { askedAddress, checkedAddress, sdkRefusal } from "../../refusals.ts";
-import { decodeMessage, type Message, type MessageEntries } from "../../transaction.ts";
+import { decodeMessage, type MessageEntries, type TxMessage } from "../../transaction.ts";
 import { ensureAccount } from "../auth/accounts.ts";
 import { escrowRefusal } from "../escrow/refusals.ts";
 import {
@@ -38,7 +38,7 @@ export function authzModule(entries: () => MessageEntries): Module {
   let depth = 0;
 
   /** A message inside may hold messages in its turn. */
-  function innerMessages({ msgs }: cosmos.MsgExec): Message[] {
+  function innerMessages({ msgs }: cosmos.MsgExec): TxMessage[] {
     depth += 1;
     try {
       if (depth > deepest) throw new Error("recursion limit exceeded");
@@ -121,7 +121,7 @@ function give(context: Context, message: cosmos.MsgGrant, entries: MessageEntrie
 }
 
 /** Whoever signed does what the signers of the messages inside have allowed. */
-function execute(context: Context, grantee: string, messages: readonly Message[]): Uint8Array[] {
+function execute(context: Context, grantee: string, messages: readonly TxMessage[]): Uint8Array[] {
   if (messages.length === 0) throw sdkRefusal("invalidRequest", "messages cannot be empty");
   for (const [index, { entry, value }] of messages.entries()) wrapped(`msg ${index}`, () => entry.validate?.(value));
   return messages.map((message, index) => {
@@ -138,7 +138,7 @@ function execute(context: Context, grantee: string, messages: readonly Message[]
   });
 }
 
-function useGrant(context: Context, granter: string, grantee: string, { typeUrl, value }: Message): void {
+function useGrant(context: Context, granter: string, grantee: string, { typeUrl, value }: TxMessage): void {
   const grant = findGrant(context, granter, grantee, typeUrl);
   if (!grant) {
     const whose = `granter: ${granter}, grantee: ${grantee} & msgType: ${typeUrl} `;

@@ -1,7 +1,7 @@
 /** The module of client certificates. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askedStates, checkOffset, decodePageKey, firstPage, type Listed, type Walk } from "../../akash-paging.ts";
+import { askedStates, checkOffset, decodePageKey, firstPage, type ListedPage, type Walk } from "../../akash-paging.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import { askedAddress } from "../../refusals.ts";
 import { certRefusal, checkCertificate } from "./certificate.ts";
@@ -56,7 +56,7 @@ function certificates(context: Context) {
 const states = { valid: akash.Cert_State.valid, revoked: akash.Cert_State.revoked };
 const noFilter: akash.CertificateFilter = { owner: "", serial: "", state: "" };
 
-function list(context: Context, filter = noFilter, request: PageRequest | undefined): Listed<Entry> {
+function list(context: Context, filter = noFilter, request: PageRequest | undefined): ListedPage<Entry> {
   checkOffset(request, filter.state);
   const start = request?.key.length ? resume(request.key) : { ...begin(filter), from: undefined };
   const walks = start.states.map(

@@ -17,7 +17,7 @@ import {
   paymentsOf,
 } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";
-import { type Settled, settle } from "./settlement.ts";
+import { type SettledEscrow, settle } from "./settlement.ts";
 
 /** Who wants to know that an account or a payment has come to its end, because money was all that kept it alive. */
 export interface EscrowHooks {
@@ -144,7 +144,7 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
  * What every step begins with. Payments that run are settled only if a block has passed since the last time: twice in
  * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
  */
-function settleNow(context: Context, account: EscrowAccount, aktPrice: Decimal | undefined): Settled {
+function settleNow(context: Context, account: EscrowAccount, aktPrice: Decimal | undefined): SettledEscrow {
   if (account.state === "closed") throw escrowRefusal("accountClosed");
   const [funds] = account.funds;
   if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true, transfers: [] };

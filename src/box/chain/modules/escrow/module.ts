@@ -1,7 +1,7 @@
 /** The module of escrow: anyone may put money into the account of any deployment or bid, and list accounts and payments. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askedStates, decodePageKey, firstPage, type Listed, type Walk } from "../../akash-paging.ts";
+import { askedStates, decodePageKey, firstPage, type ListedPage, type Walk } from "../../akash-paging.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import { invalidArgument, isAddress, uncoded } from "../../refusals.ts";
 import type { Table } from "../../store.ts";
@@ -66,7 +66,7 @@ function listByState<T extends { key: string; state: EscrowState }>(
   table: Table<T>,
   storePrefix: readonly number[],
   { state, xid, pagination }: ListRequest,
-): Listed<T> {
+): ListedPage<T> {
   const start: Start = pagination?.key.length
     ? resume(pagination.key, storePrefix)
     : { states: askedStates(escrowStates, state), prefix: xid, key: "" };

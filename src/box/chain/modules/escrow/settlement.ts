@@ -14,7 +14,7 @@ import type { Deposit, EscrowAccount, Payment } from "./records.ts";
 
 const akt = "uakt";
 
-export interface Settled {
+export interface SettledEscrow {
   readonly account: EscrowAccount;
   readonly payments: readonly Payment[];
   readonly overdrawn: boolean;
@@ -36,7 +36,7 @@ export function settle(
   payments: readonly Payment[],
   blocks: bigint,
   aktPrice?: Decimal,
-): Settled {
+): SettledEscrow {
   let paying = account;
   let overdrawn = false;
   const settled = payments.map((payment): Payment => {
@@ -65,7 +65,11 @@ export function settle(
  * a debt all the same, so such an account is not settled again until somebody deposits. The chain carries fractions of
  * a uakt from here on; we take a whole one, and decide by the exact numbers what is settled.
  */
-function payInAkt(account: EscrowAccount, payments: readonly Payment[], price: Decimal): Omit<Settled, "overdrawn"> {
+function payInAkt(
+  account: EscrowAccount,
+  payments: readonly Payment[],
+  price: Decimal,
+): Omit<SettledEscrow, "overdrawn"> {
   let paying = account;
   const transfers: Transfer[] = [];
   const settled = payments.map((payment): Payment => {

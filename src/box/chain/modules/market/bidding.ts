@@ -47,9 +47,9 @@ export const defaultMarketParams: MarketParams = {
   maxReclamationWindowNs: 720n * hourNs,
 };
 
-type BidOffer = ReturnType<typeof readBid>;
+type BidOffer = ReturnType<typeof readBidMessage>;
 
-export function readBid(message: MsgCreateBid) {
+export function readBidMessage(message: MsgCreateBid) {
   const { resourcesOffer, reclamationWindowNs } = message;
   const id = readBidId(message.id);
   const deposit = readDeposit(message.deposit);

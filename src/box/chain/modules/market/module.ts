@@ -5,7 +5,7 @@ import { leasePath, readBidId } from "../../market-ids.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import { bidAccount } from "../escrow/ids.ts";
-import { acceptBid, checkBid, type MarketParams, readBid } from "./bidding.ts";
+import { acceptBid, checkBid, type MarketParams, readBidMessage } from "./bidding.ts";
 import { cancelLease, startReclaim, withdrawBid, withdrawLease } from "./leasing.ts";
 import { openBid } from "./market.ts";
 import { marketQueries } from "./queries.ts";
@@ -16,7 +16,7 @@ export function marketModule(escrow: Escrow, params: MarketParams): Module {
     messages: {
       "/akash.market.v1beta5.MsgCreateBid": messageEntry(msgCreateBid, {
         signer: providerOf,
-        read: readBid,
+        read: readBidMessage,
         handle(context, offer) {
           const { bid, deposits } = checkBid(context, offer, params);
           openBid(context, bid);

@@ -2,7 +2,7 @@
 import { largest } from "../../../../runtime/bigint.ts";
 import { noBlockId } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
-import type { Chain } from "../chain.ts";
+import type { BoxChain } from "../chain.ts";
 import {
   blockJson,
   blockMetaJson,
@@ -24,7 +24,7 @@ const headersListed = 20n;
 /** A vote is at least this much younger than the block it is for. */
 const leastVoteAgeNs = 1_000_000n;
 
-export function chainMethods({ store, validator }: Pick<Chain, "store" | "validator">): Methods {
+export function chainMethods({ store, validator }: Pick<BoxChain, "store" | "validator">): Methods {
   const found = (block: Block) => ({ block_id: block.id, block: blockJson(block) });
 
   return {

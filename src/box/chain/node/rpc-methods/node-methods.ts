@@ -2,10 +2,10 @@
 
 import { timeJson } from "../../context.ts";
 import type { Block } from "../block-store.ts";
-import type { Chain } from "../chain.ts";
+import type { BoxChain } from "../chain.ts";
 import { base64, consensusParamsJson, publicKeyJson, queryJson } from "../encoding.ts";
 import { sha256 } from "../merkle.ts";
-import type { Queries } from "../queries.ts";
+import type { QueryRouter } from "../query-router.ts";
 import { type Methods, method } from "./method.ts";
 
 export type NodeIdentity = ReturnType<typeof createIdentity>;
@@ -26,8 +26,8 @@ export function createIdentity(chainId: string) {
 }
 
 interface NodeFacts {
-  readonly chain: Chain;
-  readonly queries: Queries;
+  readonly chain: BoxChain;
+  readonly queries: QueryRouter;
   readonly identity: NodeIdentity;
   /** Known once the server listens. */
   readonly rpcAddress: () => string;
@@ -97,7 +97,7 @@ function boundary(which: "latest" | "earliest", block: Block | undefined): Recor
   };
 }
 
-function genesisJson({ origin, validator }: Chain): unknown {
+function genesisJson({ origin, validator }: BoxChain): unknown {
   const { address, publicKey, power } = validator;
   return {
     genesis_time: timeJson(origin.timeNs),

@@ -2,7 +2,7 @@
 import { limits } from "../../../../runtime/limits.ts";
 import { noTxResult, type TxResult } from "../../abci.ts";
 import { txHash } from "../blocks.ts";
-import type { Chain } from "../chain.ts";
+import type { BoxChain } from "../chain.ts";
 import type { CommitWaits } from "../commit-waits.ts";
 import { base64, txJson, txResultJson } from "../encoding.ts";
 import type { Mempool } from "../mempool.ts";
@@ -12,7 +12,7 @@ import { checkedQuery } from "../query-language.ts";
 import { ordered, pageOf, perPageOf, searchTxs } from "../search.ts";
 import { type Methods, method } from "./method.ts";
 
-export function txMethods({ store, mempool }: Pick<Chain, "store" | "mempool">, waits: CommitWaits): Methods {
+export function txMethods({ store, mempool }: Pick<BoxChain, "store" | "mempool">, waits: CommitWaits): Methods {
   return {
     broadcast_tx_sync: method({ tx: "base64" }, ({ tx }) => taken(mempool.take(tx), tx)),
     broadcast_tx_async: method({ tx: "base64" }, ({ tx }) => {

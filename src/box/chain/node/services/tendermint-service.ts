@@ -7,7 +7,7 @@ import { blockBytes, blockIdCodec, headerBytes, noBlockId } from "../block-bytes
 import type { Block, BlockStore } from "../block-store.ts";
 import { fromHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
-import type { NodeService } from "../queries.ts";
+import type { NodeService } from "../query-router.ts";
 import { type NodeIdentity, protocolVersion } from "../rpc-methods/node-methods.ts";
 
 const service = "/cosmos.base.tendermint.v1beta1.Service";

@@ -10,8 +10,8 @@ import { txHash } from "../blocks.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
-import type { NodeService } from "../queries.ts";
 import { parseQuery } from "../query-language.ts";
+import type { NodeService } from "../query-router.ts";
 import { ordered, pageOf, searchTxs } from "../search.ts";
 
 const service = "/cosmos.tx.v1beta1.Service";

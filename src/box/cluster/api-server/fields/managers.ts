@@ -22,7 +22,7 @@ import {
 } from "./field-set.ts";
 import { merge, remove } from "./merge.ts";
 
-export interface Writer {
+export interface FieldWriter {
   readonly manager: string;
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
@@ -30,7 +30,7 @@ export interface Writer {
   readonly time: string;
 }
 
-interface Entry extends Omit<Writer, "time"> {
+interface Entry extends Omit<FieldWriter, "time"> {
   readonly operation: "Apply" | "Update";
   /** Absent where it was applied without changing anything. */
   readonly time: string | undefined;
@@ -58,7 +58,7 @@ const identity: FieldSet = [
 export function ownersAfterUpdate(
   live: KubeObject,
   next: KubeObject,
-  writer: Writer,
+  writer: FieldWriter,
   { shape, ignored }: { readonly shape: Shape; readonly ignored: FieldSet },
 ): ManagedFields[] {
   const found = compare(unmanaged(live), unmanaged(next), shape);
@@ -78,7 +78,7 @@ export function ownersAfterUpdate(
   return writeEntries([...rest, { ...writer, operation: "Update", fields }]);
 }
 
-interface ApplyWish extends Writer {
+interface ApplyWish extends FieldWriter {
   readonly force: boolean;
 }
 
@@ -140,7 +140,7 @@ function textOf({ manager, operation, subresource, apiVersion }: Entry): string 
   return operation === "Update" ? `${who} using ${apiVersion}` : who;
 }
 
-function isOf(entry: Entry, { manager, apiVersion, subresource }: Writer, operation: "Apply" | "Update"): boolean {
+function isOf(entry: Entry, { manager, apiVersion, subresource }: FieldWriter, operation: "Apply" | "Update"): boolean {
   if (entry.manager !== manager || entry.operation !== operation || entry.subresource !== subresource) return false;
   return operation === "Apply" || entry.apiVersion === apiVersion;
 }

@@ -8,7 +8,7 @@ import type { Test } from "../objects/label-selector.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";
 import type { Served } from "../served-kinds.ts";
-import { keyOf, type Store } from "../store.ts";
+import { type Store, storeKey } from "../store.ts";
 import type { FaultState } from "./faults.ts";
 
 interface ListWish {
@@ -24,7 +24,7 @@ export function listPage(store: Store, faults: FaultState, wish: ListWish): unkn
   const place = next === undefined ? { version: versionNow(store, faults), after: "" } : readToken(next);
   const all = store.listAt(served, place.version);
   if (!all) throw tooOld;
-  const left = all.filter((object) => wanted(object) && keyOf(object.metadata) > place.after);
+  const left = all.filter((object) => wanted(object) && storeKey(object.metadata) > place.after);
   const page = left.slice(0, Math.min(limit, faults.mostPageObjects));
   const last = page.at(-1);
   const more = last && left.length > page.length;
@@ -33,7 +33,7 @@ export function listPage(store: Store, faults: FaultState, wish: ListWish): unkn
     apiVersion: apiVersionOf(served.kind),
     metadata: {
       resourceVersion: String(place.version),
-      ...(more ? { continue: writeToken(place.version, keyOf(last.metadata)) } : {}),
+      ...(more ? { continue: writeToken(place.version, storeKey(last.metadata)) } : {}),
     },
     items: served.isCustom ? page : page.map(withoutKind),
   };

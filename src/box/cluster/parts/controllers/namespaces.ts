@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { kinds, resourceOf } from "../../../../kube/kinds.ts";
 import type { Ground, Part } from "../part.ts";
-import { type Condition, isDeleting, type Stored, withConditions } from "../shapes/metadata.ts";
+import { isDeleting, type StatusCondition, type Stored, withConditions } from "../shapes/metadata.ts";
 import { stampOf } from "../shapes/time.ts";
 import type { Seen } from "../view.ts";
 
 interface Namespace extends Stored {
-  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly StatusCondition[] };
 }
 
 const authority = "kube-root-ca.crt";
@@ -64,7 +64,7 @@ export function createNamespaces({ server, view, clock }: Ground): Part {
   };
 }
 
-function remaining(left: readonly Seen[]): Condition {
+function remaining(left: readonly Seen[]): StatusCondition {
   const message = `Some resources are remaining: ${countBy(
     left.map(({ kind }) => resourceOf(kind)),
     "has",
@@ -72,7 +72,7 @@ function remaining(left: readonly Seen[]): Condition {
   return { type: "NamespaceContentRemaining", status: "True", reason: "SomeResourcesRemain", message };
 }
 
-function finalizersRemaining(left: readonly Seen[]): Condition {
+function finalizersRemaining(left: readonly Seen[]): StatusCondition {
   const type = "NamespaceFinalizersRemaining";
   const list = countBy(
     left.flatMap(({ object }) => object.metadata.finalizers ?? []),

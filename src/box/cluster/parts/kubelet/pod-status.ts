@@ -1,6 +1,6 @@
 /** What a kubelet writes about a pod. */
 import { createHash } from "node:crypto";
-import { type Condition, withConditions } from "../shapes/metadata.ts";
+import { type StatusCondition, withConditions } from "../shapes/metadata.ts";
 import type { ContainerStatus, Pod, PodStatus } from "../shapes/pod.ts";
 import type { ContainerRun } from "./container-run.ts";
 import { isOver, type PodRun } from "./pod-run.ts";
@@ -69,7 +69,7 @@ function phaseOf(run: PodRun): NonNullable<PodStatus["phase"]> {
   return run.containers.every(({ life, stage }) => life ?? stage === "ended") ? "Running" : "Pending";
 }
 
-function conditions(run: PodRun, phase: string, nowMs: number): readonly Condition[] {
+function conditions(run: PodRun, phase: string, nowMs: number): readonly StatusCondition[] {
   const ready = readiness(run, phase, nowMs);
   const verdicts: Readonly<Record<string, Verdict>> = {
     PodReadyToStartContainers: { status: isOver(run) ? "False" : "True" },
@@ -81,7 +81,7 @@ function conditions(run: PodRun, phase: string, nowMs: number): readonly Conditi
   return Object.entries(verdicts).map(([type, verdict]) => ({ type, lastProbeTime: null, ...verdict }));
 }
 
-type Verdict = Pick<Condition, "status" | "reason" | "message">;
+type Verdict = Pick<StatusCondition, "status" | "reason" | "message">;
 
 function readiness({ containers }: PodRun, phase: string, nowMs: number): Verdict {
   if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };

@@ -5,7 +5,7 @@
 import { kinds } from "../../../../kube/kinds.ts";
 import type { ServerEvent } from "../../api-server/parts-server.ts";
 import type { Ground, Part, Wake } from "../part.ts";
-import { atOf, type Condition, conditionOf, isDeleting, keyOf, withConditions } from "../shapes/metadata.ts";
+import { atOf, conditionOf, isDeleting, keyOf, type StatusCondition, withConditions } from "../shapes/metadata.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
 import { type Claim, selectedNode } from "../shapes/storage.ts";
 import { stampOf } from "../shapes/time.ts";
@@ -90,7 +90,7 @@ export function createScheduler({ server, view, clock, events }: Ground): Part {
     tell(pod, "Warning", "FailedScheduling", message);
   }
 
-  function writeScheduled(pod: Pod, condition: Condition): void {
+  function writeScheduled(pod: Pod, condition: StatusCondition): void {
     const conditions = withConditions(pod.status?.conditions, [condition], stampOf(clock.now()));
     server.updateStatus(kinds.pod, { ...pod, status: { phase: "Pending", ...pod.status, conditions } }, manager);
   }

@@ -21,7 +21,7 @@ export interface Stored extends KubeObject {
   readonly metadata: Metadata & { readonly uid: string };
 }
 
-export interface Condition {
+export interface StatusCondition {
   readonly type: string;
   readonly status: "True" | "False";
   readonly reason?: string;
@@ -45,16 +45,19 @@ export function isDeleting({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+export function conditionOf(
+  conditions: readonly StatusCondition[] | undefined,
+  type: string,
+): StatusCondition | undefined {
   return conditions?.find((condition) => condition.type === type);
 }
 
 /** The list with these conditions in it. The time of a transition stays while the status does. */
 export function withConditions(
-  given: readonly Condition[] | null | undefined,
-  next: readonly Condition[],
+  given: readonly StatusCondition[] | null | undefined,
+  next: readonly StatusCondition[],
   now: string,
-): readonly Condition[] {
+): readonly StatusCondition[] {
   const conditions = given ?? [];
   const stamped = next.map((each) => {
     const before = conditionOf(conditions, each.type);

@@ -1,5 +1,5 @@
 /** Nodes, their taints, and who tolerates them. */
-import type { Condition, Stored } from "./metadata.ts";
+import type { StatusCondition, Stored } from "./metadata.ts";
 import type { ResourceList, Toleration } from "./pod.ts";
 
 export interface Taint {
@@ -16,7 +16,7 @@ export interface KubeNode extends Stored {
   };
   readonly status?: {
     readonly allocatable?: ResourceList;
-    readonly conditions?: readonly Condition[];
+    readonly conditions?: readonly StatusCondition[];
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
     readonly [other: string]: unknown;
   };

@@ -1,6 +1,6 @@
 /** Pods, as far as the cluster's parts look at them. */
 import type { Requirement } from "../../api-server/objects/label-selector.ts";
-import { type Condition, conditionOf, isDeleting, type Metadata, type Stored } from "./metadata.ts";
+import { conditionOf, isDeleting, type Metadata, type StatusCondition, type Stored } from "./metadata.ts";
 
 export interface Pod extends Stored {
   readonly spec: PodSpec;
@@ -64,7 +64,7 @@ interface NodeAffinity {
 
 export interface PodStatus {
   readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed";
-  readonly conditions?: readonly Condition[];
+  readonly conditions?: readonly StatusCondition[];
   readonly reason?: string;
   readonly message?: string;
   readonly podIP?: string;

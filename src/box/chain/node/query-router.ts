@@ -7,7 +7,7 @@ import { sdkRefusal } from "../refusals.ts";
 /** Answers a gRPC request, given its protobuf bytes; refuses with a ChainRefusal. */
 export type NodeService = (request: Uint8Array) => Uint8Array;
 
-export interface Queries {
+export interface QueryRouter {
   has(path: string): boolean;
   /** Services of all paths, for telling an unknown service from an unknown method. */
   hasService(name: string): boolean;
@@ -17,7 +17,7 @@ export interface Queries {
   overAbci(path: string, request: Uint8Array, height: bigint): QueryResult;
 }
 
-export function createQueries(app: App, nodeServices: ReadonlyMap<string, NodeService>): Queries {
+export function createQueryRouter(app: App, nodeServices: ReadonlyMap<string, NodeService>): QueryRouter {
   const paths = new Set([...app.queryPaths, ...nodeServices.keys()]);
   const services = new Set([...paths].map(serviceOf));
 
