@@ -1,7 +1,7 @@
 /** Pods that name their node themselves: the scheduler never sees them, so the kubelet has to say no. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { clusterStage, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 

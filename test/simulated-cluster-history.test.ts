@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { ServerEvent } from "../src/box/cluster/api-server/parts-server.ts";
-import type { KubeNode as Node } from "../src/box/cluster/parts/shapes/node.ts";
-import type { Pod } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { ServerEvent } from "../src/box/cluster/api-server/in-process.ts";
+import type { KubeNode as Node } from "../src/box/cluster/components/shapes/node.ts";
+import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { runs } from "./runs.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubeNode as Node } from "../src/box/cluster/parts/shapes/node.ts";
+import type { KubeNode as Node } from "../src/box/cluster/components/shapes/node.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { clusterStage, deployment, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 

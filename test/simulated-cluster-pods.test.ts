@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Behaviour } from "../src/box/cluster/parts/kubelet/behaviour.ts";
-import type { ContainerStatus, Pod } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
+import type { ContainerStatus, Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { clusterStage, condition, isRunningAndReady, podObject } from "./simulated-cluster-stage.ts";
 

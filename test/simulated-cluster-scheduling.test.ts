@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";
 

@@ -1,12 +1,12 @@
 /** The simulated cluster on a virtual clock, without a client around it. */
 import assert from "node:assert/strict";
-import type { ApiServer } from "../src/box/cluster/api-server/parts-server.ts";
-import { createPartsServer } from "../src/box/cluster/api-server/parts-server.ts";
+import type { ApiServer } from "../src/box/cluster/api-server/in-process.ts";
+import { createPartsServer } from "../src/box/cluster/api-server/in-process.ts";
 import { createServer } from "../src/box/cluster/api-server/server.ts";
-import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/parts/cluster.ts";
-import type { NodeSpec } from "../src/box/cluster/parts/nodes.ts";
-import type { StatusCondition } from "../src/box/cluster/parts/shapes/metadata.ts";
-import type { Pod, PodSpec } from "../src/box/cluster/parts/shapes/pod.ts";
+import { type ClusterOptions, type SimulatedNodes, startCluster } from "../src/box/cluster/components/cluster.ts";
+import type { NodeSpec } from "../src/box/cluster/components/nodes.ts";
+import type { StatusCondition } from "../src/box/cluster/components/shapes/metadata.ts";
+import type { Pod, PodSpec } from "../src/box/cluster/components/shapes/pod.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";

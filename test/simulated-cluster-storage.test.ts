@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Claim, PersistentVolume } from "../src/box/cluster/parts/shapes/storage.ts";
+import type { Claim, PersistentVolume } from "../src/box/cluster/components/shapes/storage.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { clusterStage, condition, isRunningAndReady, node, podObject } from "./simulated-cluster-stage.ts";

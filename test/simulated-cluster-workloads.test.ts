@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Workload } from "../src/box/cluster/parts/controllers/replicas.ts";
-import type { Pod } from "../src/box/cluster/parts/shapes/pod.ts";
+import type { Workload } from "../src/box/cluster/components/controllers/replicas.ts";
+import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import {

@@ -1,6 +1,6 @@
 /** A simulated cluster for a test, with an empty namespace and perhaps a pod that prints and has a shell. */
-import type { ClusterOptions } from "../src/box/cluster/parts/cluster.ts";
-import type { Behaviour } from "../src/box/cluster/parts/kubelet/behaviour.ts";
+import type { ClusterOptions } from "../src/box/cluster/components/cluster.ts";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";

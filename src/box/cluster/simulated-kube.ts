@@ -9,14 +9,14 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import type { ApiServer } from "./api-server/parts-server.ts";
-import { createPartsServer } from "./api-server/parts-server.ts";
+import type { ApiServer } from "./api-server/in-process.ts";
+import { createPartsServer } from "./api-server/in-process.ts";
 import { createFaults, type Faults } from "./api-server/requests/faults.ts";
 import { createServe } from "./api-server/requests/serve.ts";
 import { createSimulatedTransport } from "./api-server/requests/transport.ts";
 import { createWatches, type Watches } from "./api-server/requests/watches.ts";
 import { createServer } from "./api-server/server.ts";
-import { type ClusterOptions, type SimulatedNodes, startCluster } from "./parts/cluster.ts";
+import { type ClusterOptions, type SimulatedNodes, startCluster } from "./components/cluster.ts";
 
 interface SimulatedClusterDeps {
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface SimulatedCluster {
   connect(fieldManager: string, deps?: Pick<KubeDeps, "boundary">): Kube;
   /** What clients speak through; for one who puts a real wire before it. */
   transport(): Transport;
-  /** For whoever acts as a part of the cluster. */
+  /** For whoever acts as a component of the cluster. */
   readonly server: ApiServer;
   readonly nodes: SimulatedNodes;
   readonly faults: Faults;

@@ -5,7 +5,7 @@ import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import { createPartsServer } from "./parts-server.ts";
+import { createPartsServer } from "./in-process.ts";
 import { createServer } from "./server.ts";
 
 const gadget: Kind = { group: "example.com", version: "v1", kind: "Gadget", plural: "gadgets", namespaced: false };

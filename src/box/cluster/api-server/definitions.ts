@@ -6,8 +6,8 @@
 import { resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { isDeleting, type StatusCondition, withConditions } from "../parts/shapes/metadata.ts";
-import { stampOf } from "../parts/shapes/time.ts";
+import { isDeleting, type StatusCondition, withConditions } from "../components/shapes/metadata.ts";
+import { stampOf } from "../components/shapes/time.ts";
 import { cleanupFinalizer, type Deletion } from "./deletion.ts";
 import type { Served, ServedKinds } from "./served-kinds.ts";
 import type { Store } from "./store.ts";

@@ -67,7 +67,7 @@ export function createServedKinds(): ServedKinds {
     knowsGroup: (group, version) =>
       [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
     define(definition) {
-      // One object for each kind, also where it is defined again: the cluster's parts tell kinds by their identity.
+      // One object for each kind, also where it is defined again: components tell kinds by their identity.
       for (const each of definedKinds(definition))
         put({ ...each, kind: served.get(keyOf(each.kind))?.kind ?? each.kind });
     },

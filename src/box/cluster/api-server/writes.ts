@@ -2,7 +2,7 @@
 import { apiVersionOf } from "../../../kube/kinds.ts";
 import type { KubeObject, ManagedFields, ObjectAt, ObjectMeta } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { stampOf } from "../parts/shapes/time.ts";
+import { stampOf } from "../components/shapes/time.ts";
 import type { Deletion } from "./deletion.ts";
 import { equal } from "./fields/equal.ts";
 import { type FieldSet, noFields, singleField } from "./fields/field-set.ts";

@@ -3,9 +3,9 @@
 import type { KubeObject, ObjectMeta } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
 import type { Random } from "../../../../runtime/random.ts";
-import { randomSuffix } from "../../parts/names.ts";
-import type { Metadata } from "../../parts/shapes/metadata.ts";
-import { stampOf } from "../../parts/shapes/time.ts";
+import { randomSuffix } from "../../components/names.ts";
+import type { Metadata } from "../../components/shapes/metadata.ts";
+import { stampOf } from "../../components/shapes/time.ts";
 import { equal } from "../fields/equal.ts";
 import type { Served } from "../served-kinds.ts";
 

@@ -5,7 +5,7 @@ import { kinds, objectText } from "../../../../kube/kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
-import type { ExecStreams, TerminalSize } from "../../parts/kubelet/pod-runtime.ts";
+import type { ExecStreams, TerminalSize } from "../../components/kubelet/pod-runtime.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { clientError, peer, Refused } from "../objects/refused.ts";
 import { containerOf, type PodDeps, podAt } from "./pods.ts";

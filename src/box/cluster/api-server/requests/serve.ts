@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../../../../runtime/clock.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { limits } from "../../../../runtime/limits.ts";
 import { parseJson } from "../../../../runtime/parse-json.ts";
-import type { PodRuntime } from "../../parts/kubelet/pod-runtime.ts";
+import type { PodRuntime } from "../../components/kubelet/pod-runtime.ts";
 import { badRequest, fault, invalid, notFound } from "../objects/refusals.ts";
 import { peer, Refused, statusOf } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";

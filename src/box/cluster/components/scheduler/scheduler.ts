@@ -3,8 +3,8 @@
  * that wait are looked at again, but not more often than once a second.
  */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/parts-server.ts";
-import type { Ground, Part, Wake } from "../part.ts";
+import type { ServerEvent } from "../../api-server/in-process.ts";
+import type { Component, Ground, Wake } from "../component.ts";
 import { atOf, conditionOf, isDeleting, keyOf, type StatusCondition, withConditions } from "../shapes/metadata.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
 import { type Claim, selectedNode } from "../shapes/storage.ts";
@@ -21,7 +21,7 @@ const waitingKey = "*";
 /** What the real one waits at least before it tries a pod again. */
 const retryMs = 1_000;
 
-export function createScheduler({ server, view, clock, events }: Ground): Part {
+export function createScheduler({ server, view, clock, events }: Ground): Component {
   const rooms = createNodeRooms();
   const waiting = new Set<string>();
   let retriedMs = Number.NEGATIVE_INFINITY;

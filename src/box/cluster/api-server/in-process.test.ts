@@ -4,8 +4,8 @@ import { kinds } from "../../../kube/kinds.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import type { ServerEvent } from "./parts-server.ts";
-import { createPartsServer } from "./parts-server.ts";
+import type { ServerEvent } from "./in-process.ts";
+import { createPartsServer } from "./in-process.ts";
 import { createServer } from "./server.ts";
 
 const at = { namespace: "lease", name: "web" };

@@ -1,6 +1,6 @@
 /** What is taken on every node, kept up to date pod by pod. */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/parts-server.ts";
+import type { ServerEvent } from "../../api-server/in-process.ts";
 import type { KubeNode } from "../shapes/node.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
 import { allocatableOf, requestsOf, type WholeAmounts } from "./requests.ts";

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { apiVersionOf, type Kind, kinds } from "../../../../kube/kinds.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
+import type { Component, Ground } from "../component.ts";
 import { hashText, randomSuffix } from "../names.ts";
-import type { Ground, Part } from "../part.ts";
 import { atOf, byAge, isDeleting, keyOf, type Stored } from "../shapes/metadata.ts";
 import { isActive, isFinished, isReady, type Pod, type PodSpec, type PodTemplate } from "../shapes/pod.ts";
 import type { Claim } from "../shapes/storage.ts";
@@ -35,7 +35,7 @@ export interface Workload extends Stored {
 /** When a pod that was refused is tried again. */
 const refusedAgainMs = 5_000;
 
-export function createReplicas({ server, view, random, events }: Ground, kind: Kind): Part {
+export function createReplicas({ server, view, random, events }: Ground, kind: Kind): Component {
   const isOrdered = kind === kinds.statefulSet;
   /** Under which label a pod says of which template it is. */
   const hashLabel = isOrdered ? "controller-revision-hash" : "pod-template-hash";

@@ -1,10 +1,10 @@
 /**
- * One working part of the cluster. It notices changes by noting keys, and works on a key by looking at the state of the
+ * One component of the cluster. It notices changes by noting keys, and works on a key by looking at the state of the
  * world; what it needs it is handed as the ground.
  */
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { ApiServer, ServerEvent } from "../api-server/parts-server.ts";
+import type { ApiServer, ServerEvent } from "../api-server/in-process.ts";
 import type { Events } from "./events.ts";
 import type { View } from "./view.ts";
 
@@ -16,7 +16,7 @@ export interface Ground {
   readonly events: Events;
 }
 
-export interface Part {
+export interface Component {
   /** The beginning of its keys in the queue. */
   readonly name: string;
   /** Notes which keys to look at because of a change. */

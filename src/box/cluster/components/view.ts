@@ -1,11 +1,11 @@
 /**
- * What the cluster's parts know of the objects: all of them, by kind, namespace, owner and node. It follows the API
- * server within the very call that changes something, so it is never behind.
+ * What the cluster's components know of the objects: all of them, by kind, namespace, owner and node. It follows the
+ * API server within the very call that changes something, so it is never behind.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../kube/kube.ts";
-import type { ServerEvent } from "../api-server/parts-server.ts";
+import type { ServerEvent } from "../api-server/in-process.ts";
 import { isDeleting, type Stored } from "./shapes/metadata.ts";
 import type { Pod } from "./shapes/pod.ts";
 

@@ -3,7 +3,7 @@ import { apiVersionOf, type Kind, kinds } from "../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import type { ApiServer } from "../api-server/parts-server.ts";
+import type { ApiServer } from "../api-server/in-process.ts";
 import type { Stored } from "./shapes/metadata.ts";
 import { stampOf } from "./shapes/time.ts";
 import type { View } from "./view.ts";

@@ -1,5 +1,5 @@
 /**
- * The working parts of the simulated cluster: scheduler, kubelets, controllers. They share one queue and take one key
+ * The components of the simulated cluster: scheduler, kubelets, controllers. They share one queue and take one key
  * at a time, so the same seed gives the same history; an idle cluster has nothing in it and burns nothing.
  */
 import { kinds } from "../../../kube/kinds.ts";
@@ -9,7 +9,8 @@ import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
 import { createQueue, type QueueCounts } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { ApiServer } from "../api-server/parts-server.ts";
+import type { ApiServer } from "../api-server/in-process.ts";
+import type { Component, Ground, Wake } from "./component.ts";
 import { createClaims, createVolumes } from "./controllers/claims.ts";
 import { createGarbageCollector } from "./controllers/garbage.ts";
 import { createLostPods } from "./controllers/lost-pods.ts";
@@ -21,7 +22,6 @@ import { createKubelets } from "./kubelet/kubelet.ts";
 import type { PodRuntime } from "./kubelet/pod-runtime.ts";
 import { createPodRuntime } from "./kubelet/runtime.ts";
 import { createNodes, type Machine, type NodeSpec, type Nodes } from "./nodes.ts";
-import type { Ground, Part, Wake } from "./part.ts";
 import { createScheduler } from "./scheduler/scheduler.ts";
 import { createView } from "./view.ts";
 
@@ -35,7 +35,7 @@ export interface SimulatedNodes extends Nodes {
   /** Logs, exec and HTTP of the containers. */
   readonly runtime: PodRuntime;
   readonly counts: QueueCounts;
-  /** Stops all parts; the objects stay as they are. Rejects when a part broke down. */
+  /** Stops all components; the objects stay as they are. Rejects when a component broke down. */
   close(): Promise<void>;
 }
 
@@ -52,21 +52,21 @@ export function startCluster(
   const ground: Ground = { server, view, clock, random, events };
   const machines = new Map<string, Machine>();
   const kubelets = createKubelets(ground, machines, options.behaviour);
-  const parts = new Map<string, { readonly part: Part; readonly wake: Wake }>();
-  for (const part of [...partsOf(ground), kubelets]) {
-    parts.set(part.name, { part, wake: (key) => queue.add(`${part.name} ${key}`) });
+  const components = new Map<string, { readonly component: Component; readonly wake: Wake }>();
+  for (const component of [...componentsOf(ground), kubelets]) {
+    components.set(component.name, { component, wake: (key) => queue.add(`${component.name} ${key}`) });
   }
   const queue = createQueue({ name: "simulated cluster", work, clock, random, log, concurrency: 1 });
 
   async function work(key: string): Promise<Outcome> {
     const space = key.indexOf(" ");
-    const afterMs = parts.get(key.slice(0, space))?.part.work(key.slice(space + 1));
+    const afterMs = components.get(key.slice(0, space))?.component.work(key.slice(space + 1));
     return afterMs === undefined ? done() : recheck(afterMs);
   }
 
   const unsubscribe = server.subscribe((event) => {
     view.apply(event);
-    for (const { part, wake } of parts.values()) part.notice(event, wake);
+    for (const { component, wake } of components.values()) component.notice(event, wake);
   });
   for (const name of namespaces) server.create(kinds.namespace, { metadata: { name } });
   const nodes = createNodes(ground, machines);
@@ -91,7 +91,7 @@ export function startCluster(
   };
 }
 
-function partsOf(ground: Ground): Part[] {
+function componentsOf(ground: Ground): Component[] {
   return [
     createNamespaces(ground),
     createReplicas(ground, kinds.deployment),

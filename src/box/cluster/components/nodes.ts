@@ -3,7 +3,7 @@
 import { kinds } from "../../../kube/kinds.ts";
 import { formatBytes, formatCpuMilli } from "../../../market/quantity.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import type { Ground } from "./part.ts";
+import type { Ground } from "./component.ts";
 import { type StatusCondition, withConditions } from "./shapes/metadata.ts";
 import type { KubeNode, Taint } from "./shapes/node.ts";
 import { stampOf } from "./shapes/time.ts";

@@ -1,4 +1,4 @@
-/** Pods, as far as the cluster's parts look at them. */
+/** Pods, as far as the cluster's components look at them. */
 import type { Requirement } from "../../api-server/objects/label-selector.ts";
 import { conditionOf, isDeleting, type Metadata, type StatusCondition, type Stored } from "./metadata.ts";
 

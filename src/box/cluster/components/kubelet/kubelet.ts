@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { add } from "../../../../kube/exact-amounts.ts";
 import { kinds } from "../../../../kube/kinds.ts";
-import type { ServerEvent } from "../../api-server/parts-server.ts";
+import type { ServerEvent } from "../../api-server/in-process.ts";
+import type { Component, Ground, Wake } from "../component.ts";
 import type { Machine } from "../nodes.ts";
-import type { Ground, Part, Wake } from "../part.ts";
 import { allocatableOf, requestsOf, type WholeAmounts } from "../scheduler/requests.ts";
 import { atOf, isDeleting, keyOf } from "../shapes/metadata.ts";
 import type { KubeNode } from "../shapes/node.ts";
@@ -16,7 +16,7 @@ import { type ContainerHome, createContainerRun, type Life } from "./container-r
 import { advance, isOver, type PodRun } from "./pod-run.ts";
 import { podStatus, type Rejection, rejectedStatus } from "./pod-status.ts";
 
-export interface Kubelets extends Part {
+export interface Kubelets extends Component {
   runOf(podUid: string): PodRun | undefined;
   /** Tells once when this process has ended; also when its pod is gone. */
   onEnd(life: Life, listener: () => void): () => void;

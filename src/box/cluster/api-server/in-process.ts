@@ -1,6 +1,6 @@
 /**
- * The API server as the cluster's own parts (scheduler, kubelets, controllers) see it: in the same process. Everything
- * happens at once and in order: a call returns when the change is made and every listener has been told.
+ * The API server as the cluster's own components (scheduler, kubelets, controllers) see it: in the same process.
+ * Everything happens at once and in order: a call returns when the change is made and every listener has been told.
  */
 import { type Kind, kinds, objectText, resourceOf } from "../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../../../kube/kube.ts";
@@ -22,8 +22,8 @@ export interface ApiServer {
   updateStatus(kind: Kind, object: KubeObject, manager?: string): KubeObject;
   apply(kind: Kind, desired: KubeObject, options: { readonly manager: string; readonly force?: boolean }): KubeObject;
   /**
-   * An object with finalizers, a pod with a grace period and a namespace only get a deletionTimestamp; the part of the
-   * cluster that finishes the work removes the last finalizer, or deletes with graceSeconds 0. False when there is none.
+   * An object with finalizers, a pod with a grace period and a namespace only get a deletionTimestamp; the component
+   * that finishes the work removes the last finalizer, or deletes with graceSeconds 0. False when there is none.
    */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): boolean;
   /** Told of every change, in order. A listener notes a key and does its work later; it never writes from within. */
