@@ -24,7 +24,7 @@ function inventoryCommand(): Command {
 async function runInventory(given: Command): Promise<void> {
   const { values, sources, log } = prepare(given);
   const { createInventoryProcess } = await import("../provider/inventory-process.ts");
-  const wished = <Name extends UsedSetting>(name: Name) => ({
+  const defaulted = <Name extends UsedSetting>(name: Name) => ({
     value: values[name],
     given: sources[name] !== "default",
   });
@@ -36,15 +36,15 @@ async function runInventory(given: Command): Promise<void> {
     ...(redis && { redis }),
     ...(values.metricsListener && { metricsListener: values.metricsListener }),
     host: values.restAddress,
-    restPort: wished("restPort"),
-    grpcPort: wished("grpcPort"),
+    restPort: defaulted("restPort"),
+    grpcPort: defaulted("grpcPort"),
     apiTimeoutMs: values.apiTimeoutMs,
     ...(values.podName !== undefined && { podName: values.podName }),
     podNamespace: values.podNamespace,
     config: values.inventoryConfig,
     registry: values.providerConfigsUrl,
     registryPeriodMs: values.registryQueryPeriodMs,
-    discoveryImage: wished("discoveryImage"),
+    discoveryImage: defaulted("discoveryImage"),
     discoveryPort: values.discoveryApiPort,
     discoveryNamespace: values.discoveryNamespace,
     discoveryPrivileged: values.discoveryPrivileged,

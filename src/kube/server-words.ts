@@ -42,7 +42,7 @@ const rbac = kinds.role.group;
 
 /**
  * Inside of lists and records that belong to one owner the book of owners shows no fields, so what the server fills in
- * there must be known. All else in them that we do not wish was once wished, and has to go.
+ * there must be known. All else in them that we do not want was once wanted, and has to go.
  */
 const builtInDefaults: Defaults = [
   [/ ports protocol$/, "TCP"],

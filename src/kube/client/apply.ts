@@ -1,7 +1,7 @@
 /** Server-side apply, which writes only what is not yet so. */
 import { createHash } from "node:crypto";
 import type { Boundary } from "../../runtime/boundary.ts";
-import { asSent, isAsWished } from "../as-wished.ts";
+import { asSent, isAsDesired } from "../as-desired.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
@@ -31,22 +31,22 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     const { resourceVersion, uid = live.uid } = desired.metadata;
     // Preconditions are for the server to answer, so it is always asked.
     if (resourceVersion !== undefined || uid !== live.uid) return false;
-    if (isAsWished(kind, desired, live)) return true;
+    if (isAsDesired(kind, desired, live)) return true;
     const odd = lastWrites.get(path)?.odd;
-    return odd !== undefined && !live.deleting && odd.wished === digest(desired) && odd.became === digest(live.fields);
+    return odd !== undefined && !live.deleting && odd.desired === digest(desired) && odd.became === digest(live.fields);
   }
 
   function remember(kind: Kind, desired: KubeObject, written: KubeObject, path: string): void {
     const owned = ownedFields(written, fieldManager);
-    const isOdd = !isAsWished(kind, desired, owned);
-    const odd = isOdd ? { odd: { wished: digest(desired), became: digest(owned.fields) } } : {};
+    const isOdd = !isAsDesired(kind, desired, owned);
+    const odd = isOdd ? { odd: { desired: digest(desired), became: digest(owned.fields) } } : {};
     lastWrites.note(path, { version: owned.resourceVersion, ...odd });
   }
 
-  return async (kind, wish, options = {}) => {
+  return async (kind, given, options = {}) => {
     const { force = false, live } = options;
     const call = requests.begin(options);
-    const desired = asSent(kind, wish);
+    const desired = asSent(kind, given);
     const { name, namespace } = desired.metadata;
     const at = { name, namespace };
     const path = objectPath(kind, at);

@@ -1,14 +1,14 @@
 /**
  * What we last did to each object. A cache lags behind the server, so it may still show what was there before our own
- * write or delete; who believed it would take an old object for the one that is wished, or for one that is there at all.
+ * write or delete; who believed it would take an old object for the one that is desired, or for one that is there at all.
  */
 import type { OwnedFields } from "../owned-fields.ts";
 
 interface LastWrite {
   /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
   readonly version: string | undefined;
-  /** A wish that the server answered in words we do not know: what was wished, and what became of it. */
-  readonly odd?: { readonly wished: string; readonly became: string };
+  /** An object that the server answered in words we do not know: what was desired, and what became of it. */
+  readonly odd?: { readonly desired: string; readonly became: string };
 }
 
 export interface LastWrites {

@@ -37,7 +37,7 @@ export function createDeletion({ store, clock }: { readonly store: Store; readon
     return store.remove(served, object.metadata) ?? object;
   }
 
-  /** With the finalizer that the wished way of deletion needs, or a definition does. */
+  /** With the finalizer that the requested way of deletion needs, or a definition does. */
   function finalizersOf({ kind }: Served, { metadata }: KubeObject, { propagation }: DeleteOptions): readonly string[] {
     const { finalizers = [], deletionTimestamp } = metadata;
     if (kind === kinds.customResourceDefinition) {

@@ -35,7 +35,7 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
     create: (of, object, options) => follow(of, writes.create(of, object, options)),
     update: (of, object, options) => follow(of, writes.update(of, object, options)),
     patch: (of, at, patch, options) => follow(of, writes.patch(of, at, patch, options)),
-    apply: (of, desired, wishes) => follow(of, writes.apply(of, desired, wishes)),
+    apply: (of, desired, options) => follow(of, writes.apply(of, desired, options)),
     delete(of, at, options) {
       const deleted = deletion.delete(of, at, options);
       follow(of, deleted.object);

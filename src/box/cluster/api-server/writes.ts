@@ -24,7 +24,7 @@ interface WriteOptions {
   readonly subresource?: "status" | "finalize" | undefined;
 }
 
-interface ApplyWishes {
+interface ApplyOptions {
   readonly manager: string;
   readonly force?: boolean | undefined;
 }
@@ -34,7 +34,7 @@ export interface Writes {
   update(served: Served, object: KubeObject, options: WriteOptions): KubeObject;
   /** A JSON merge patch. */
   patch(served: Served, at: ObjectAt, patch: unknown, options: WriteOptions): KubeObject;
-  apply(served: Served, desired: KubeObject, wishes: ApplyWishes): KubeObject;
+  apply(served: Served, desired: KubeObject, options: ApplyOptions): KubeObject;
 }
 
 interface WriteDeps extends AdmissionDeps, IdentityDeps {
@@ -158,9 +158,9 @@ export function createWrites(deps: WriteDeps): Writes {
         const what = `${namespace ?? ""}/${name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
         throw new Refused(500, "", `failed to create typed patch object (${what}): ${wrong}`);
       }
-      const wish = { ...writerOf(served, { manager }), force };
+      const request = { ...writerOf(served, { manager }), force };
       const before = live ? tracked(served, live) : blank(served);
-      const { object, managedFields } = applied(before, sent, wish, { shape, ignored: ignoredBy(served) });
+      const { object, managedFields } = applied(before, sent, request, { shape, ignored: ignoredBy(served) });
       const merged = object as unknown as KubeObject;
       if (!live) return add(served, decode(served, withoutStatus(served, merged)), managedFields);
       return replace(served, live, keepStatus(served, live, decode(served, merged)), managedFields);

@@ -21,22 +21,22 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
   let seized = 0;
 
   async function work(name: string, signal: AbortSignal): Promise<Outcome> {
-    const [wish, heard] = [wanted(name), live(name)];
-    if (!wish || !heard || !labelsDiffer(wish, heard)) return done();
+    const [desired, heard] = [wanted(name), live(name)];
+    if (!desired || !heard || !labelsDiffer(desired, heard)) return done();
     // Who owns a label stands on the server; it is asked only about nodes that have something to be done.
     const node = await kube.get(kinds.node, { name }, { signal });
     if (!node) return done();
-    const { seize, apply } = planLabels(wish, node, kube.fieldManager);
+    const { seize, apply } = planLabels(desired, node, kube.fieldManager);
     if (!apply) return done();
     let owned: OwnedFields | undefined = ownedFields(node, kube.fieldManager);
     if (Object.keys(seize).length > 0) {
-      const { object } = await applyLabels(node, { ...wish, ...seize }, owned, signal);
+      const { object } = await applyLabels(node, { ...desired, ...seize }, owned, signal);
       owned = object && ownedFields(object, kube.fieldManager);
     }
-    await applyLabels(node, wish, owned, signal);
+    await applyLabels(node, desired, owned, signal);
     written += 1;
     seized += Object.keys(seize).length;
-    log.info("wrote node labels", { node: name, labels: Object.keys(wish).length });
+    log.info("wrote node labels", { node: name, labels: Object.keys(desired).length });
     return done();
   }
 

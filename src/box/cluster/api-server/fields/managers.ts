@@ -78,7 +78,7 @@ export function ownersAfterUpdate(
   return writeEntries([...rest, { ...writer, operation: "Update", fields }]);
 }
 
-interface ApplyWish extends FieldWriter {
+interface ApplyRequest extends FieldWriter {
   readonly force: boolean;
 }
 
@@ -86,11 +86,11 @@ interface ApplyWish extends FieldWriter {
 export function applied(
   live: KubeObject,
   desired: KubeObject,
-  wish: ApplyWish,
+  request: ApplyRequest,
   { shape, ignored }: { readonly shape: Shape; readonly ignored: FieldSet },
 ): { readonly object: Plain; readonly managedFields: ManagedFields[] } {
   const before = readEntries(live);
-  const own = before.find((entry) => isOf(entry, wish, "Apply"));
+  const own = before.find((entry) => isOf(entry, request, "Apply"));
   const others = before.filter((entry) => entry !== own);
   const present = unmanaged(live);
   const given = without(givenFields(desired, shape), ignored);
@@ -98,10 +98,10 @@ export function applied(
   const object = prune(merge(present, desired, shape), own?.fields ?? noFields, owned, shape);
   const { added, modified, removed } = compare(present, object, shape);
   const touched = without(union(added, modified), ignored);
-  if (!wish.force) refuseConflicts(others, touched);
+  if (!request.force) refuseConflicts(others, touched);
   const rest = others.map((entry) => ({ ...entry, fields: difference(difference(entry.fields, touched), removed) }));
-  const { force: _, ...writer } = wish;
-  const time = equal(present, object) ? own?.time : wish.time;
+  const { force: _, ...writer } = request;
+  const time = equal(present, object) ? own?.time : request.time;
   const entry: Entry = { ...writer, time, operation: "Apply", fields: difference(given, identity) };
   return { object, managedFields: writeEntries([...rest, entry]) };
 }

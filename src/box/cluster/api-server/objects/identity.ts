@@ -38,7 +38,7 @@ export function keptMetadata(served: Served, live: KubeObject, next: KubeObject)
   const isOwned = ([name]: [string, unknown]) => owned.includes(name);
   const kept = Object.entries(live.metadata).filter(isOwned);
   const given = Object.entries(next.metadata).filter((entry) => !isOwned(entry));
-  const grown = served.hasGeneration && !equal(wishes(served, live), wishes(served, next));
+  const grown = served.hasGeneration && !equal(contentOf(served, live), contentOf(served, next));
   const { generation = 0 } = live.metadata;
   return {
     ...(Object.fromEntries([...given, ...kept]) as unknown as ObjectMeta),
@@ -56,7 +56,7 @@ const owned = [
 ];
 
 /** What a change of makes it another generation. A pod that got its node is the same as before. */
-function wishes({ hasStatus, kind }: Served, { metadata: _, status, ...rest }: KubeObject): unknown {
+function contentOf({ hasStatus, kind }: Served, { metadata: _, status, ...rest }: KubeObject): unknown {
   const wanted = hasStatus ? rest : { ...rest, status };
   const { spec } = wanted;
   if (kind.plural !== "pods" || typeof spec !== "object" || spec === null) return wanted;

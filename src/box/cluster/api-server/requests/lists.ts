@@ -11,7 +11,7 @@ import type { Served } from "../served-kinds.ts";
 import { type Store, storeKey } from "../store.ts";
 import type { FaultState } from "./faults.ts";
 
-interface ListWish {
+interface ListRequest {
   readonly served: Served;
   readonly wanted: Test<KubeObject>;
   /** Without one, all of it. */
@@ -19,8 +19,8 @@ interface ListWish {
   readonly next: string | undefined;
 }
 
-export function listPage(store: Store, faults: FaultState, wish: ListWish): unknown {
-  const { served, wanted, limit = Number.POSITIVE_INFINITY, next } = wish;
+export function listPage(store: Store, faults: FaultState, request: ListRequest): unknown {
+  const { served, wanted, limit = Number.POSITIVE_INFINITY, next } = request;
   const place = next === undefined ? { version: versionNow(store, faults), after: "" } : readToken(next);
   const all = store.listAt(served, place.version);
   if (!all) throw tooOld;

@@ -11,7 +11,7 @@ import type { Served } from "../served-kinds.ts";
 import type { Store, StoredChange } from "../store.ts";
 import type { FaultState, WatchFaults } from "./faults.ts";
 
-interface WatchWish {
+interface WatchRequest {
   readonly served: Served;
   readonly wanted: Test<KubeObject>;
   /** Undefined or "0": what is there comes first. */
@@ -21,7 +21,7 @@ interface WatchWish {
 }
 
 export interface Watches extends WatchFaults {
-  open(wish: WatchWish): Readable;
+  open(request: WatchRequest): Readable;
   readonly size: number;
 }
 
@@ -93,7 +93,7 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   }
 
   /** To one who selects, what no longer fits is gone, and what fits now is new. */
-  function tell(watch: OpenWatch, { wanted }: WatchWish, { type, object, before, version }: StoredChange): void {
+  function tell(watch: OpenWatch, { wanted }: WatchRequest, { type, object, before, version }: StoredChange): void {
     if (version <= watch.seen) return;
     const was = before !== undefined && wanted(before);
     const is = type !== "deleted" && wanted(object);
@@ -101,8 +101,8 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     else if (was) send(watch, "DELETED", textOf(goneAs(before, object)));
   }
 
-  function catchUp(watch: OpenWatch, wish: WatchWish): void {
-    const { from, served, wanted } = wish;
+  function catchUp(watch: OpenWatch, request: WatchRequest): void {
+    const { from, served, wanted } = request;
     if (!isVersion(from)) {
       for (const object of store.list(served)) if (wanted(object)) send(watch, "ADDED", textOf(object));
       return;
@@ -114,10 +114,10 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
       end(watch);
       return;
     }
-    for (const change of since) if (resourceOf(change.served.kind) === watch.resource) tell(watch, wish, change);
+    for (const change of since) if (resourceOf(change.served.kind) === watch.resource) tell(watch, request, change);
   }
 
-  function schedule(watch: OpenWatch, { served, lastsMs, bookmarks }: WatchWish): void {
+  function schedule(watch: OpenWatch, { served, lastsMs, bookmarks }: WatchRequest): void {
     const endMs = clock.monotonicMs() + lastsMs;
     let bookmark: Timer | undefined;
     const { kind } = served;
@@ -141,22 +141,22 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   }
 
   return {
-    open(wish) {
+    open(request) {
       const body = new Readable({ read: () => undefined });
       // Who reads it is told by the reading; one whom nobody reads any more must not end the process.
       body.on("error", () => undefined);
       const watch: OpenWatch = {
-        resource: resourceOf(wish.served.kind),
+        resource: resourceOf(request.served.kind),
         body,
-        tell: (change) => tell(watch, wish, change),
+        tell: (change) => tell(watch, request, change),
         silent: false,
         left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
-        seen: isVersion(wish.from) ? readVersion(wish.from) : 0,
+        seen: isVersion(request.from) ? readVersion(request.from) : 0,
         busyUntilMs: 0,
       };
       open.add(watch);
-      schedule(watch, wish);
-      catchUp(watch, wish);
+      schedule(watch, request);
+      catchUp(watch, request);
       return body;
     },
     get size() {

@@ -61,7 +61,7 @@ export function createReplicas({ server, view, random, events }: Ground, kind: K
   const podsOf = ({ metadata }: Workload) =>
     view.dependents(metadata.uid).flatMap(({ kind: of, object }) => (of === kinds.pod ? [object as Pod] : []));
 
-  /** Of the template that is wished for now. */
+  /** Of the template that is desired now. */
   const isFresh = ({ spec }: Workload, { metadata }: Pod) => metadata.labels?.[hashLabel] === hashText(spec.template);
 
   function keepCount(set: Workload): void {

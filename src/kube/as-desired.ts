@@ -1,14 +1,14 @@
 /**
- * Whether a live object is as we wish it, told without asking the server and without having written it ourselves. It is
- * when an apply of the wish would change nothing, which takes two things:
+ * Whether a live object is as desired, told without asking the server and without having written it ourselves. It is
+ * when an apply would change nothing, which takes two things:
  *
- * 1. What we own is exactly what the wish would own. The book of owners shows it field by field: somebody who changes or
- *    removes a field of ours takes it from us, and a field that we no longer wish is one that we own too many.
- * 2. In each of these fields stands what we wish, in whatever words the server writes it.
+ * 1. What we own is exactly what the desired object would own. The book of owners shows it field by field: somebody who
+ *    changes or removes a field of ours takes it from us, and a field that we no longer want is one that we own too many.
+ * 2. In each of these fields stands what we want, in whatever words the server writes it.
  *
  * So a field that we own and that is not there was dropped by the server, because it was empty when we applied it.
  * Where a list or a record belongs to one owner as a whole, the book does not show its fields; there what the server
- * fills in must be known (server-words.ts), and where it is not, the wish is sent: once too often, never too seldom.
+ * fills in must be known (server-words.ts), and where it is not, the object is sent: once too often, never too seldom.
  */
 import { isRecord } from "../runtime/is-record.ts";
 import { type Kind, kinds, resourceOf } from "./kinds.ts";
@@ -16,9 +16,9 @@ import type { KubeObject } from "./kube.ts";
 import type { Owned, OwnedFields, OwnedRecord } from "./owned-fields.ts";
 import { type ServerWords, serverWords } from "./server-words.ts";
 
-export function isAsWished(kind: Kind, desired: KubeObject, { deleting, fields }: OwnedFields): boolean {
+export function isAsDesired(kind: Kind, desired: KubeObject, { deleting, fields }: OwnedFields): boolean {
   if (deleting) return false;
-  return isOwned(wishedFields(desired), fields, "", serverWords(kind));
+  return isOwned(desiredFields(desired), fields, "", serverWords(kind));
 }
 
 /** As it is sent: the text of secrets in the form in which they keep it, or the book would not show what is whose. */
@@ -30,25 +30,25 @@ export function asSent(kind: Kind, desired: KubeObject): KubeObject {
 }
 
 /** What an apply would make ours: all but the identity, which belongs to nobody. */
-function wishedFields({ apiVersion: _, kind: __, metadata, ...rest }: KubeObject): Record<string, unknown> {
+function desiredFields({ apiVersion: _, kind: __, metadata, ...rest }: KubeObject): Record<string, unknown> {
   const { labels, annotations, finalizers } = metadata;
   const ownerReferences = (metadata as { ownerReferences?: unknown }).ownerReferences;
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
 }
 
-function isOwned(wish: unknown, owned: Owned, place: string, words: ServerWords): boolean {
-  // No field of it is wished, and whoever puts one there takes the rest from us, empty as it was.
-  if (owned.is !== "record" && isEmptyRecord(wish) && words.isShared(place)) return true;
+function isOwned(desired: unknown, owned: Owned, place: string, words: ServerWords): boolean {
+  // No field of it is desired, and whoever puts one there takes the rest from us, empty as it was.
+  if (owned.is !== "record" && isEmptyRecord(desired) && words.isShared(place)) return true;
   switch (owned.is) {
     case "whole":
-      return isWhole(wish, owned.value, place, words);
+      return isWhole(desired, owned.value, place, words);
     case "record":
-      return isRecord(wish) && isOwnedRecord(wish, owned, place, words);
+      return isRecord(desired) && isOwnedRecord(desired, owned, place, words);
     case "list":
       return (
-        Array.isArray(wish) &&
-        wish.length === owned.elements.length &&
-        owned.elements.every((element, index) => isOwned(wish[index], element, place, words))
+        Array.isArray(desired) &&
+        desired.length === owned.elements.length &&
+        owned.elements.every((element, index) => isOwned(desired[index], element, place, words))
       );
     case "foreign":
       return false;
@@ -56,28 +56,28 @@ function isOwned(wish: unknown, owned: Owned, place: string, words: ServerWords)
 }
 
 function isOwnedRecord(
-  wish: Record<string, unknown>,
+  desired: Record<string, unknown>,
   { fields }: OwnedRecord,
   place: string,
   words: ServerWords,
 ): boolean {
-  for (const name in fields) if (wish[name] === undefined && fields[name]?.is !== "foreign") return false;
-  for (const name in wish) {
-    const [wished, owned] = [wish[name], fields[name]];
+  for (const name in fields) if (desired[name] === undefined && fields[name]?.is !== "foreign") return false;
+  for (const name in desired) {
+    const [value, owned] = [desired[name], fields[name]];
     const here = `${place} ${name}`;
-    if (wished === undefined) continue;
-    if (owned ? !isOwned(wished, owned, here, words) : !isNoWish(wished, here, words)) return false;
+    if (value === undefined) continue;
+    if (owned ? !isOwned(value, owned, here, words) : !isNothing(value, here, words)) return false;
   }
   return true;
 }
 
 /** Built-in kinds leave an empty list out, so that owning one would be owning nothing; so would what holds nothing else. */
-function isNoWish(wish: unknown, place: string, words: ServerWords): boolean {
-  if (Array.isArray(wish)) return wish.length === 0 && words.dropsEmpty;
-  if (isEmptyRecord(wish)) return words.isShared(place);
+function isNothing(desired: unknown, place: string, words: ServerWords): boolean {
+  if (Array.isArray(desired)) return desired.length === 0 && words.dropsEmpty;
+  if (isEmptyRecord(desired)) return words.isShared(place);
   return (
-    isRecord(wish) &&
-    Object.entries(wish).every(([name, part]) => part === undefined || isNoWish(part, `${place} ${name}`, words))
+    isRecord(desired) &&
+    Object.entries(desired).every(([name, part]) => part === undefined || isNothing(part, `${place} ${name}`, words))
   );
 }
 
@@ -85,9 +85,9 @@ function isEmptyRecord(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((part) => part === undefined);
 }
 
-function isWhole(wish: unknown, live: unknown, place: string, words: ServerWords): boolean {
-  if (words.dropsEmpty && (live === undefined || live === null)) return isEmpty(wish);
-  return isSame(wish, live, place, words);
+function isWhole(desired: unknown, live: unknown, place: string, words: ServerWords): boolean {
+  if (words.dropsEmpty && (live === undefined || live === null)) return isEmpty(desired);
+  return isSame(desired, live, place, words);
 }
 
 /** Go's zero values, which the server leaves out. */
@@ -96,9 +96,9 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === "" || value === 0 || value === false;
 }
 
-function isSame(wish: unknown, live: unknown, place: string, words: ServerWords): boolean {
-  if (wish === live) return true;
-  const [a, b] = [meant(wish, place, words), meant(live, place, words)];
+function isSame(desired: unknown, live: unknown, place: string, words: ServerWords): boolean {
+  if (desired === live) return true;
+  const [a, b] = [meant(desired, place, words), meant(live, place, words)];
   if (a === b) return true;
   if (a === undefined || b === undefined) return words.dropsEmpty && isEmptyList(a ?? b);
   if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b, place, words);
@@ -107,10 +107,11 @@ function isSame(wish: unknown, live: unknown, place: string, words: ServerWords)
   return [...names].every((name) => isSame(a[name], b[name], `${place} ${name}`, words));
 }
 
-function isSameList(wish: readonly unknown[], live: readonly unknown[], place: string, words: ServerWords): boolean {
-  if (!wish.every((element, index) => index < live.length && isSame(element, live[index], place, words))) return false;
+function isSameList(desired: readonly unknown[], live: readonly unknown[], place: string, words: ServerWords): boolean {
+  if (!desired.every((element, index) => index < live.length && isSame(element, live[index], place, words)))
+    return false;
   const added = words.added(place);
-  return live.slice(wish.length).every((element) => added.some((each) => isSame(each, element, place, words)));
+  return live.slice(desired.length).every((element) => added.some((each) => isSame(each, element, place, words)));
 }
 
 /** An absent value is what the server takes it for, and so is an empty text where that stands for none. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asSent, isAsWished } from "./as-wished.ts";
+import { asSent, isAsDesired } from "./as-desired.ts";
 import { type Kind, kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
 import { ownedFields } from "./owned-fields.ts";
@@ -81,7 +81,7 @@ function wish(parts: { replicas?: number; labels?: object; container?: object; s
 const us = "akash-provider";
 
 function fulfils(object: KubeObject, desired: KubeObject, kind: Kind = kinds.deployment): boolean {
-  return isAsWished(kind, desired, ownedFields(object, us));
+  return isAsDesired(kind, desired, ownedFields(object, us));
 }
 
 /** An object of which these fields are ours. */
