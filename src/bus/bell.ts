@@ -1,24 +1,24 @@
-/** Wakes the one loop that waits for it. Rung while nobody waits, it is remembered once. */
+/** Wakes the one loop that waits for it. Rung while nobody waits, that counts once. */
 export interface Bell {
   ring(): void;
   rung(): Promise<void>;
 }
 
 export function createBell(): Bell {
-  let remembered = false;
+  let isRung = false;
   let wake: (() => void) | undefined;
   return {
     ring() {
       if (!wake) {
-        remembered = true;
+        isRung = true;
         return;
       }
       wake();
       wake = undefined;
     },
     rung() {
-      if (remembered) {
-        remembered = false;
+      if (isRung) {
+        isRung = false;
         return Promise.resolve();
       }
       return new Promise((resolve) => {

@@ -12,7 +12,7 @@ test("a new position reads after the last entry, or from the beginning of an emp
 test("the ids read last are remembered, the newest first, and no more than the bound", () => {
   const position = createPosition("1-0", new Map(), most);
   for (let ms = 2; ms <= 9; ms += 1) position.pass(`${ms}-0`);
-  assert.deepEqual(position.remembered, ["9-0", "8-0", "7-0"]);
+  assert.deepEqual(position.recentIds, ["9-0", "8-0", "7-0"]);
   position.stepBack("8-0");
   assert.equal(position.cursor, "8-0");
   position.stepBack("0-0");

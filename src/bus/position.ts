@@ -5,7 +5,7 @@ export interface Position {
   /** The id to read after. */
   readonly cursor: string;
   /** Ids of the last entries read, the newest first. */
-  readonly remembered: string[];
+  readonly recentIds: string[];
   pass(id: string): void;
   /** Notes the number of a message within its topic; returns how many before it never arrived. */
   count(topic: string, number: number): number;
@@ -24,7 +24,7 @@ export function createPosition(
     get cursor() {
       return ids.at(-1) ?? beginning;
     },
-    get remembered() {
+    get recentIds() {
       return ids.slice(-most.ids).reverse();
     },
     pass(id) {

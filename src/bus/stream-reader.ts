@@ -45,9 +45,9 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
    */
   async function resume(connection: RedisConnection): Promise<void> {
     for (const [stream, position] of positions) {
-      const { cursor, remembered } = position;
+      const { cursor, recentIds } = position;
       if ((await store.firstPresent(connection, stream, [cursor])) === cursor) continue;
-      const found = await store.firstPresent(connection, stream, remembered);
+      const found = await store.firstPresent(connection, stream, recentIds);
       log.info("last entry read is gone from Redis, resuming from an older one", { stream, from: found });
       position.stepBack(found);
       for (const since of readers.values()) since.delete(stream);
@@ -72,7 +72,7 @@ export function createStreamReader(context: StreamReaderContext): StreamReader {
 
   function startAt(lastId: string, topics: readonly { topic: string; number: number }[]): Position {
     const numbers = new Map(topics.map(({ topic, number }) => [topic, number]));
-    return createPosition(lastId, numbers, { ids: limits.busRememberedIds, topics: limits.busTopics });
+    return createPosition(lastId, numbers, { ids: limits.busRecentIds, topics: limits.busTopics });
   }
 
   function offerRetained(delivery: Delivery, stream: StreamName, topic: string, kept: { id: string; text: string }) {

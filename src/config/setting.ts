@@ -11,7 +11,7 @@ export const chainPrograms: readonly Program[] = ["run", "client"];
 export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
 
 /** Those that have news for each other, and are measured. */
-export const members: readonly Program[] = ["run", ...operators];
+export const busPrograms: readonly Program[] = ["run", ...operators];
 
 /** Those that run until they are told to stop. */
 export const services: readonly Program[] = programs.filter((program) => program !== "client");

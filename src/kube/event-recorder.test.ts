@@ -101,10 +101,10 @@ test("many troubles are told at a pace, and each in the end", async (t) => {
 
 test("no more is remembered than there is room for", async (t) => {
   const { recorder } = start(t);
-  for (let index = 0; index < 3 * limits.eventsRemembered; index++) {
+  for (let index = 0; index < 3 * limits.eventsKept; index++) {
     recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
   }
-  assert.ok(recorder.queue.size <= limits.eventsRemembered);
+  assert.ok(recorder.queue.size <= limits.eventsKept);
 });
 
 test("a long note is cut where the API server would refuse it, between two letters", async (t) => {

@@ -83,7 +83,7 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
   const all = new Map<string, Series>();
   const counts = { written: 0, failed: 0 };
   let complained = "";
-  const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: limits.eventsRemembered, ...deps });
+  const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: limits.eventsKept, ...deps });
 
   function record(occurrence: Occurrence): void {
     const key = keyOf(occurrence);
@@ -97,7 +97,7 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
     series.lastMs = nowMs;
     all.delete(key);
     const [oldest] = all.keys();
-    if (all.size >= limits.eventsRemembered && oldest !== undefined) all.delete(oldest);
+    if (all.size >= limits.eventsKept && oldest !== undefined) all.delete(oldest);
     all.set(key, series);
     if (series.toldMs === undefined || nowMs - series.toldMs >= limits.eventRepeatMs) queue.add(key);
   }

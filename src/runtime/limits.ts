@@ -104,7 +104,7 @@ export const limits = {
   /** Entries per topic in one read: what Redis stores in one node of a stream. */
   busReadEntries: 100,
   /** Ids of read entries that are remembered per topic, to find the common past again after a failover. */
-  busRememberedIds: 1_000,
+  busRecentIds: 1_000,
   /** A Redis that hangs is as dead as one that is gone; it answers a PING in this time or is left. */
   busHeartbeatMs: 2 * second,
   busReconnectFirstMs: 100,
@@ -338,7 +338,7 @@ export const limits = {
   /** Events written a minute, by one process: a thousand nodes in trouble are told within twenty minutes. */
   eventsPerMinute: 60,
   /** Objects and reasons of which it is known that an Event tells of them; a kilobyte each. */
-  eventsRemembered: 1_000,
+  eventsKept: 1_000,
   /** How soon an Event may be followed by another of the same object and reason, with other words. */
   eventRestMs: 5 * minute,
   /** How often an Event is told to go on. The API server forgets it after an hour. */

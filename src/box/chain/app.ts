@@ -7,7 +7,7 @@ import { createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
 import { answerSimulation, type Rules, runTransaction } from "./execution.ts";
 import { applyGenesis, type Genesis } from "./genesis.ts";
-import { type BlockPoint, ChainRefusal, type Module, type QueryHandler, remembered } from "./module.ts";
+import { type BlockPoint, ChainRefusal, type Module, memoized, type QueryHandler } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
 import { authzModule } from "./modules/authz/authz.ts";
@@ -34,7 +34,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
   const entries: MessageEntries = new Map(all.flatMap(({ messages }) => Object.entries(messages)));
   const rules: Rules = {
     // The pool, its later checks and the block ask for the same bytes; they are taken apart once.
-    decode: remembered((bytes) => decodeTransaction(bytes, entries)),
+    decode: memoized((bytes) => decodeTransaction(bytes, entries)),
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();

@@ -65,8 +65,8 @@ export function messageEntry<Wire, Read>(
   parts: MessageParts<Wire, Read>,
 ): MessageEntry {
   // Signers, validation and work ask for the same bytes one after the other.
-  const wire = remembered((bytes) => codec.decode(bytes));
-  const message = remembered((bytes) => parts.read(wire(bytes)));
+  const wire = memoized((bytes) => codec.decode(bytes));
+  const message = memoized((bytes) => parts.read(wire(bytes)));
   return {
     signers: (bytes) => [parts.signer(wire(bytes))],
     validate: (bytes) => void message(bytes),
@@ -78,7 +78,7 @@ export function messageEntry<Wire, Read>(
 }
 
 /** What was made of the same bytes before. */
-export function remembered<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
+export function memoized<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
   const known = new WeakMap<Uint8Array, { value: T }>();
   return (bytes) => {
     const before = known.get(bytes);

@@ -131,7 +131,7 @@ function verdictOf(place: Place, { hash }: Flight, included: Included, bill: Bil
   if (fate.kind === "out of gas") {
     return isExhausted(intent) ? fail : retry({ gasFloor: gasShare(included.gasUsed, count) });
   }
-  // Nothing names the guilty one. Alone it is guilty; in company they go on in smaller groups.
+  // Nothing names the guilty one. Alone it is guilty; several go on in smaller groups.
   return count === 1 ? fail : retry({});
 }
 

@@ -5,10 +5,10 @@ import { choice, duration, onOff, path, secret, text } from "../formats/plain.ts
 import {
   belowHome,
   belowUserHome,
+  busPrograms,
   chainPrograms,
   dead,
   group,
-  members,
   optional,
   programs,
   services,
@@ -49,7 +49,7 @@ export const processGroup = group({
       doc: "Print where in the program an error arose when it ends the program.",
     }),
     metricsListener: optional("metrics-listener", listenAddress, {
-      usedBy: members,
+      usedBy: busPrograms,
       doc: "Where Prometheus metrics are served; an operator also has them on its HTTP interface.",
     }),
     shutdownTimeoutMs: setting("shutdown-timeout", duration({ zero: "refused" }), {
@@ -67,7 +67,7 @@ export const processGroup = group({
 export const busGroup = group({
   title: "Bus",
   about: "How the provider and the operators tell each other news.",
-  usedBy: members,
+  usedBy: busPrograms,
   settings: {
     bus: setting("bus", choice(["memory", "redis"]), {
       default: {

@@ -87,14 +87,14 @@ export function createAssembly(deps: AssemblyDeps) {
   function assemble(): void {
     if (all) for (const name of [...Array.from(nodes.list(), (node) => node.name), ...known.keys()]) touched.add(name);
     const changed = [...touched];
-    let membersChanged = false;
+    let namesChanged = false;
     for (const name of changed) {
       const node = fold(name);
-      membersChanged ||= (node === undefined) === known.has(name);
+      namesChanged ||= (node === undefined) === known.has(name);
       if (node) known.set(name, node);
       else known.delete(name);
     }
-    if (membersChanged) sorted = [...known.keys()].sort();
+    if (namesChanged) sorted = [...known.keys()].sort();
     touched.clear();
     all = false;
     const list = sorted.flatMap((name) => known.get(name) ?? []);

@@ -98,9 +98,9 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     const isAhead = block.height <= height;
     const changes = changesOf(block, { provider, state, isAhead });
     // Also while older blocks are replayed: they take their time, and the chain goes on meanwhile.
-    const isLeftBehind = head - (isAhead ? height : block.height) > limits.rpcMirrorLagBlocks;
+    const isTooFarBehind = head - (isAhead ? height : block.height) > limits.rpcMirrorLagBlocks;
     const cannotBeLed = !ready || block.malformed.length > 0;
-    if (isLeftBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await build(block.height))];
+    if (isTooFarBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await build(block.height))];
     if (isAhead) return changes.keys;
     const figures = take(await readChanges(queries, provider, changes, block.height), changes);
     arrive(block.height, block.timeNs);
