@@ -11,7 +11,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import type { Outbox, OutboxState, Settled, SettledResult, Step } from "../chain.ts";
+import type { Outbox, OutboxState, Step } from "../chain.ts";
 import type { Signer } from "../keys/signer.ts";
 import { type Broadcaster, type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
@@ -65,12 +65,10 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   const owner: Owner = { chainId, sender: address };
   refuseOtherOwners(journal, owner);
   const pause = createPause(clock);
-  const waiters = new Map<number, PromiseWithResolvers<Settled>>();
-  const listeners = new Set<(settled: Settled) => void>();
   const stall = createStall(clock, log);
   const purse = createPurse(address, clock, log);
   const refused = createRefusedIntents();
-  const settlement = createSettlement(journal, address, onSettlement);
+  const settlement = createSettlement({ journal, address, log, refused });
   const flights = createFlights(journal, chainId);
   const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
   const lastStampNs = journal.read.transactions.lastStampNs(chainId, address) ?? 0n;
@@ -84,15 +82,6 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   let silent: string | undefined;
   let silences = 0;
   let ending: AbortSignal | undefined;
-
-  function onSettlement(settled: Settled): void {
-    const { id } = settled;
-    if (settled.state === "failed") log.info("intent failed", { ...settled });
-    refused.forget(id);
-    waiters.get(id)?.resolve(settled);
-    waiters.delete(id);
-    for (const listener of [...listeners]) listener(settled);
-  }
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
   function ringSoon(): void {
@@ -172,19 +161,8 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       ringSoon();
       return id;
     },
-    async wait(id) {
-      const intent = journal.read.intents.get(id);
-      if (!intent) throw new ProviderError("AKP_INTENT_UNKNOWN", { id });
-      const { state } = intent;
-      if (state !== "filed" && state !== "sent") return { id, state, result: (intent.result ?? {}) as SettledResult };
-      const waiter = waiters.get(id) ?? Promise.withResolvers<Settled>();
-      waiters.set(id, waiter);
-      return waiter.promise;
-    },
-    onSettled(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    wait: settlement.wait,
+    onSettled: settlement.onSettled,
     cancel: settlement.cancel,
     async onStep(step) {
       await tracker.follow(step, ending);

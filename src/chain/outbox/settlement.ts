@@ -3,12 +3,15 @@ import type { Billed, Intent, Refiling, SettledState } from "../../journal/inten
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
 import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { AbciEvent } from "../block.ts";
 import type { Settled, SettledResult } from "../chain.ts";
 import type { Included, Refusal } from "../tx/broadcaster.ts";
 import { causeOf, fateOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
+import type { RefusedIntents } from "./obstacles.ts";
 
 export interface SettlementCounts {
   done: number;
@@ -32,7 +35,17 @@ type Ended = Settled | "refiled" | undefined;
 
 export type Settlement = ReturnType<typeof createSettlement>;
 
-export function createSettlement(journal: Journal, account: string, tell: (settled: Settled) => void) {
+interface SettlementDeps {
+  readonly journal: Journal;
+  /** Ours. */
+  readonly address: string;
+  readonly log: Log;
+  readonly refused: RefusedIntents;
+}
+
+export function createSettlement({ journal, address: account, log, refused }: SettlementDeps) {
+  const waiters = new Map<number, PromiseWithResolvers<Settled>>();
+  const listeners = new Set<(settled: Settled) => void>();
   const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
   /** One unit for all intents of a transaction, so that they never disagree about it. False when it was closed before. */
@@ -58,8 +71,30 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
     }
   }
 
+  function tell(settled: Settled): void {
+    const { id } = settled;
+    if (settled.state === "failed") log.info("intent failed", { ...settled });
+    refused.forget(id);
+    waiters.get(id)?.resolve(settled);
+    waiters.delete(id);
+    for (const listener of [...listeners]) listener(settled);
+  }
+
   return {
     counts: counts as Readonly<SettlementCounts>,
+    async wait(id: number): Promise<Settled> {
+      const intent = journal.read.intents.get(id);
+      if (!intent) throw new ProviderError("AKP_INTENT_UNKNOWN", { id });
+      const { state } = intent;
+      if (state !== "filed" && state !== "sent") return { id, state, result: (intent.result ?? {}) as SettledResult };
+      const waiter = waiters.get(id) ?? Promise.withResolvers<Settled>();
+      waiters.set(id, waiter);
+      return waiter.promise;
+    },
+    onSettled(listener: (settled: Settled) => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     /** A block holds the transaction. */
     async included(flight: Flight, included: Included): Promise<void> {
       const bill = billOf(included, account);
@@ -78,8 +113,8 @@ export function createSettlement(journal: Journal, account: string, tell: (settl
       if (closed) counts.dead += 1;
     },
     /** The message cannot be done, which is known without a transaction. */
-    async impossible(intent: Intent, log: string): Promise<void> {
-      const result = { ...feesOf(intent), log: shortLog(log) };
+    async impossible(intent: Intent, reason: string): Promise<void> {
+      const result = { ...feesOf(intent), log: shortLog(reason) };
       const settle: Verdict = { kind: "settle", state: "failed", result };
       report([await journal.durable("settle intent", (tables) => apply(tables, intent, settle))]);
     },
