@@ -21,7 +21,7 @@ const program = new Command("akash-provider")
   .version(version)
   .addHelpText("after", "\nTry it without a chain or a cluster: akash-provider demo");
 
-// In `akash-provider events | head` the reader leaves first. That is a wish to stop, like closing the terminal.
+// In `akash-provider events | head` the reader leaves first. That is a reason to stop, like closing the terminal.
 process.stdout.once("error", () => process.kill(process.pid, "SIGHUP")).on("error", () => undefined);
 
 async function fail(thrown: unknown): Promise<never> {

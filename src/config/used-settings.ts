@@ -1,5 +1,5 @@
 /**
- * The settings that some program reads by now. Commands are given these and no others (src/cli/take-settings.ts), so
+ * The settings that some program reads by now. Commands are given these and no others (src/cli/settings.ts), so
  * whoever reads one more lists it here, and the mark "no effect yet" of `config print`, --help and the page is gone.
  */
 import type { Config, SettingName } from "./table.ts";
