@@ -12,7 +12,7 @@ import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
 import { createBareApply } from "./bare-apply.ts";
 import { applyOne, startKeeper, watchLive } from "./keeper.ts";
-import { leaseObjects, type Wished } from "./lease-objects.ts";
+import { type DesiredObject, leaseObjects } from "./lease-objects.ts";
 import { percentile } from "./percentile.ts";
 import { report, round } from "./report.ts";
 
@@ -70,7 +70,7 @@ async function ourRound(kube: Kube, word: string): Promise<number> {
   }
 }
 
-async function perSecond(work: (wished: Wished) => Promise<void>): Promise<number> {
+async function perSecond(work: (wished: DesiredObject) => Promise<void>): Promise<number> {
   const startedMs = performance.now();
   await inParallel(wishes, width, work);
   return wishes.length / ((performance.now() - startedMs) / 1_000);
@@ -117,7 +117,7 @@ async function meddle(owner: Owner, plane: OwnControlPlane, kube: Kube, word: st
   const hand = openKube(owner, plane.kubeconfig, { fieldManager: "hand" });
   const edited = wishes.slice(0, meddledWith);
   const deleted = wishes.slice(meddledWith, 2 * meddledWith);
-  const before = new Map<Wished, string | undefined>();
+  const before = new Map<DesiredObject, string | undefined>();
   for (const wished of deleted) before.set(wished, (await hand.get(wished.kind, wished.at))?.metadata.uid);
   const startedMs = performance.now();
   await inParallel(edited, width, ({ kind, at }) => {
@@ -136,7 +136,12 @@ async function meddle(owner: Owner, plane: OwnControlPlane, kube: Kube, word: st
   return seconds;
 }
 
-async function isBack(kube: Kube, { kind, at }: Wished, uidBefore: string | undefined, word: string): Promise<boolean> {
+async function isBack(
+  kube: Kube,
+  { kind, at }: DesiredObject,
+  uidBefore: string | undefined,
+  word: string,
+): Promise<boolean> {
   const { uid, annotations } = (await kube.get(kind, at))?.metadata ?? {};
   return uid !== undefined && uid !== uidBefore && annotations?.["word"] === word;
 }

@@ -6,10 +6,10 @@ import { silentLog } from "../src/runtime/log.ts";
 import { done } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { leaseKinds, type Wished } from "./lease-objects.ts";
+import { type DesiredObject, leaseKinds } from "./lease-objects.ts";
 
 /** What the cluster has of our fields, by kind. */
-export type LiveFields = ReadonlyMap<Wished["kind"], WatchCache<OwnedFields>>;
+export type LiveFields = ReadonlyMap<DesiredObject["kind"], WatchCache<OwnedFields>>;
 
 /** Resolves when every cache is filled. */
 export async function watchLive(kube: Kube, namespace: string, changed?: (key: string) => void): Promise<LiveFields> {
@@ -22,7 +22,7 @@ export async function watchLive(kube: Kube, namespace: string, changed?: (key: s
   return new Map(caches);
 }
 
-export async function applyOne(kube: Kube, live: LiveFields, { kind, at, desired }: Wished, word: string) {
+export async function applyOne(kube: Kube, live: LiveFields, { kind, at, desired }: DesiredObject, word: string) {
   return kube.apply(kind, desired(word), { live: live.get(kind)?.get(at) ?? null, force: true });
 }
 
@@ -30,7 +30,7 @@ export interface Keeper {
   stop(): Promise<void>;
 }
 
-export async function startKeeper(kube: Kube, wishes: readonly Wished[], word: string): Promise<Keeper> {
+export async function startKeeper(kube: Kube, wishes: readonly DesiredObject[], word: string): Promise<Keeper> {
   const byKey = new Map(wishes.map((wished) => [keyOf(wished.kind, wished.at.name), wished]));
   const work = async (key: string) => {
     const wished = byKey.get(key);
@@ -50,6 +50,6 @@ export async function startKeeper(kube: Kube, wishes: readonly Wished[], word: s
   };
 }
 
-function keyOf({ plural }: Wished["kind"], name: string): string {
+function keyOf({ plural }: DesiredObject["kind"], name: string): string {
   return `${plural}/${name}`;
 }

@@ -2,7 +2,7 @@
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 
-export interface Wished {
+export interface DesiredObject {
   readonly kind: Kind;
   readonly at: { readonly namespace: string; readonly name: string };
   /** The same object, but for what `word` changes in it. */
@@ -11,7 +11,7 @@ export interface Wished {
 
 export const leaseKinds = [kinds.deployment, kinds.service, kinds.networkPolicy, kinds.configMap] as const;
 
-export function leaseObjects(namespace: string, leases: number): Wished[] {
+export function leaseObjects(namespace: string, leases: number): DesiredObject[] {
   return Array.from({ length: leases }, (_, lease) => `web-${lease}`).flatMap((name) =>
     leaseKinds.map((kind) => {
       const at = { namespace, name };
@@ -20,7 +20,7 @@ export function leaseObjects(namespace: string, leases: number): Wished[] {
   );
 }
 
-function objectOf(kind: Kind, at: Wished["at"], word: string): KubeObject {
+function objectOf(kind: Kind, at: DesiredObject["at"], word: string): KubeObject {
   const labels = { "akash.network": "true", "akash.network/manifest-service": at.name };
   return { metadata: { ...at, labels, annotations: { word } }, ...contentOf(kind, labels, word) };
 }

@@ -6,7 +6,7 @@ import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { type OwnedFields, ownedFields } from "../src/kube/owned-fields.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { configMap } from "./kube-objects.ts";
-import { shapes, unlikes } from "./wished-shapes.ts";
+import { shapes, unlikes } from "./object-shapes.ts";
 
 const name = "one";
 

@@ -8,7 +8,7 @@ import type { Kube, KubeObject, ObjectAt } from "../src/kube/kube.ts";
 import { type Owned, ownedFields } from "../src/kube/owned-fields.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
-import { anyTwoWishes, anyWish } from "./random-wishes.ts";
+import { anyObject, anyTwoObjects } from "./random-objects.ts";
 
 /** A cluster, and a place in it where nothing is yet. */
 export interface Place {
@@ -19,7 +19,7 @@ export interface Place {
 type InPlace = (check: (place: Place) => Promise<void>) => Promise<void>;
 
 export async function checkNothingIsWrittenAgain(inPlace: InPlace, numRuns: number): Promise<void> {
-  const property = fc.asyncProperty(anyWish, ({ kind, object }) =>
+  const property = fc.asyncProperty(anyObject, ({ kind, object }) =>
     inPlace(async ({ connect, at }) => {
       await connect().apply(kind, object(at));
       const restarted = connect();
@@ -31,7 +31,7 @@ export async function checkNothingIsWrittenAgain(inPlace: InPlace, numRuns: numb
 }
 
 export async function checkNothingIsLeftUnwritten(inPlace: InPlace, numRuns: number): Promise<void> {
-  const property = fc.asyncProperty(anyTwoWishes, ([first, second]) =>
+  const property = fc.asyncProperty(anyTwoObjects, ([first, second]) =>
     inPlace(async ({ connect, at }) => {
       const { kind } = second;
       const [before, after] = [first, second].map((wish) => withoutEmptyRecords(wish.object(at))) as [

@@ -65,32 +65,32 @@ export function node(name: string, more: Partial<NodeSpec> = {}): NodeSpec {
   return { name, cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 100n * gi, ...more };
 }
 
-interface PodWish extends Partial<PodSpec> {
+interface PodOptions extends Partial<PodSpec> {
   readonly namespace?: string;
   readonly image?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly requests?: Readonly<Record<string, string>>;
 }
 
-export function podObject(name: string, wish: PodWish = {}): KubeObject {
+export function podObject(name: string, wish: PodOptions = {}): KubeObject {
   const { namespace = "default", labels, ...spec } = wish;
   const metadata = { name, namespace, ...(labels ? { labels } : {}) };
   return { apiVersion: "v1", kind: "Pod", metadata, spec: podSpec(spec) };
 }
 
-export function podSpec({ image = "web:1", requests, ...spec }: PodWish = {}): PodSpec {
+export function podSpec({ image = "web:1", requests, ...spec }: PodOptions = {}): PodSpec {
   // What only comes whole has a limit too, or the API server does not take it.
   const limits = Object.fromEntries(Object.entries(requests ?? {}).filter(([name]) => name.includes("/")));
   const container = { name: "web", image, ...(requests ? { resources: { requests, limits } } : {}) };
   return { containers: [container], ...spec } as PodSpec;
 }
 
-type Wish = PodWish & { readonly spec?: Readonly<Record<string, unknown>> };
+type WorkloadOptions = PodOptions & { readonly spec?: Readonly<Record<string, unknown>> };
 
 export function deployment(
   name: string,
   replicas: number,
-  { spec, namespace = "default", ...pod }: Wish = {},
+  { spec, namespace = "default", ...pod }: WorkloadOptions = {},
 ): KubeObject {
   return workload("Deployment", name, namespace, { replicas, ...spec }, pod);
 }
@@ -98,7 +98,7 @@ export function deployment(
 export function statefulSet(
   name: string,
   replicas: number,
-  { spec, namespace = "default", ...pod }: Wish = {},
+  { spec, namespace = "default", ...pod }: WorkloadOptions = {},
 ): KubeObject {
   return workload("StatefulSet", name, namespace, { replicas, serviceName: name, ...spec }, pod);
 }
@@ -108,7 +108,7 @@ function workload(
   name: string,
   namespace: string,
   spec: Record<string, unknown>,
-  pod: PodWish,
+  pod: PodOptions,
 ): KubeObject {
   const labels = { app: name, ...pod.labels };
   const { labels: _, ...wish } = pod;

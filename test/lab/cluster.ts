@@ -42,7 +42,7 @@ export async function kubectl(...args: string[]): Promise<string> {
   return runKubectl(args);
 }
 
-export interface PodWishes {
+export interface PodOptions {
   readonly image: string;
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value: string }[];
@@ -53,7 +53,7 @@ export interface PodWishes {
 }
 
 /** The label `app` of a pod is its name. */
-export async function createPod(namespace: string, name: string, wishes: PodWishes): Promise<void> {
+export async function createPod(namespace: string, name: string, wishes: PodOptions): Promise<void> {
   const { claims = {}, nodeName, ...container } = wishes;
   const volumes = Object.keys(claims).map((claim) => ({ name: claim, persistentVolumeClaim: { claimName: claim } }));
   const volumeMounts = Object.entries(claims).map(([claim, mountPath]) => ({ name: claim, mountPath }));
@@ -68,7 +68,7 @@ export async function createPod(namespace: string, name: string, wishes: PodWish
 }
 
 /** Waits until its containers are ready. */
-export async function runPod(namespace: string, name: string, wishes: PodWishes): Promise<void> {
+export async function runPod(namespace: string, name: string, wishes: PodOptions): Promise<void> {
   await createPod(namespace, name, wishes);
   await eventually(
     `${name} to be ready`,
@@ -78,7 +78,7 @@ export async function runPod(namespace: string, name: string, wishes: PodWishes)
 }
 
 /** What a pod prints that runs to a good end. */
-export async function outputOf(namespace: string, name: string, wishes: PodWishes): Promise<string> {
+export async function outputOf(namespace: string, name: string, wishes: PodOptions): Promise<string> {
   await createPod(namespace, name, wishes);
   const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
   const hasEnded = async () => (await read<{ status: { phase: string } }>(pod)).status.phase === "Succeeded";

@@ -14,13 +14,13 @@ import type { Kube, KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
 import { eventually } from "../eventually.ts";
 import { definitionOf } from "../kube-definition.ts";
+import { shapes } from "../object-shapes.ts";
 import { createOwner } from "../owner.ts";
-import { recordedWishes } from "../recorded-wishes.ts";
+import { recordedObjects } from "../recorded-objects.ts";
 import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../restart-properties.ts";
 import { runs } from "../runs.ts";
 import { skeletonWorkload } from "../skeleton-workload.ts";
 import { vectorsPresent } from "../vectors.ts";
-import { shapes } from "../wished-shapes.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 
@@ -31,7 +31,7 @@ if (!skip) await defineCustomKinds(open());
 
 const image = "nowhere.example/web:1";
 
-interface Wish {
+interface DesiredObject {
   readonly what: string;
   readonly kind: Kind;
   readonly object: KubeObject;
@@ -42,7 +42,7 @@ describe("a restart on a real API server", { skip }, () => {
     const kube = open();
     const namespace = "built";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
-    await checkUnchanged(kube, open(), await builtWishes(kube, namespace));
+    await checkUnchanged(kube, open(), await builtObjects(kube, namespace));
   });
 
   test(`writes nothing that the network's provider was seen to make${vectorsPresent ? "" : " (no recorded data)"}`, {
@@ -51,7 +51,7 @@ describe("a restart on a real API server", { skip }, () => {
     const kube = open();
     const namespace = "recorded";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
-    const wishes = recordedWishes().map(({ from, kind, fields, metadata }, index) => {
+    const wishes = recordedObjects().map(({ from, kind, fields, metadata }, index) => {
       const at = { name: `recorded-${index}`, ...(kind.namespaced ? { namespace } : {}) };
       return { what: from, kind, object: { metadata: { ...at, ...metadata }, ...fields } };
     });
@@ -127,7 +127,7 @@ function open(): Kube {
 }
 
 /** Applies all of them, and again with another client, which only looks. */
-async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Wish[]): Promise<void> {
+async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly DesiredObject[]): Promise<void> {
   for (const { kind, object } of wishes) await kube.apply(kind, object);
   const again: string[] = [];
   for (const { what, kind, object } of wishes) {
@@ -137,7 +137,7 @@ async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Wish
   assert.equal(restarted.counts.requests, wishes.length, "each was looked at, and nothing else was asked");
 }
 
-async function builtWishes(kube: Kube, namespace: string): Promise<Wish[]> {
+async function builtObjects(kube: Kube, namespace: string): Promise<DesiredObject[]> {
   const node = await kube.create(kinds.node, { metadata: { name: "one" } });
   const { uid } = node.metadata;
   assert.ok(uid);

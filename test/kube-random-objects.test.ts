@@ -8,7 +8,7 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { definitionOf } from "./kube-definition.ts";
 import { createOwner } from "./owner.ts";
-import { anyLabelledWish } from "./random-wishes.ts";
+import { anyLabelledObject } from "./random-objects.ts";
 import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "./restart-properties.ts";
 import { runs } from "./runs.ts";
 import { namespace, simulateKube } from "./simulated-kube.ts";
@@ -34,7 +34,7 @@ test("a new process leaves nothing unwritten that an apply would change", () =>
 
 test("a field of ours that somebody edited or removed is put back with one write", async () => {
   const property = fc.asyncProperty(
-    anyLabelledWish,
+    anyLabelledObject,
     fc.nat(),
     fc.boolean(),
     ({ kind, object: objectAt }, choice, removes) =>

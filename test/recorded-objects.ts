@@ -7,7 +7,7 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
 import { listVectors, readJsonVector } from "./vectors.ts";
 
-export interface RecordedWish {
+export interface RecordedObject {
   /** Where it was recorded, and what it is. */
   readonly from: string;
   readonly kind: Kind;
@@ -15,8 +15,8 @@ export interface RecordedWish {
   readonly metadata: Pick<KubeObject["metadata"], "labels" | "annotations">;
 }
 
-export function recordedWishes(): RecordedWish[] {
-  const wishes = new Map<string, RecordedWish>();
+export function recordedObjects(): RecordedObject[] {
+  const wishes = new Map<string, RecordedObject>();
   for (const path of listVectors("objects").filter((each) => each.endsWith(".json"))) {
     for (const object of objectsIn(readJsonVector(path))) {
       const kind = kindOf(object);
@@ -78,7 +78,7 @@ const defaults: Readonly<Record<string, unknown>> = {
 };
 const ofClaimTemplates = ["apiVersion", "kind", "status"];
 
-function inShort(wish: RecordedWish): RecordedWish {
+function inShort(wish: RecordedObject): RecordedObject {
   const isDefault = (name: string, value: unknown, parent: Record<string, unknown>) =>
     (name in defaults && defaults[name] === value) ||
     (ofClaimTemplates.includes(name) && parent["kind"] === kinds.persistentVolumeClaim.kind) ||

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject, ObjectAt } from "../src/kube/kube.ts";
 
-export interface Wish {
+export interface DesiredObject {
   readonly kind: Kind;
   /** Where it is to be. */
   object(at: ObjectAt): KubeObject;
@@ -155,22 +155,22 @@ function specOf(optional: fc.Arbitrary<object>, required: Record<string, fc.Arbi
   return fc.tuple(optional, fc.record(required)).map(([some, rest]) => ({ spec: { ...some, ...rest } }));
 }
 
-function wishOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<Wish> {
+function objectOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<DesiredObject> {
   return fc.tuple(metadata, fields).map(([more, rest]) => wish(kind, more, rest));
 }
 
 /** With something to own: of an object that nobody owns anything of the server keeps no book. */
-function labelledWishOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<Wish> {
+function labelledObjectOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<DesiredObject> {
   return fc
     .tuple(metadata, fields)
     .map(([more, rest]) => wish(kind, { ...more, labels: { ours: "1", ...more.labels } }, rest));
 }
 
-function wish(kind: Kind, more: object, rest: object): Wish {
+function wish(kind: Kind, more: object, rest: object): DesiredObject {
   return { kind, object: (at) => ({ metadata: { ...at, ...more } as KubeObject["metadata"], ...rest }) };
 }
 
-export const anyWish = fc.oneof(...specs.map(wishOf));
-export const anyLabelledWish = fc.oneof(...specs.map(labelledWishOf));
+export const anyObject = fc.oneof(...specs.map(objectOf));
+export const anyLabelledObject = fc.oneof(...specs.map(labelledObjectOf));
 /** Of the same kind. */
-export const anyTwoWishes = fc.oneof(...specs.map((spec) => fc.tuple(labelledWishOf(spec), labelledWishOf(spec))));
+export const anyTwoObjects = fc.oneof(...specs.map((spec) => fc.tuple(labelledObjectOf(spec), labelledObjectOf(spec))));
