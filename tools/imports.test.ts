@@ -19,6 +19,7 @@ test("the world in a box is opened by the commands that show it, and by nothing 
   assert.equal(judgeImport("box/demo.ts", "provider/provider.ts"), undefined);
   assert.ok(judgeImport("cli/run.ts", "box/demo.ts"));
   assert.ok(judgeImport("provider/provider.ts", "box/chain/embedded-node.ts"));
+  assert.ok(judgeImport("chain/tx/broadcaster.ts", "chain/comet/follower.ts"));
   assert.ok(judgeImport("kube/kube.ts", "box/cluster/server.ts"));
 });
 

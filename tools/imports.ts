@@ -39,6 +39,7 @@ const layersWithin: Record<string, readonly string[]> = {
 /** What the services need of the outside, and the folders and files that give it: those import this, never the reverse. */
 const implementations: Record<string, readonly string[]> = {
   "chain/chain.ts": ["chain/comet/", "chain/outbox/"],
+  "chain/tx/broadcaster.ts": ["chain/comet/", "chain/tx/comet-broadcaster"],
   "kube/kube.ts": ["kube/client/", "kube/http/"],
   "bus/bus.ts": ["bus/memory", "bus/redis"],
 };

@@ -10,6 +10,7 @@ import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Gap } from "../chain.ts";
+import { isOfChain } from "../chain-failure.ts";
 import { createBlockTime, createClockCheck } from "./block-times.ts";
 import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
 import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
@@ -246,9 +247,4 @@ function isRefused(thrown: unknown): false {
 export function mustNotBeAhead(chainId: string, cursor: bigint, head: bigint): void {
   if (cursor < head + limits.rpcLagBlocks) return;
   throw new ProviderError("AKP_CHAIN_CURSOR_AHEAD", { chainId, cursor, head });
-}
-
-/** What nodes do to us passes or is repaired; any other failure is ours and must come to light. */
-export function isOfChain(thrown: unknown): thrown is ProviderError {
-  return thrown instanceof ProviderError && thrown.code.startsWith("AKP_CHAIN_");
 }

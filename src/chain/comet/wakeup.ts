@@ -10,7 +10,7 @@ import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import { isOfChain } from "./follower.ts";
+import { isOfChain } from "../chain-failure.ts";
 import type { RpcTransport } from "./transport.ts";
 
 interface Wakeup {

@@ -3,7 +3,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent } from "../block.ts";
-import { isOfChain } from "../comet/follower.ts";
+import { isOfChain } from "../chain-failure.ts";
 
 /**
  * Every call rejects when nobody answered; what became of it is unknown then. An answer comes from a node of the right
