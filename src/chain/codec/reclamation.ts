@@ -40,16 +40,16 @@ export type DeploymentReclamation = Decoded<typeof deploymentReclamation>;
 const demand = { reclamation: optional(5, deploymentReclamation) };
 
 export const deployment = extended(DeploymentCodec, demand);
-export type Deployment = Decoded<typeof deployment>;
+export type WireDeployment = Decoded<typeof deployment>;
 
 export const msgCreateDeployment = extended(MsgCreateDeploymentCodec, demand);
 export type MsgCreateDeployment = Decoded<typeof msgCreateDeployment>;
 
 export const order = extended(OrderCodec, demand);
-export type Order = Decoded<typeof order>;
+export type WireOrder = Decoded<typeof order>;
 
 export const bid = extended(BidCodec, { reclamationWindowNs: optional(6, nanoseconds) });
-export type Bid = Decoded<typeof bid>;
+export type WireBid = Decoded<typeof bid>;
 
 export const msgCreateBid = extended(MsgCreateBidCodec, { reclamationWindowNs: optional(5, nanoseconds) });
 export type MsgCreateBid = Decoded<typeof msgCreateBid>;
@@ -64,7 +64,7 @@ const leaseReclamation = messageOf({
 export type LeaseReclamation = Decoded<typeof leaseReclamation>;
 
 export const lease = extended(LeaseCodec, { reclamation: optional(7, leaseReclamation) });
-export type Lease = Decoded<typeof lease>;
+export type WireLease = Decoded<typeof lease>;
 
 export const marketParams = extended(Params, {
   minReclamationWindowNs: required(4, nanoseconds, 0n),

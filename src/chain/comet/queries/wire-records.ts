@@ -19,7 +19,7 @@ import { parseDecimal } from "../../../market/decimal.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../../market/ids.ts";
 import { malformed } from "../../../market/refusal.ts";
 import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
-import type { Order as WireOrder } from "../../codec/reclamation.ts";
+import type { WireOrder } from "../../codec/reclamation.ts";
 import { readInt64, readUint64 } from "../../codec/wire64.ts";
 import type {
   Account,

@@ -5,7 +5,7 @@ import {
   type Group as WireGroup,
   Group as WireGroupCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { DeploymentReclamation, Deployment as WireDeployment } from "../../../../chain/codec/reclamation.ts";
+import type { DeploymentReclamation, WireDeployment } from "../../../../chain/codec/reclamation.ts";
 import { writeId } from "../../../../chain/codec/wire64.ts";
 import { type DeploymentId, type GroupId, groupOf } from "../../../../market/ids.ts";
 import { typedEvent } from "../../events.ts";

@@ -10,9 +10,9 @@ import {
   type DeploymentReclamation,
   type LeaseReclamation,
   leaseReclaiming,
-  type Bid as WireBid,
-  type Lease as WireLease,
-  type Order as WireOrder,
+  type WireBid,
+  type WireLease,
+  type WireOrder,
 } from "../../../../chain/codec/reclamation.ts";
 import { writeId } from "../../../../chain/codec/wire64.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
