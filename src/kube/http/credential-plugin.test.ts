@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import { createCredentialPlugin } from "./credential-plugin.ts";
 
 const never = new AbortController().signal;
+const identity = { path: "kubeconfig", server: new URL("http://127.0.0.1"), skipVerify: false };
 const apiVersion = "client.authentication.k8s.io/v1";
 
 /** A command that tells a token and the expiry in the file; it is noon of a day in UTC. */
@@ -19,11 +22,6 @@ function stage(owner: Owner) {
   writeFileSync(command, `#!/bin/sh\necho called >> ${calls}\nprintf '${answer}' "$(cat ${expiry})"\n`);
   chmodSync(command, 0o755);
   const clock = createVirtualClock(Date.UTC(2026, 5, 1, 12));
-  const identity = {
-    path: "kubeconfig",
-    server: new URL("http://127.0.0.1"),
-    skipVerify: false,
-  };
   const plugin = createCredentialPlugin(identity, { apiVersion, command, provideClusterInfo: false }, clock, never);
   return {
     clock,
@@ -70,3 +68,25 @@ test("a failure is not kept, and an expiry that is no time is one", async (t) =>
   expireAt("2026-06-01T23:00:00Z");
   assert.equal((await plugin.credential()).token, "t");
 });
+
+const ends = { "its time is over": /no answer within/, "the connection is closed": /the connection is closed/ };
+for (const [end, reason] of Object.entries(ends)) {
+  test(`a command that has ended and left something that holds its pipes is given up when ${end}`, async (t) => {
+    const folder = temporaryFolder(t);
+    const [command, ids] = [join(folder, "plugin"), join(folder, "ids")];
+    writeFileSync(command, `#!/bin/sh\nsleep 30 &\necho $$ $! > ${ids}.new\nmv ${ids}.new ${ids}\n`);
+    chmodSync(command, 0o755);
+    const clock = createVirtualClock();
+    const closing = new AbortController();
+    const own = { apiVersion, command, provideClusterInfo: false };
+    const asked = createCredentialPlugin(identity, own, clock, closing.signal).credential();
+    const failed = assert.rejects(asked, reason);
+    await eventually("the command runs", () => existsSync(ids));
+    const [ended, left] = readFileSync(ids, "utf8").split(" ").map(Number);
+    t.after(() => process.kill(left as number, "SIGKILL"));
+    await eventually("the command ended", () => !existsSync(`/proc/${ended}`));
+    if (end === "its time is over") await clock.advance(limits.kubePluginMs);
+    else closing.abort(new Error(end));
+    await failed;
+  });
+}

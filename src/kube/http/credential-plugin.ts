@@ -78,26 +78,32 @@ function isPast(expires: Expiry, nowMs: number): boolean {
   return formatTime(nowMs + aheadMs).slice(0, 19) >= expires.slice(0, 19);
 }
 
-/** What the command prints. What it started itself may live on and hold its pipes; execFile lets go of those. */
+/** What the command prints. */
 async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
   const { apiVersion, command, args, env } = plugin;
   const spec = { interactive: false, ...(plugin.provideClusterInfo ? { cluster: clusterInfo(identity) } : {}) };
   const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const late = new AbortController();
-  const giveUp = () => late.abort(new Error(`no answer within ${limits.kubePluginMs} ms`));
-  const timer = clock.timer(limits.kubePluginMs, giveUp);
+  const ending = AbortSignal.any([signal, late.signal]);
   const running = promisify(execFile)(command, args ?? [], {
     env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
-    signal: AbortSignal.any([signal, late.signal]),
+    signal: ending,
     killSignal: "SIGKILL",
     maxBuffer: limits.kubePluginBytes,
   });
-  running.child.stdin?.end();
+  const { stdin, stdout, stderr } = running.child;
+  stdin?.end();
+  const giveUp = () => late.abort(new Error(`no answer within ${limits.kubePluginMs} ms`));
+  const timer = clock.timer(limits.kubePluginMs, giveUp);
+  // What it started itself may live on and hold its pipes: once the command has ended, the signal alone ends nothing.
+  ending.addEventListener("abort", () => [stdout, stderr].map((pipe) => pipe?.destroy()), { once: true });
   try {
-    return (await running).stdout;
+    const { stdout: printed } = await running;
+    ending.throwIfAborted();
+    return printed;
   } catch (thrown) {
-    late.signal.throwIfAborted();
+    ending.throwIfAborted();
     const { code, stderr } = thrown as { code?: unknown; stderr?: string };
     if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") throw new Error(`more than ${limits.kubePluginBytes} bytes`);
     if (typeof code === "string") throw thrown;
