@@ -1,6 +1,7 @@
 /** The program dies at every write of the journal while it follows, and starts again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Journal } from "../src/journal/journal.ts";
 import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { type EventChain, follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
@@ -8,19 +9,23 @@ import { temporaryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
 
+/** Where the consumer notes how far it got. */
+const ownMark = "consumer";
+
 interface Life {
   readonly handed: readonly bigint[];
   readonly crossings: readonly string[];
   readonly crashed: boolean;
   /** What stood in the journal when it was opened. */
-  readonly found: { readonly cursor: bigint };
+  readonly found: { readonly cursor: bigint; readonly mark: bigint };
 }
 
 /** Follows until the head or until the crash at the k-th boundary. */
 async function live(owner: Owner, chain: EventChain, dir: string, crashAt: number): Promise<Life> {
   const boundary = createCountingBoundary(crashAt);
   const handed: bigint[] = [];
-  const found = { cursor: 0n };
+  const found = { cursor: 0n, mark: 0n };
+  let own: Journal | undefined;
   const pool = openPool(owner, [chain.node.rpcUrl]);
   await pool.open();
   try {
@@ -28,11 +33,14 @@ async function live(owner: Owner, chain: EventChain, dir: string, crashAt: numbe
       dir,
       boundary,
       hurried: true,
-      opened({ read }) {
-        found.cursor = read.cursor.get(chain.node.chainId) ?? 0n;
+      opened(journal) {
+        own = journal;
+        found.cursor = journal.read.cursor.get(chain.node.chainId) ?? 0n;
+        found.mark = journal.read.cursor.get(ownMark) ?? 0n;
       },
       consumer: {
         async block({ height }) {
+          await own?.relaxed("consumer", ({ cursor }) => cursor.set(ownMark, height));
           handed.push(height);
         },
       },
@@ -68,6 +76,8 @@ test("after a crash at any write of the journal every block is handed over, in o
     const where = `crash ${crashAt} at ${first.crossings.at(-1)}`;
     const lastHanded = first.handed.at(-1) ?? 0n;
     assert.ok(second.found.cursor <= lastHanded, `${where}: the cursor is at ${second.found.cursor} of ${lastHanded}`);
+    const { cursor, mark } = second.found;
+    assert.ok(cursor <= mark, `${where}: the cursor is at ${cursor}, and the consumer has only ${mark}`);
     for (const { handed, found } of [first, second]) {
       assert.deepEqual(
         handed,
