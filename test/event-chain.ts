@@ -92,13 +92,16 @@ export interface FollowOptions {
   /** Relaxed writes of the journal wait for a millisecond only, so that there are many of them. */
   readonly hurried?: boolean;
   readonly opened?: (journal: Journal) => void;
+  readonly clock?: Clock;
 }
 
 /** Follows with a journal of its own from the first block on, unless told otherwise. */
 export async function follow(owner: Owner, pool: Pool, options: FollowOptions = {}): Promise<Following> {
   const { start = 0n, dir = temporaryFolder(owner), boundary = openBoundary, consumer = {} } = options;
-  const clock = options.hurried ? hurriedClock : realClock;
-  const { journal } = await openJournal({ dir: join(dir, "journal"), clock, log: silentLog, boundary });
+  const { clock = realClock } = options;
+  // Real also where time is not: whoever stops waits for the last write.
+  const journalClock = options.hurried ? hurriedClock : realClock;
+  const { journal } = await openJournal({ dir: join(dir, "journal"), clock: journalClock, log: silentLog, boundary });
   options.opened?.(journal);
   const seen: string[] = [];
   const heights: bigint[] = [];
@@ -106,7 +109,7 @@ export async function follow(owner: Owner, pool: Pool, options: FollowOptions = 
   const follower = createFollower({
     pool,
     cursor: cursorIn(journal),
-    clock: realClock,
+    clock,
     log: options.log ?? silentLog,
     consumer: {
       async block(block, head) {

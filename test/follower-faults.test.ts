@@ -1,11 +1,16 @@
 /** Nodes and wires that go wrong between the chain and the follower. What is handed over is still the chain's own list. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { createNode } from "../src/box/chain/node/node.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
+import { createEventApp } from "./event-app.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
 import { chaos, startFaultProxy } from "./fault-proxy.ts";
+import { faultTransport } from "./fault-transport.ts";
 import { createOwner } from "./owner.ts";
 import { runs } from "./runs.ts";
 
@@ -33,48 +38,51 @@ test("calls that are cut, cut off, garbled, refused or answered with a web page 
 
 /** Two ways to the same node, and the follower on one of them. */
 async function twoNodes(t: TestContext, blockMs: number) {
-  const chain = await startEventChain(t, { perBlock: 1, blockMs });
-  const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
-  const pool = openPool(
-    t,
-    proxies.map(({ url }) => url),
-  );
+  const clock = createVirtualClock();
+  const app = createEventApp({ perBlock: 1 });
+  const node = createNode({ app, clock, log: silentLog, indexMs: 0, blockMs, listens: false });
+  await node.start();
+  const transports = ["one", "two"].map((name) => faultTransport(node.transport(name)));
+  const pool = createPool({ nodes: transports, clock, random: createSeededRandom(1), log: silentLog });
   await pool.open();
-  const following = await follow(t, pool);
+  const following = await follow(t, pool, { clock });
+  t.after(() => pool.close());
+  t.after(() => node.stop());
+  const { follower } = following;
   // Until it has measured the block time it looks seldom.
-  const hurry = chain.node.onBlock(() => following.follower.wake());
-  await eventually("a measured block time", () => following.follower.height >= 2n);
+  const hurry = node.onBlock(() => follower.wake());
+  await clock.advanceUntil(() => follower.height >= 2n);
   hurry();
-  const inUse = proxies.find(({ url }) => url === pool.preferred.name);
+  const inUse = transports.find(({ name }) => name === pool.preferred.name);
   assert.ok(inUse);
-  return { chain, pool, inUse, ...following };
+  return { clock, app, node, pool, inUse, ...following };
 }
 
 test("a node that takes calls and never answers is left within three block times", async (t) => {
   const blockMs = 1_000;
-  const { chain, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
+  const { clock, app, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
   const before = follower.height;
-  const sinceMs = performance.now();
-  inUse.fault = () => "hang";
-  await eventually("the next block", () => follower.height > before);
-  const tookMs = performance.now() - sinceMs;
+  const sinceMs = clock.now();
+  inUse.hangs = () => true;
+  await clock.advanceUntil(() => follower.height > before);
+  const tookMs = clock.now() - sinceMs;
   assert.ok(tookMs < 3 * blockMs, `it took ${tookMs} ms`);
-  assert.notEqual(pool.preferred.name, inUse.url);
-  assert.deepEqual(seen, chain.app.told.slice(0, seen.length));
+  assert.notEqual(pool.preferred.name, inUse.name);
+  assert.deepEqual(seen, app.told.slice(0, seen.length));
 });
 
 test("a node whose height stands still for three block times is exchanged for one that goes on", async (t) => {
   const blockMs = 200;
-  const { chain, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
-  const frozenAt = chain.node.height;
+  const { clock, app, node, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
+  const frozenAt = node.height;
   inUse.frozenAt = frozenAt;
-  const sinceMs = performance.now();
-  await eventually("the next block", () => follower.height > frozenAt);
-  const tookMs = performance.now() - sinceMs;
+  const sinceMs = clock.now();
+  await clock.advanceUntil(() => follower.height > frozenAt);
+  const tookMs = clock.now() - sinceMs;
   assert.ok(tookMs < 10 * blockMs, `it took ${tookMs} ms`);
   assert.ok(follower.counts.standStills > 0);
-  assert.notEqual(pool.preferred.name, inUse.url);
-  assert.deepEqual(seen, chain.app.told.slice(0, seen.length));
+  assert.notEqual(pool.preferred.name, inUse.name);
+  assert.deepEqual(seen, app.told.slice(0, seen.length));
 });
 
 test("a chain that makes no blocks is told once, and once more when it stops again", async (t) => {

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { createEventApp } from "../../../test/event-app.ts";
 import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
+import { faultTransport } from "../../../test/fault-transport.ts";
+import { createNode } from "../../box/chain/node/node.ts";
 import { createHttpTransports } from "../../chain/comet/http-transport.ts";
-import { type Clock, realClock } from "../../runtime/clock.ts";
+import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Fields, Log } from "../../runtime/log.ts";
+import { type Fields, type Log, silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createPool, type Pool } from "./pool.ts";
 
@@ -63,13 +66,13 @@ test("an answer that cannot be read counts as a failure of its node", async (t) 
   assert.equal(pool.nodes[0]?.counts.failures, 1);
 });
 
-test("a node of which one method hangs, breaks off or is a proxy's page is not good, although it tells its status", async (t) => {
+test("a node of which one method breaks off or is a proxy's page is not good, although it tells its status", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first, second] = proxies as [FaultProxy, FaultProxy];
-  for (const fault of ["hang", "cut off", "html"] as const) {
+  for (const fault of ["cut off", "html"] as const) {
     first.fault = (method) => (method === "abci_query" ? fault : undefined);
-    await failureOf(pool.call("abci_query", {}, name, { node: first.url, timeoutMs: 100 }));
-    await pool.probe({ timeoutMs: 100 });
+    await failureOf(pool.call("abci_query", {}, name, { node: first.url }));
+    await pool.probe();
     assert.deepEqual(
       pool.nodes.map(({ condition }) => condition),
       ["failing", "good"],
@@ -80,6 +83,39 @@ test("a node of which one method hangs, breaks off or is a proxy's page is not g
     await pool.probe();
     assert.equal(pool.nodes[0]?.condition, "good", fault);
   }
+});
+
+test("a node of which one method hangs is not good, although it tells its status", async (t) => {
+  const clock = createVirtualClock();
+  const node = createNode({ app: createEventApp(), clock, log: silentLog, indexMs: 0, listens: false });
+  t.after(() => node.stop());
+  await node.start();
+  node.step();
+  const [first, second] = [faultTransport(node.transport("first")), node.transport("second")];
+  const pool = createPool({ nodes: [first, second], clock, random: createSeededRandom(1), log: silentLog });
+  t.after(() => pool.close());
+  /** Lets time pass until the work is done. */
+  const passing = async <T>(work: Promise<T>): Promise<T> => {
+    let settled = false;
+    const settle = () => {
+      settled = true;
+    };
+    work.then(settle, settle);
+    await clock.advanceUntil(() => settled);
+    return work;
+  };
+  await passing(pool.open());
+  first.hangs = (method) => method === "abci_query";
+  await failureOf(passing(pool.call("abci_query", {}, name, { node: "first" })));
+  await passing(pool.probe());
+  assert.deepEqual(
+    pool.nodes.map(({ condition }) => condition),
+    ["failing", "good"],
+  );
+  assert.equal((await passing(pool.call("abci_query", {}, name))).node, "second");
+  first.hangs = () => false;
+  await passing(pool.probe());
+  assert.equal(pool.nodes[0]?.condition, "good");
 });
 
 test("a node that takes its time with every answer gives way to a quicker one, and stays where none is quicker", async (t) => {

@@ -1,0 +1,40 @@
+/** A way to a node within the process that goes wrong as a test wants it; on the virtual clock, so nobody waits. */
+import type { RpcTransport } from "../src/chain/comet/transport.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+
+export interface FaultTransport extends RpcTransport {
+  /** Takes calls of this method, and nothing ever comes; undefined lets it answer. */
+  hangs: (method: string) => boolean;
+  /** The last block that this node ever sees. */
+  frozenAt: bigint | undefined;
+}
+
+export function faultTransport(inner: RpcTransport): FaultTransport {
+  const closing = new AbortController();
+  const transport: FaultTransport = {
+    ...inner,
+    hangs: () => false,
+    frozenAt: undefined,
+    close() {
+      closing.abort();
+      inner.close();
+    },
+    async send(request, bounds) {
+      if (transport.hangs(request.method)) {
+        const ended = AbortSignal.any([bounds.signal, closing.signal]);
+        await untilAborted(ended);
+        throw ended.reason;
+      }
+      const answer = await inner.send(request, bounds);
+      const { frozenAt } = transport;
+      if (frozenAt === undefined) return answer;
+      const { params } = JSON.parse(request.text) as { params: { height?: string } };
+      if (request.method !== "status" && BigInt(params.height ?? 0) > frozenAt) {
+        return inner.send({ ...request, text: request.text.replace(/"height":"\d+"/, '"height":"99999999"') }, bounds);
+      }
+      const seen = `"latest_block_height":"${frozenAt}"`;
+      return { ...answer, body: answer.body.replace(/"latest_block_height":"\d+"/, seen) };
+    },
+  };
+  return transport;
+}
