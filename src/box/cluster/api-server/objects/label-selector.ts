@@ -20,7 +20,7 @@ export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   return matchExpressions.every((requirement) => meets(requirement, labels));
 }
 
-/** What this does not know (Gt and Lt, which only nodes are asked about) matches nothing. */
+/** Without Gt and Lt, which only nodes are asked about: what this does not know matches nothing. */
 export function meets({ key, operator, values = [] }: Requirement, labels: Labels): boolean {
   const value = labels[key];
   if (operator === "In") return value !== undefined && values.includes(value);

@@ -1,6 +1,6 @@
 /** Why a pod cannot run on a node, in the words of the real scheduler, and which of the nodes that do is the best. */
 import { fieldsOf, listOf, recordsOf } from "../../../../kube/json-fields.ts";
-import { meets } from "../../api-server/objects/label-selector.ts";
+import { meets, type Requirement } from "../../api-server/objects/label-selector.ts";
 import { isTolerated, type KubeNode } from "../shapes/node.ts";
 import type { NodeSelector, Pod } from "../shapes/pod.ts";
 import type { WholeAmounts } from "./requests.ts";
@@ -31,11 +31,22 @@ function isWanted(node: KubeNode, { spec }: Pod): boolean {
 }
 
 /** Every line of a term must hold; a term without lines matches nothing. */
-export function matches({ metadata: { labels = {} } }: KubeNode, selector: NodeSelector | undefined): boolean {
+export function matches({ metadata }: KubeNode, selector: NodeSelector | undefined): boolean {
+  const { name, labels = {} } = metadata;
   if (!selector) return true;
-  return selector.nodeSelectorTerms.some(
-    ({ matchExpressions: lines = [] }) => lines.length > 0 && lines.every((line) => meets(line, labels)),
-  );
+  return selector.nodeSelectorTerms.some(({ matchExpressions = [], matchFields = [] }) => {
+    if (matchExpressions.length + matchFields.length === 0) return false;
+    const isNamed = matchFields.every((line) => meets(line, { "metadata.name": name }));
+    return isNamed && matchExpressions.every((line) => holds(line, labels));
+  });
+}
+
+/** Nodes alone are also asked for by number; what is no whole number compares with nothing. */
+function holds(line: Requirement, labels: Readonly<Record<string, string>>): boolean {
+  const { key, operator, values = [] } = line;
+  if (operator !== "Gt" && operator !== "Lt") return meets(line, labels);
+  const [value, bound] = [labels[key], values[0]].map((text) => (/^[+-]?\d+$/.test(text ?? "") ? Number(text) : NaN));
+  return operator === "Gt" ? Number(value) > Number(bound) : Number(value) < Number(bound);
 }
 
 function shortages(requests: WholeAmounts, { allocatable, taken, pods }: NodeRoom): string[] {

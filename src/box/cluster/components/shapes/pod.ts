@@ -54,7 +54,10 @@ export interface Toleration {
 
 /** One of the terms is enough. */
 export interface NodeSelector {
-  readonly nodeSelectorTerms: readonly { readonly matchExpressions?: readonly Requirement[] }[];
+  readonly nodeSelectorTerms: readonly {
+    readonly matchExpressions?: readonly Requirement[];
+    readonly matchFields?: readonly Requirement[];
+  }[];
 }
 
 interface NodeAffinity {
