@@ -26,7 +26,7 @@ export const runningErrors = {
   },
   AKP_LISTEN_FAILED: {
     message: "{what} cannot listen on {address}: {reason}",
-    advice: "Stop what uses that address, or choose another one with {setting}.",
+    advice: "Stop what uses that address, or choose another one with {setting}; port 0 takes any that is free.",
     ...statuses(500, "FAILED_PRECONDITION", settings),
   },
 } as const satisfies Errors;
