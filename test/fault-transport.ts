@@ -3,7 +3,7 @@ import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 
 export interface FaultTransport extends RpcTransport {
-  /** Takes calls of this method, and nothing ever comes; undefined lets it answer. */
+  /** Which methods it takes calls of and never answers. */
   hangs: (method: string) => boolean;
   /** The last block that this node ever sees. */
   frozenAt: bigint | undefined;
@@ -25,13 +25,13 @@ export function faultTransport(inner: RpcTransport): FaultTransport {
         await untilAborted(ended);
         throw ended.reason;
       }
-      const answer = await inner.send(request, bounds);
       const { frozenAt } = transport;
-      if (frozenAt === undefined) return answer;
+      if (frozenAt === undefined) return inner.send(request, bounds);
       const { params } = JSON.parse(request.text) as { params: { height?: string } };
-      if (request.method !== "status" && BigInt(params.height ?? 0) > frozenAt) {
-        return inner.send({ ...request, text: request.text.replace(/"height":"\d+"/, '"height":"99999999"') }, bounds);
-      }
+      // What is above is refused as by a node that has not come so far.
+      const isAbove = request.method !== "status" && BigInt(params.height ?? 0) > frozenAt;
+      const text = isAbove ? request.text.replace(/"height":"\d+"/, '"height":"99999999"') : request.text;
+      const answer = await inner.send({ ...request, text }, bounds);
       const seen = `"latest_block_height":"${frozenAt}"`;
       return { ...answer, body: answer.body.replace(/"latest_block_height":"\d+"/, seen) };
     },

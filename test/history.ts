@@ -30,6 +30,7 @@ import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { bidOn, createSkeletonService } from "./skeleton-service.ts";
 import { skeletonGroup, skeletonWorkload } from "./skeleton-workload.ts";
+import { whileTimePasses } from "./while-time-passes.ts";
 
 export const purse = parseCoins("1000000000uact,1000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
@@ -75,16 +76,7 @@ interface World {
 /** Plays the history and hands what is left of it to `check`, while its world still stands. */
 export async function playHistory(options: HistoryOptions, check: (history: History) => Promise<void>): Promise<void> {
   const clock = createVirtualClock();
-  const over = play(options, clock, check).then(
-    () => ({ thrown: undefined }),
-    (thrown: unknown) => ({ thrown }),
-  );
-  let end: Awaited<typeof over> | undefined;
-  void over.then((reached) => {
-    end = reached;
-  });
-  await clock.advanceUntil(() => end !== undefined, 3_600_000);
-  if (end?.thrown !== undefined) throw end.thrown;
+  await whileTimePasses(clock, play(options, clock, check), 3_600_000);
 }
 
 async function play(

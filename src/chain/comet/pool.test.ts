@@ -4,6 +4,7 @@ import { createEventApp } from "../../../test/event-app.ts";
 import { type EventChain, openPool, startEventChain } from "../../../test/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
 import { faultTransport } from "../../../test/fault-transport.ts";
+import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createNode } from "../../box/chain/node/node.ts";
 import { createHttpTransports } from "../../chain/comet/http-transport.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
@@ -94,16 +95,7 @@ test("a node of which one method hangs is not good, although it tells its status
   const [first, second] = [faultTransport(node.transport("first")), node.transport("second")];
   const pool = createPool({ nodes: [first, second], clock, random: createSeededRandom(1), log: silentLog });
   t.after(() => pool.close());
-  /** Lets time pass until the work is done. */
-  const passing = async <T>(work: Promise<T>): Promise<T> => {
-    let settled = false;
-    const settle = () => {
-      settled = true;
-    };
-    work.then(settle, settle);
-    await clock.advanceUntil(() => settled);
-    return work;
-  };
+  const passing = <T>(work: Promise<T>) => whileTimePasses(clock, work);
   await passing(pool.open());
   first.hangs = (method) => method === "abci_query";
   await failureOf(passing(pool.call("abci_query", {}, name, { node: "first" })));

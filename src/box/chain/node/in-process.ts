@@ -1,6 +1,7 @@
 /** The node's RPC within the process: the text that would be on its wire, without the wire. */
 import { type RpcTransport, unreachable } from "../../../chain/comet/transport.ts";
 import type { Clock } from "../../../runtime/clock.ts";
+import { endedBy } from "../../../runtime/ended-by.ts";
 import { untilAborted } from "../../../runtime/lifecycle.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { JsonRpc } from "./json-rpc.ts";
@@ -30,7 +31,7 @@ export function createInProcess({ rpc, feed, clock }: { rpc: JsonRpc; feed: Even
       async send({ text }, { signal, onBytes }) {
         await reach();
         signal.throwIfAborted();
-        const answer = await unlessAborted(rpc.overHttp(text), signal);
+        const answer = await endedBy(rpc.overHttp(text), signal);
         onBytes(Buffer.byteLength(answer.body));
         signal.throwIfAborted();
         return answer;
@@ -59,16 +60,4 @@ export function createInProcess({ rpc, feed, clock }: { rpc: JsonRpc; feed: Even
   }
 
   return { transport, stop: () => stopping.abort() };
-}
-
-/** The work goes on; nobody waits for it any more. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

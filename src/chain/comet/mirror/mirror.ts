@@ -6,6 +6,7 @@
 import type { Address } from "../../../market/address.ts";
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
 import { largest } from "../../../runtime/bigint.ts";
+import { endedBy } from "../../../runtime/ended-by.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { ChainBlock } from "../../block.ts";
@@ -79,19 +80,11 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
   }
 
   function reached(wanted: bigint, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (height >= wanted) return resolve();
-      if (signal.aborted) return reject(signal.reason);
-      const end = (settle: () => void) => {
-        waiting.delete(each);
-        signal.removeEventListener("abort", onAbort);
-        settle();
-      };
-      const onAbort = () => end(() => reject(signal.reason));
-      const each = { height: wanted, reached: () => end(resolve) };
-      waiting.add(each);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    if (height >= wanted) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const each = { height: wanted, reached: resolve };
+    waiting.add(each);
+    return endedBy(promise, signal).finally(() => waiting.delete(each));
   }
 
   async function apply(block: ChainBlock, head: bigint): Promise<MirrorKey[]> {

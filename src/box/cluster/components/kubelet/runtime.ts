@@ -1,7 +1,7 @@
 /** What one can do with a container that runs: read its log, run a command in it, speak to its port. */
-
 import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";
+import { endedBy } from "../../../../runtime/ended-by.ts";
 import { Refused } from "../../api-server/objects/refused.ts";
 import { containerLog } from "./container-log.ts";
 import type { ContainerRun, Life } from "./container-run.ts";
@@ -44,7 +44,8 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
     });
     const signal = AbortSignal.any([streams.signal, ended.signal]);
     try {
-      const code = await untilAborted(runProgram(command, { ...streams, signal, size: () => size }), signal);
+      // A command that waits for input hears nothing of a signal, so it is left.
+      const code = await endedBy(runProgram(command, { ...streams, signal, size: () => size }), signal);
       if (code !== undefined) return code;
     } finally {
       stopWaiting();
@@ -82,19 +83,4 @@ const containerEnded = new Refused(500, "InternalError", "the container has ende
 function listens({ container: { ports = [] }, life }: ContainerRun, port: number): boolean {
   if (ports.length === 0) return life?.behaviour.http !== undefined;
   return ports.some(({ containerPort }) => containerPort === port);
-}
-
-/** A command that waits for input hears nothing of a signal, so it is left. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }
