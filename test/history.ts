@@ -22,6 +22,7 @@ import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { type BidId, formatOrderId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { manifestHash } from "../src/market/manifest.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Boundary, createCountingBoundary, openBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
@@ -29,7 +30,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { bidOn, createSkeletonService } from "./skeleton-service.ts";
-import { skeletonGroup, skeletonWorkload } from "./skeleton-workload.ts";
+import { skeletonGroups, skeletonManifest, skeletonWorkload } from "./skeleton-workload.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 export const purse = parseCoins("1000000000uact,1000000000uakt");
@@ -185,8 +186,14 @@ async function tellStory(
   const namespace = leaseNamespace(lease);
   const id = { owner: tenant.address, dseq: lease.dseq };
   await sleep(clock, random.int(6_000));
-  const hash = new Uint8Array(32).fill(1);
-  await send(createDeployment({ id, groups: [skeletonGroup], hash, deposit: parseCoin("5000000uact") }));
+  await send(
+    createDeployment({
+      id,
+      groups: skeletonGroups,
+      hash: manifestHash(skeletonManifest),
+      deposit: parseCoin("5000000uact"),
+    }),
+  );
   await until(async () => (await queries.bid(lease)).value?.state === "open");
   await send(createLease(lease));
   await until(async () => {

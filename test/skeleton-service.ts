@@ -4,6 +4,7 @@
  * that the services will use, so that they can take its place one by one. Like them it may end at any moment: the next
  * start finds out from chain, cluster and journal what is left to do.
  */
+
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain } from "../src/chain/chain.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";

@@ -1,6 +1,6 @@
 /** What the walking skeleton runs for a lease, and what a tenant asks for to get it: one container that serves HTTP. */
-import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { KubeObject } from "../src/kube/kube.ts";
+import { readSdl } from "../src/market/sdl/sdl.ts";
 
 export interface SkeletonWorkload {
   readonly namespace: string;
@@ -25,23 +25,17 @@ export function skeletonWorkload({ namespace, image, port }: SkeletonWorkload): 
   };
 }
 
-const amount = (value: number) => ({ val: Buffer.from(value.toString()) });
-
-export const skeletonGroup = GroupSpec.fromPartial({
-  name: "web",
-  requirements: { signedBy: {}, attributes: [] },
-  resources: [
-    {
-      resource: {
-        id: 1,
-        cpu: { units: amount(100) },
-        gpu: { units: amount(0) },
-        memory: { quantity: amount(2 ** 27) },
-        storage: [{ name: "default", quantity: amount(2 ** 27) }],
-        endpoints: [{}],
-      },
-      count: 1,
-      price: { denom: "uact", amount: "10000" },
-    },
-  ],
-});
+export const { groups: skeletonGroups, manifest: skeletonManifest } = readSdl(`
+version: "2.1"
+services:
+  web:
+    image: web
+    expose: [{ port: 80, to: [{ global: true }] }]
+profiles:
+  compute:
+    small: { resources: { cpu: { units: 100m }, memory: { size: 128Mi }, storage: { size: 128Mi } } }
+  placement:
+    web: { pricing: { small: { denom: uact, amount: 10000 } } }
+deployment:
+  web: { web: { profile: small, count: 1 } }
+`);

@@ -7,12 +7,13 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { parseCoin } from "../src/market/coin.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { manifestHash } from "../src/market/manifest.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
 import { bidOn } from "./skeleton-service.ts";
-import { skeletonGroup, skeletonWorkload } from "./skeleton-workload.ts";
+import { skeletonGroups, skeletonManifest, skeletonWorkload } from "./skeleton-workload.ts";
 import { fees, startSkeleton, tenantSigner } from "./walking-skeleton.ts";
 
 export interface SkeletonContract {
@@ -41,8 +42,14 @@ export function checkSkeleton({ name, skip, open, image, port, page }: SkeletonC
       sendMessages({ ...sending, clock: realClock, random: createSeededRandom(2) }, [message]);
 
     const id = { owner: tenantSigner.address, dseq: 7n };
-    const hash = new Uint8Array(32).fill(1);
-    await send(createDeployment({ id, groups: [skeletonGroup], hash, deposit: parseCoin("5000000uact") }));
+    await send(
+      createDeployment({
+        id,
+        groups: skeletonGroups,
+        hash: manifestHash(skeletonManifest),
+        deposit: parseCoin("5000000uact"),
+      }),
+    );
     const lease = bidOn({ ...id, gseq: 1, oseq: 1 }, chain.provider);
     await eventually("our bid", () => chain.mirror.bid(lease)?.state === "open", withinMs);
 

@@ -1,4 +1,5 @@
 /** A provider with the skeleton's service, on a chain of its own that makes blocks in real time, and any cluster. */
+
 import { join } from "node:path";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";

@@ -3,13 +3,14 @@
  * real transactions; the provider sees them as it would see anybody. One deployment from beginning to end is a story.
  */
 import { createHash } from "node:crypto";
-import { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Chain, Step } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, fundDeployment, updateDeployment } from "../chain/tx/tenant-messages.ts";
 import { parseCoin } from "../market/coin.ts";
+import { decimalOf } from "../market/decimal.ts";
+import type { GroupSpec } from "../market/group-spec.ts";
 import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
@@ -142,28 +143,17 @@ function hashOf(id: DeploymentId, version: number): Uint8Array {
 }
 
 function groupFor(random: Random): GroupSpec {
-  const mebibytes = 128 * (1 + random.int(32));
-  return GroupSpec.fromPartial({
-    name: "web",
-    requirements: { signedBy: {}, attributes: [{ key: "region", value: "box" }] },
-    resources: [
-      {
-        resource: {
-          id: 1,
-          cpu: { units: amount(100 * (1 + random.int(40))) },
-          gpu: { units: amount(0) },
-          memory: { quantity: amount(mebibytes * 2 ** 20) },
-          storage: [{ name: "default", quantity: amount(mebibytes * 2 ** 20) }],
-          endpoints: [{}],
-        },
-        count: 1 + random.int(3),
-        price: { denom: deposit.denom, amount: `${1_000 + random.int(9_000)}` },
-      },
-    ],
-  });
-}
-
-/** The chain takes amounts as the bytes of their digits. */
-function amount(value: number): { val: Uint8Array } {
-  return { val: Buffer.from(value.toString()) };
+  const bytes = 128n * (1n + BigInt(random.int(32))) * 2n ** 20n;
+  const unit = {
+    id: 1,
+    cpu: { milli: 100n * (1n + BigInt(random.int(40))), attributes: [] },
+    gpu: { count: 0n, attributes: [] },
+    memory: { bytes, attributes: [] },
+    storage: [{ name: "default", bytes, attributes: [] }],
+    endpoints: [{ kind: "shared-http" as const, sequenceNumber: 0 }],
+    count: 1 + random.int(3),
+    price: { denom: deposit.denom, amount: decimalOf(1_000n + BigInt(random.int(9_000))) },
+  };
+  const requirements = { attributes: [{ key: "region", value: "box" }], allOf: [], anyOf: [] };
+  return { name: "web", requirements, units: [unit] };
 }

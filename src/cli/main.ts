@@ -13,6 +13,7 @@ const commands: Record<string, () => Promise<Command>> = {
   register: async () => (await import("./register.ts")).registerCommand(),
   chain: async () => (await import("./chain.ts")).chainCommand(),
   events: async () => (await import("./events.ts")).eventsCommand(),
+  "sdl-to-manifest": async () => (await import("./sdl.ts")).sdlToManifestCommand(),
   tenant: async () => (await import("./tenant.ts")).tenantCommand(),
 };
 

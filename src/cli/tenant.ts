@@ -6,8 +6,10 @@ import { parseAddress } from "../market/address.ts";
 import { type Coin, coinOf, parseCoin, showDecCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
 import { formatDeploymentId, formatOrderId, type OrderId, parseDseq, parseSeq } from "../market/ids.ts";
+import { manifestHash } from "../market/manifest.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Connection, openWallet, printSent, type Wallet, withNodes } from "./client.ts";
+import { readSdlFile } from "./sdl.ts";
 
 /** Ten times what the chain asks for at least, in millionths. */
 const usualDeposit = 5_000_000n;
@@ -39,20 +41,23 @@ export function tenantCommand(): Command {
 
 async function create(path: string, options: { dseq?: bigint; deposit?: Coin }, command: Command): Promise<void> {
   await withWallet(command, async ({ signer, send }, { pool }) => {
-    const [{ readSdl }, { createDeployment }] = await Promise.all([import("./sdl.ts"), messages()]);
-    const { groups, hash, denom } = await readSdl(path);
+    const { createDeployment } = await messages();
+    const { groups, manifest, reclamationWindowNs } = readSdlFile(path);
+    const denom = groups[0]?.units[0]?.price.denom ?? "";
     const id = { owner: signer.address, dseq: options.dseq ?? (await pool.head()).height };
     const { deposit = coinOf(usualDeposit, denom) } = options;
-    const sent = await send(createDeployment({ id, groups, hash, deposit }));
+    const sent = await send(
+      createDeployment({ id, groups, hash: manifestHash(manifest), deposit, reclamationWindowNs }),
+    );
     printSent(`created ${formatDeploymentId(id)}`, sent);
   });
 }
 
 async function update(path: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
   await withWallet(command, async ({ signer, send }) => {
-    const [{ readSdl }, { updateDeployment }] = await Promise.all([import("./sdl.ts"), messages()]);
+    const { updateDeployment } = await messages();
     const id = { owner: signer.address, dseq };
-    const { hash } = await readSdl(path);
+    const hash = manifestHash(readSdlFile(path).manifest);
     printSent(`updated ${formatDeploymentId(id)}`, await send(updateDeployment(id, hash)));
   });
 }

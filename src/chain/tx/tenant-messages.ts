@@ -1,8 +1,9 @@
 /** What a tenant sends, as messages ready to be packed into a transaction. */
 import { BidID, DeploymentID, Scope, Source } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Coin } from "../../market/coin.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
 import { type BidId, type DeploymentId, formatDeploymentId } from "../../market/ids.ts";
+import { writeGroupSpec } from "../codec/group-spec.ts";
 import { writeId } from "../codec/wire64.ts";
 import { type PackedMessage, packMessage } from "./messages.ts";
 
@@ -12,15 +13,17 @@ export interface NewDeployment {
   /** The hash of the manifest, which the provider will hold the tenant to. */
   readonly hash: Uint8Array;
   readonly deposit: Coin;
+  /** How long before a reclamation the tenant wants to be told, where it agrees to any. */
+  readonly reclamationWindowNs?: bigint | undefined;
 }
 
-export function createDeployment({ id, groups, hash, deposit }: NewDeployment): PackedMessage {
+export function createDeployment({ id, groups, hash, deposit, reclamationWindowNs }: NewDeployment): PackedMessage {
   return packMessage("createDeployment", {
     id: DeploymentID.fromPartial(writeId(id)),
-    groups: [...groups],
+    groups: groups.map(writeGroupSpec),
     hash,
     deposit: depositOf(deposit),
-    reclamation: undefined,
+    reclamation: reclamationWindowNs === undefined ? undefined : { minWindowNs: reclamationWindowNs },
   });
 }
 

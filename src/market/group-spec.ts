@@ -1,0 +1,54 @@
+/** What a tenant asks for on chain: one group of a deployment, which becomes an order. Amounts are exact. */
+import type { DecCoin } from "./coin.ts";
+
+export interface GroupSpec {
+  readonly name: string;
+  readonly requirements: Requirements;
+  readonly units: readonly ResourceUnit[];
+}
+
+export interface Requirements {
+  /** What the provider must publish of itself, sorted by key. */
+  readonly attributes: readonly Attribute[];
+  /** Auditors: each of these, and one of those where any are named, must have signed it. */
+  readonly allOf: readonly string[];
+  readonly anyOf: readonly string[];
+}
+
+export interface Attribute {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Replicas of one size and price. */
+export interface ResourceUnit extends UnitResources {
+  readonly count: number;
+  /** The most that is paid for one of them per block. */
+  readonly price: DecCoin;
+}
+
+export interface UnitResources {
+  /** Counts from 1 within the group; services name it. */
+  readonly id: number;
+  readonly cpu: { readonly milli: bigint; readonly attributes: readonly Attribute[] };
+  readonly memory: { readonly bytes: bigint; readonly attributes: readonly Attribute[] };
+  readonly gpu: { readonly count: bigint; readonly attributes: readonly Attribute[] };
+  readonly storage: readonly Volume[];
+  readonly endpoints: readonly Endpoint[];
+}
+
+export interface Volume {
+  readonly name: string;
+  readonly bytes: bigint;
+  readonly attributes: readonly Attribute[];
+}
+
+export interface Endpoint {
+  readonly kind: EndpointKind;
+  /** Says which of the deployment's addresses is meant; 0 where none is leased. */
+  readonly sequenceNumber: number;
+}
+
+/** In the order of the chain's numbers for them. */
+export const endpointKinds = ["shared-http", "random-port", "leased-ip"] as const;
+export type EndpointKind = (typeof endpointKinds)[number];

@@ -1,0 +1,151 @@
+/** Compute profiles: what one replica of a service takes. */
+import type { Attribute, UnitResources, Volume } from "../group-spec.ts";
+import { parseCardMemory, parseCards, parseCpu, parseSize } from "./amounts.ts";
+import {
+  at,
+  compareBytes,
+  entriesOf,
+  type Field,
+  fault,
+  isEmpty,
+  itemsOf,
+  mustKnow,
+  parsedOf,
+  textOf,
+} from "./fields.ts";
+
+export type Compute = Omit<UnitResources, "id" | "endpoints">;
+
+const storageClasses = ["default", "beta1", "beta2", "beta3", "ram"];
+const flags: Readonly<Record<string, string>> = {
+  ...{ true: "true", on: "true", yes: "true" },
+  ...{ false: "false", off: "false", no: "false" },
+};
+
+export function readCompute(profile: Field): Compute {
+  const resources = at(profile, "resources");
+  if (isEmpty(resources)) fault(resources, "is missing");
+  const [cpu, memory] = [at(resources, "cpu"), at(resources, "memory")];
+  return {
+    cpu: { milli: parsedOf(at(cpu, "units"), parseCpu, 0n), attributes: readCpuAttributes(at(cpu, "attributes")) },
+    memory: { bytes: parsedOf(at(memory, "size"), parseSize, 0n), attributes: [] },
+    gpu: readGpu(at(resources, "gpu")),
+    storage: readStorage(at(resources, "storage")),
+  };
+}
+
+function readCpuAttributes(attributes: Field): Attribute[] {
+  mustKnow(attributes, ["arch"]);
+  return entriesOf(attributes).map(([key, value]) => ({ key, value: textOf(value) }));
+}
+
+function readGpu(gpu: Field): Compute["gpu"] {
+  if (isEmpty(gpu)) return { count: 0n, attributes: [] };
+  mustKnow(gpu, ["units", "attributes"]);
+  const count = parsedOf(at(gpu, "units"), parseCards, 0n);
+  const attributes = readCards(at(gpu, "attributes"));
+  if (count > 0n && attributes.length === 0) fault(at(gpu, "attributes"), "must name a vendor");
+  return { count, attributes };
+}
+
+function readCards(attributes: Field): Attribute[] {
+  if (isEmpty(attributes)) return [];
+  mustKnow(attributes, ["vendor"]);
+  const vendor = at(attributes, "vendor");
+  if (isEmpty(vendor)) fault(vendor, "is missing");
+  // The network's tools take any other vendor for "any card of nvidia".
+  mustKnow(vendor, ["nvidia"]);
+  const models = itemsOf(at(vendor, "nvidia"))?.map(readCard) ?? [];
+  const keys = models.length > 0 ? models : ["*"];
+  return keys.map((key) => ({ key: `vendor/nvidia/model/${key}`, value: "true" })).sort(byKey);
+}
+
+function readCard(card: Field): string {
+  const [model, ram, connector] = [at(card, "model"), at(card, "ram"), at(card, "interface")];
+  const name = textOf(model);
+  if (name === "") fault(model, "is missing");
+  const parts = [name];
+  if (!isEmpty(ram)) parts.push("ram", parsedOf(ram, parseCardMemory, ""));
+  if (!isEmpty(connector)) {
+    if (!["pcie", "sxm"].includes(textOf(connector))) fault(connector, "must be pcie or sxm");
+    parts.push("interface", textOf(connector));
+  }
+  return parts.join("/");
+}
+
+function readStorage(storage: Field): Volume[] {
+  if (isEmpty(storage)) return [];
+  const volumes =
+    storage.node?.kind === "map"
+      ? [{ ...readVolume(storage), name: "default" }]
+      : (itemsOf(storage) ?? []).map((volume) => readVolume(volume));
+  const names = new Set<string>();
+  for (const { name } of volumes) {
+    if (names.has(name)) fault(storage, `two volumes are named ${name}`);
+    names.add(name);
+  }
+  return inNetworkOrder(volumes);
+}
+
+function readVolume(volume: Field): Volume {
+  const name = textOf(at(volume, "name")) || "default";
+  return {
+    name,
+    bytes: parsedOf(at(volume, "size"), parseSize, 0n),
+    attributes: readVolumeAttributes(at(volume, "attributes")),
+  };
+}
+
+function readVolumeAttributes(attributes: Field): Attribute[] {
+  if (isEmpty(attributes)) return [];
+  mustKnow(attributes, ["persistent", "class"]);
+  const written = at(attributes, "persistent");
+  // As it was written: "yes" is turned into "true" only after the class was looked at.
+  const persistent = isEmpty(written) ? "false" : textOf(written);
+  const named = at(attributes, "class");
+  const given = textOf(named);
+  if (given === "ram" && persistent !== "false") fault(named, "ram cannot be persistent");
+  if (given !== "" && given !== "ram" && persistent === "false") fault(named, "needs persistent: true");
+  const storageClass = given === "" && persistent === "true" ? "default" : given;
+  if (storageClass !== "" && !storageClasses.includes(storageClass)) {
+    fault(named, `must be one of ${storageClasses.join(", ")}`);
+  }
+  const flag = flags[persistent];
+  if (flag === undefined) fault(written, "must be true or false");
+  const attribute = { key: "persistent", value: flag ?? "" };
+  return storageClass === "" ? [attribute] : [{ key: "class", value: storageClass }, attribute];
+}
+
+/**
+ * The order of volumes is part of the hash. The network sorts by insertion with a rule that is not an order: of two
+ * equal ephemeral volumes each comes before the other, so they end up reversed.
+ */
+function inNetworkOrder(volumes: readonly Volume[]): Volume[] {
+  const sorted: Volume[] = [];
+  for (const volume of volumes) {
+    let place = sorted.length;
+    for (; place > 0; place -= 1) {
+      const before = sorted[place - 1];
+      if (before && !comesBefore(volume, before)) break;
+    }
+    sorted.splice(place, 0, volume);
+  }
+  return sorted;
+}
+
+function comesBefore(one: Volume, other: Volume): boolean {
+  if (one.bytes !== other.bytes) return one.bytes < other.bytes;
+  const [mine, theirs] = [persistenceOf(one), persistenceOf(other)];
+  if (mine === undefined && theirs !== undefined) return true;
+  if (mine !== undefined && theirs === undefined) return false;
+  if (mine !== "true") return true;
+  return theirs === "true" && compareBytes(one.name, other.name) < 0;
+}
+
+export function persistenceOf({ attributes }: Volume): string | undefined {
+  return attributes.find(({ key }) => key === "persistent")?.value;
+}
+
+function byKey(left: Attribute, right: Attribute): number {
+  return compareBytes(left.key, right.key);
+}

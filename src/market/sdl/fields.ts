@@ -1,0 +1,122 @@
+/** Reads fields of a tree of texts into values, and notes what is wrong with each instead of ending at the first. */
+import { reasonOf } from "../../runtime/errors.ts";
+import type { YamlNode } from "./yaml.ts";
+
+/** A place in the tree, which may be empty. */
+export interface Field {
+  readonly path: string;
+  readonly node: YamlNode | undefined;
+  readonly notes: Notes;
+}
+
+/** What was found wrong, and how much was looked at: aliases can make a short text an endless one. */
+export interface Notes {
+  readonly faults: string[];
+  looks: number;
+}
+
+/** A large deployment has some hundreds of fields. */
+const mostLooks = 50_000;
+/** Whoever has this many mistakes does not read them all. */
+const mostFaults = 20;
+
+export function rootField(node: YamlNode): Field {
+  return { path: "", node, notes: { faults: [], looks: 0 } };
+}
+
+export function fault({ path, notes }: Field, reason: string): void {
+  const text = path === "" ? reason : `${path}: ${reason}`;
+  // One field may be looked at several times.
+  if (notes.faults.length < mostFaults && !notes.faults.includes(text)) notes.faults.push(text);
+}
+
+/** Nothing, or null in any of its spellings. */
+export function isEmpty({ node }: Field): boolean {
+  return node === undefined || (node.kind === "text" && node.plain && /^(~|null|Null|NULL)?$/.test(node.text));
+}
+
+export function at(field: Field, name: string): Field {
+  return child(field, name, namesOf(field)?.get(name));
+}
+
+/** Entries of a map by name, in the order of the names' bytes; none where it is empty. */
+export function entriesOf(field: Field): [string, Field][] {
+  const entries = [...(namesOf(field) ?? [])].map(([name, node]): [string, Field] => [name, child(field, name, node)]);
+  return entries.sort(([left], [right]) => compareBytes(left, right));
+}
+
+/** Undefined where there is no list. */
+export function itemsOf(field: Field): Field[] | undefined {
+  if (isEmpty(field)) return undefined;
+  if (field.node?.kind === "list") return field.node.items.map((item, index) => child(field, `[${index}]`, item));
+  fault(field, "must be a list");
+  return undefined;
+}
+
+export function mustKnow(field: Field, known: readonly string[]): void {
+  for (const name of namesOf(field)?.keys() ?? []) {
+    if (!known.includes(name)) fault(child(field, name, undefined), `is not known here; known are ${known.join(", ")}`);
+  }
+}
+
+/** As it was written; "" where it is empty. */
+export function textOf(field: Field): string {
+  if (isEmpty(field) || field.node === undefined) return "";
+  if (field.node.kind === "text") return field.node.text;
+  fault(field, "must be a text");
+  return "";
+}
+
+export function textsOf(field: Field): string[] | undefined {
+  return itemsOf(field)?.map(textOf);
+}
+
+/** 0 where it is empty. */
+export function wholeOf(field: Field, most = 2 ** 32 - 1): number {
+  if (isEmpty(field)) return 0;
+  const { node } = field;
+  const value = node?.kind === "text" && node.plain && /^\d{1,10}$/.test(node.text) ? Number(node.text) : Number.NaN;
+  if (value <= most) return value;
+  fault(field, `must be a whole number from 0 to ${most}, without quotes`);
+  return 0;
+}
+
+/** False where it is empty. The words that YAML once had for it are taken too. */
+export function flagOf(field: Field): boolean {
+  if (isEmpty(field)) return false;
+  const { node } = field;
+  const text = node?.kind === "text" && node.plain ? node.text : "";
+  if (/^(true|True|TRUE|y|Y|yes|on)$/.test(text)) return true;
+  if (!/^(false|False|FALSE|n|N|no|off)$/.test(text)) fault(field, "must be true or false");
+  return false;
+}
+
+/** What a reader of texts makes of it; its refusal is noted, and the fallback taken. */
+export function parsedOf<T>(field: Field, parse: (text: string) => T, fallback: T): T {
+  try {
+    return parse(textOf(field));
+  } catch (thrown) {
+    fault(field, reasonOf(thrown));
+    return fallback;
+  }
+}
+
+/** As Go orders texts. */
+export function compareBytes(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
+
+function namesOf(field: Field): ReadonlyMap<string, YamlNode> | undefined {
+  if (isEmpty(field)) return undefined;
+  if (field.node?.kind === "map") return field.node.entries;
+  fault(field, "must be a map");
+  return undefined;
+}
+
+function child({ path, notes }: Field, name: string, node: YamlNode | undefined): Field {
+  notes.looks += 1;
+  if (notes.looks > mostLooks)
+    throw new Error(`it has more than ${mostLooks} fields, aliases counted as what they name`);
+  const joint = path === "" || name.startsWith("[") ? "" : ".";
+  return { path: `${path}${joint}${name}`, node, notes };
+}
