@@ -1,0 +1,93 @@
+/** Patterns of attribute names, as Go's path.Match reads them: `*` and `?` do not cross a slash, `[a-z]` and `[^a-z]` are classes. */
+
+type Matcher = (character: string) => boolean;
+type Token = Matcher | "star";
+
+/** Undefined where the pattern is malformed; the network takes such a one to match nothing. */
+export function compileGlob(pattern: string): ((text: string) => boolean) | undefined {
+  const tokens = readTokens([...pattern]);
+  return tokens && ((text) => matches(tokens, [...text]));
+}
+
+export function globMatches(pattern: string, text: string): boolean {
+  return compileGlob(pattern)?.(text) ?? false;
+}
+
+/**
+ * When a part does not match, only the last star takes one more: an earlier one could not do better, since none crosses a
+ * slash. So the work is at most the product of the lengths.
+ */
+function matches(tokens: readonly Token[], text: readonly string[]): boolean {
+  let [token, at] = [0, 0];
+  let retry: { token: number; at: number } | undefined;
+  for (;;) {
+    const wanted = tokens[token];
+    const character = text[at];
+    if (wanted === "star") {
+      retry = { token: token + 1, at };
+      token += 1;
+    } else if (wanted !== undefined && character !== undefined && wanted(character)) {
+      token += 1;
+      at += 1;
+    } else if (wanted === undefined && character === undefined) {
+      return true;
+    } else {
+      const taken = retry && text[retry.at];
+      if (!retry || taken === undefined || taken === "/") return false;
+      retry = { token: retry.token, at: retry.at + 1 };
+      ({ token, at } = retry);
+    }
+  }
+}
+
+function readTokens(pattern: readonly string[]): Token[] | undefined {
+  const tokens: Token[] = [];
+  for (let at = 0; at < pattern.length; at += 1) {
+    const sign = pattern[at];
+    if (sign === "*") tokens.push("star");
+    else if (sign === "?") tokens.push((character) => character !== "/");
+    else if (sign === "[") {
+      const read = readClass(pattern, at + 1);
+      if (!read) return undefined;
+      tokens.push(read.matcher);
+      at = read.end;
+    } else {
+      if (sign === "\\") at += 1;
+      const literal = pattern[at];
+      if (literal === undefined) return undefined;
+      tokens.push((character) => character === literal);
+    }
+  }
+  return tokens;
+}
+
+/** From behind the bracket on; `end` is where the closing one stands. Unlike `?`, a class may match a slash. */
+function readClass(pattern: readonly string[], start: number): { matcher: Matcher; end: number } | undefined {
+  const negated = pattern[start] === "^";
+  const ranges: [number, number][] = [];
+  let at = negated ? start + 1 : start;
+  const readBound = (): number | undefined => {
+    const sign = pattern[at];
+    if (sign === undefined || sign === "-" || sign === "]") return undefined;
+    if (sign === "\\") at += 1;
+    const bound = pattern[at]?.codePointAt(0);
+    at += 1;
+    return bound;
+  };
+  while (pattern[at] !== "]" || ranges.length === 0) {
+    const low = readBound();
+    if (low === undefined) return undefined;
+    let high: number | undefined = low;
+    if (pattern[at] === "-") {
+      at += 1;
+      high = readBound();
+    }
+    if (high === undefined) return undefined;
+    ranges.push([low, high]);
+  }
+  const matcher: Matcher = (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return ranges.some(([low, high]) => low <= code && code <= high) !== negated;
+  };
+  return { matcher, end: at };
+}
