@@ -7,6 +7,7 @@
 
 import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain } from "../src/chain/chain.ts";
+import { writeUnitResources } from "../src/chain/codec/group-spec.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
 import type { Order } from "../src/chain/records.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -118,8 +119,8 @@ function bidFor({ id, spec }: Order, provider: Address) {
     id: writeId(bidOn(id, provider)),
     price,
     deposit,
-    resourcesOffer: spec.resources.map(({ resource, count }) =>
-      ResourceOffer.fromPartial({ resources: resource ?? {}, count }),
+    resourcesOffer: spec.units.map((unit) =>
+      ResourceOffer.fromPartial({ resources: writeUnitResources(unit), count: unit.count }),
     ),
   });
   return { ...known, reclamationWindowNs: undefined };

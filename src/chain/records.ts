@@ -1,9 +1,9 @@
 /** Things on the chain as the rest of the program sees them: our ids and exact money, the chain's own names of states. */
-import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Address } from "../market/address.ts";
 import type { Coin, DecCoin } from "../market/coin.ts";
 import type { Decimal } from "../market/decimal.ts";
+import type { GroupSpec } from "../market/group-spec.ts";
 import type { BidId, DeploymentId, GroupId, LeaseId, OrderId } from "../market/ids.ts";
 
 export type OrderState = "open" | "active" | "closed";

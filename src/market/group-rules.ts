@@ -50,7 +50,7 @@ export function faultsOfGroup({ name, units }: GroupSpec): string[] {
   return faults;
 }
 
-function faultsOfUnit({ id, cpu, memory, gpu, storage, price }: ResourceUnit): string[] {
+function faultsOfUnit({ id, cpu, memory, gpu, storage, endpoints, price }: ResourceUnit): string[] {
   const faults: string[] = [];
   const within = (what: string, amount: bigint, { least, most }: { least: bigint; most: bigint }) => {
     if (amount < least || amount > most) faults.push(`${what} must be from ${least} to ${most}, not ${amount}`);
@@ -61,6 +61,7 @@ function faultsOfUnit({ id, cpu, memory, gpu, storage, price }: ResourceUnit): s
   within("gpus", gpu.count, unitLimits.gpuCount);
   if (storage.length === 0) faults.push("it has no storage");
   for (const { name, bytes } of storage) within(`volume ${name} in bytes`, bytes, unitLimits.storageBytes);
+  if (endpoints.some(({ kind }) => kind === "unknown")) faults.push("an endpoint is of a kind that nobody knows");
   if (gpu.count === 0n && gpu.attributes.length > 0) faults.push("it has attributes of a gpu, and no gpu");
   for (const { attributes } of [cpu, memory, gpu, ...storage]) faults.push(...faultsOfAttributes(attributes));
   if (compareDecimals(price.amount, mostPrice) > 0) faults.push(`a price of ${showDecCoin(price)} is above 10000000`);

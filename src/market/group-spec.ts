@@ -49,6 +49,8 @@ export interface Endpoint {
   readonly sequenceNumber: number;
 }
 
+/** The chain lets a tenant write any number; one that means nothing is unknown, and nobody can offer it. */
+export type EndpointKind = "shared-http" | "random-port" | "leased-ip" | "unknown";
+
 /** In the order of the chain's numbers for them. */
-export const endpointKinds = ["shared-http", "random-port", "leased-ip"] as const;
-export type EndpointKind = (typeof endpointKinds)[number];
+export const endpointKinds: readonly EndpointKind[] = ["shared-http", "random-port", "leased-ip"];

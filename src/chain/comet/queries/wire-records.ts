@@ -7,7 +7,7 @@ import type {
   Types_Account as WireAccount,
   Types_Payment as WirePayment,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { GroupSpec, type Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type { Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type {
   BaseAccount,
   Coin as WireCoin,
@@ -19,6 +19,7 @@ import { parseDecimal } from "../../../market/decimal.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../../market/ids.ts";
 import { malformed } from "../../../market/refusal.ts";
 import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
+import { readGroupSpec } from "../../codec/group-spec.ts";
 import type { WireOrder } from "../../codec/reclamation.ts";
 import { readInt64, readUint64 } from "../../codec/wire64.ts";
 import type {
@@ -57,7 +58,7 @@ export function readOrder(wire: WireOrder | undefined): Order {
   return {
     id: readOrderId(id),
     state: readState(orderStates, state, "an order"),
-    spec: spec ?? GroupSpec.fromPartial({}),
+    spec: readGroupSpec(spec),
     createdAt: readInt64(createdAt),
     reclamationWindowNs: reclamation?.minWindowNs,
   };
@@ -116,7 +117,7 @@ function readGroup(wire: WireGroup | undefined): Group {
   return {
     id: readGroupId(wire.id),
     state: readState(groupStates, wire.state, "a group"),
-    spec: wire.groupSpec ?? GroupSpec.fromPartial({}),
+    spec: readGroupSpec(wire.groupSpec),
     createdAt: readInt64(wire.createdAt),
   };
 }
