@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../test/eventually.ts";
+import { createHistogram, networkDurationBounds } from "./histogram.ts";
 import { limits } from "./limits.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
@@ -142,6 +143,34 @@ test("a name that is not ours, misleads or is taken is refused", (t) => {
   assert.throws(() => read("akash_provider_x", "counter"), /end with _total/);
   assert.throws(() => read("akash_provider_x_total", "gauge"), /end with _total/);
   assert.throws(() => read("akash_provider_x", "gauge", ["a-b"]), /not a label name/);
+});
+
+test("the network's metrics keep their names, whatever these end with", async (t) => {
+  const metrics = metricsFor(t);
+  metrics.read({ name: "provider_bid", help: "Bids", kind: "counter" }, () => 2);
+  metrics.read({ name: "provider_inventory_available_total", help: "Free", kind: "gauge" }, () => 3);
+  assert.deepEqual(await linesOf(metrics, "provider_bid"), ["# TYPE provider_bid counter", "provider_bid 2"]);
+  const free = await linesOf(metrics, "provider_inventory_available_total");
+  assert.equal(free[0], "# TYPE provider_inventory_available_total gauge");
+});
+
+test("a histogram is told with the sums of its buckets", async (t) => {
+  const metrics = metricsFor(t);
+  const histogram = createHistogram([10, 20]);
+  metrics.readHistogram({ name: "provider_reservation_duration", help: "Reserving" }, histogram);
+  for (const value of [1, 10, 11, 21, 500]) histogram.observe(value);
+  const text = await metrics.text();
+  assert.ok(
+    text.includes(`# TYPE provider_reservation_duration histogram
+provider_reservation_duration_bucket{le="10"} 2
+provider_reservation_duration_bucket{le="20"} 3
+provider_reservation_duration_bucket{le="+Inf"} 5
+provider_reservation_duration_sum 543
+provider_reservation_duration_count 5
+`),
+    text,
+  );
+  assert.deepEqual([networkDurationBounds.at(0), networkDurationBounds.at(-1)], [150_000, 76_800_000]);
 });
 
 test("the delay of the event loop is that since the last time it was asked for", async (t) => {

@@ -7,12 +7,16 @@
  * would be a series of its own for ever, and a place for a secret to show up.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Histogram } from "./histogram.ts";
 import { invariant } from "./invariant.ts";
 import { limits } from "./limits.ts";
 import { readProcess } from "./process-metrics.ts";
 
 interface Reading<Label extends string = never> {
-  /** Like akash_provider_queue_depth; counters end with _total, times are in seconds, sizes in bytes. */
+  /**
+   * Like akash_provider_queue_depth; counters end with _total, times are in seconds, sizes in bytes. One that begins
+   * with provider_ has the name, kind and unit of the network's own metrics: operators' dashboards ask for those.
+   */
   readonly name: string;
   readonly help: string;
   readonly kind: "counter" | "gauge";
@@ -27,6 +31,8 @@ type Values<Label extends string> = number | readonly (readonly [Readonly<Record
 export interface Metrics {
   /** Calls `values` whenever the metrics are asked for. */
   read<Label extends string = never>(reading: Reading<Label>, values: () => Values<Label>): void;
+  /** The same of how often something took how long. */
+  readHistogram(reading: Pick<Reading, "name" | "help">, histogram: Histogram): void;
   /** Everything, as Prometheus reads it. A reading that fails is left out and counted; the others are there. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -34,8 +40,9 @@ export interface Metrics {
 }
 
 interface Source {
-  readonly reading: Reading<string>;
-  readonly values: () => Values<string>;
+  readonly reading: Omit<Reading<string>, "kind"> & { readonly kind: Reading["kind"] | "histogram" };
+  /** Its lines without the beginning of their names: labels and values. */
+  readonly lines: (source: Source) => Iterable<string>;
   dropped: number;
   failed: number;
 }
@@ -45,10 +52,14 @@ export function createMetrics(): Metrics {
   const eventLoop = watchEventLoop();
 
   function read<Label extends string>(reading: Reading<Label>, values: () => Values<Label>): void {
+    add(reading, (source) => seriesLines(source, values()));
+  }
+
+  function add(reading: Source["reading"], lines: Source["lines"]): void {
     checkReading(reading);
     const isTaken = sources.some((source) => source.reading.name === reading.name);
     invariant(!isTaken, "a metric of this name has already been registered", { name: reading.name });
-    sources.push({ reading, values, dropped: 0, failed: 0 });
+    sources.push({ reading, lines, dropped: 0, failed: 0 });
   }
 
   readProcess(read);
@@ -87,15 +98,20 @@ export function createMetrics(): Metrics {
 
   return {
     read,
+    readHistogram: (reading, histogram) => add({ ...reading, kind: "histogram" }, () => histogramLines(histogram)),
     text: async () => sources.map(render).join("\n"),
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     stop: () => eventLoop.stop(),
   };
 }
 
-function checkReading({ name, kind, labels = [] }: Reading<string>): void {
-  invariant(/^(?:akash_provider|process|nodejs)(?:_[a-z0-9]+)+$/.test(name), "not a metric name of ours", { name });
-  invariant(name.endsWith("_total") === (kind === "counter"), "counters, and only they, end with _total", { name });
+function checkReading({ name, kind, labels = [] }: Source["reading"]): void {
+  const isOfNetwork = name.startsWith("provider_");
+  invariant(/^(?:(?:akash_)?provider|process|nodejs)(?:_[a-z0-9]+)+$/.test(name), "not a metric name of ours", {
+    name,
+  });
+  const isNamedByKind = isOfNetwork || name.endsWith("_total") === (kind === "counter");
+  invariant(isNamedByKind, "counters, and only they, end with _total", { name });
   for (const label of labels) invariant(/^[a-z][a-z0-9_]*$/.test(label), "not a label name", { name, label });
 }
 
@@ -107,7 +123,7 @@ function render(source: Source): string {
   const { name, help, kind } = source.reading;
   const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${kind}`];
   try {
-    for (const [labels, value] of seriesOf(source)) lines.push(`${name}${labels} ${value}`);
+    for (const line of source.lines(source)) lines.push(`${name}${line}`);
   } catch {
     source.failed += 1;
     lines.length = 2;
@@ -115,11 +131,24 @@ function render(source: Source): string {
   return `${lines.join("\n")}\n`;
 }
 
+function seriesLines(source: Source, values: Values<string>): string[] {
+  return Array.from(seriesOf(source, values), ([labels, value]) => `${labels} ${value}`);
+}
+
+function histogramLines({ bounds, counts, sum }: Histogram): string[] {
+  const lines: string[] = [];
+  let total = 0;
+  for (const [index, count] of counts.entries()) {
+    total += count;
+    lines.push(`_bucket{le="${bounds[index] ?? "+Inf"}"} ${total}`);
+  }
+  return [...lines, `_sum ${sum}`, `_count ${total}`];
+}
+
 /** What is told of the same labels twice is one series, and the sum of it. */
-function seriesOf(source: Source): ReadonlyMap<string, number> {
+function seriesOf(source: Source, values: Values<string>): ReadonlyMap<string, number> {
   const { reading } = source;
   const { most, chars } = reading.clusterNames ? clusterBounds : ownBounds;
-  const values = source.values();
   const told = typeof values === "number" ? ([[{}, values]] as const) : values;
   const series = new Map<string, number>();
   let shown = 0;
@@ -136,7 +165,7 @@ function seriesOf(source: Source): ReadonlyMap<string, number> {
 /** Undefined where a value is longer than any that may be shown. */
 function labelsText(
   labels: Readonly<Record<string, string>>,
-  { name, labels: wanted = [] }: Reading<string>,
+  { name, labels: wanted = [] }: Source["reading"],
   chars: number,
 ): string | undefined {
   let pairs = "";
@@ -153,7 +182,7 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
 
-function checkedValue(value: number, { name, kind }: Reading<string>): number {
+function checkedValue(value: number, { name, kind }: Source["reading"]): number {
   if (!Number.isFinite(value) || (kind === "counter" && value < 0)) throw new Error(`${value} is no value of ${name}`);
   return value;
 }
