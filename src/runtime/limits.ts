@@ -213,6 +213,10 @@ export const limits = {
   outboxIntents: 10_000,
   /** Messages in one transaction: a real node was seen to take 50, and one bad message spoils as many. */
   outboxTxMessages: 50,
+  /** As many messages or more may go without a simulation; a node has run fewer of them in a moment. */
+  outboxSparedMessages: 10,
+  /** The dearest of so many batches that landed last says what a message of their kind costs. */
+  outboxLandedBatches: 8,
   /** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
   outboxTxGas: 25_000_000n,
   /** Of one transaction: a simulation sends it in hex, and a node takes requests of a million bytes. */

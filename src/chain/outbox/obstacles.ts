@@ -98,6 +98,9 @@ export function createPurse(address: string, clock: Clock, log: Log) {
     get short(): ProviderError | undefined {
       return short;
     },
+    get careful(): boolean {
+      return careful;
+    },
     /** How many transactions with costly messages may leave now, when so many are under way. */
     roomFor(underWay: number): number {
       if (!careful) return Number.POSITIVE_INFINITY;
@@ -159,6 +162,8 @@ export function createRefusedIntents() {
     waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,
     /** Whether it must travel alone: nobody said which message of its group was wrong. */
     nameless: ({ id }: Intent) => known.get(id)?.named === false,
+    /** Whether a node has ever had something against it. */
+    knows: ({ id }: Intent) => known.has(id),
     /** The node ran it, or it is settled. */
     forget: (id: number) => void known.delete(id),
   };

@@ -15,6 +15,7 @@ import type { Outbox, OutboxState, Step } from "../chain.ts";
 import type { Signer } from "../keys/signer.ts";
 import { type Broadcaster, type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
+import { createGasMemory } from "./gas-memory.ts";
 import { intentOf, type Owner, ownerOf, priorities } from "./intent.ts";
 import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
 import {
@@ -68,13 +69,14 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   const stall = createStall(clock, log);
   const purse = createPurse(address, clock, log);
   const refused = createRefusedIntents();
-  const settlement = createSettlement({ journal, address, log, refused });
+  const gasMemory = createGasMemory();
+  const settlement = createSettlement({ journal, address, log, refused, gasMemory });
   const flights = createFlights(journal, chainId);
   const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
   const lastStampNs = journal.read.transactions.lastStampNs(chainId, address) ?? 0n;
   const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
   const shared = { chainId, address, signer, chain, journal, clock, log, settlement, stall, purse, refused, flights };
-  const preparation = createPreparation({ ...shared, settings, stamps });
+  const preparation = createPreparation({ ...shared, settings, stamps, gasMemory });
   const sender = createSender({ ...shared, preparation, boundary, ordering: settings.ordering ?? "unordered" });
   const tracker = createTracker({ ...shared, sender });
   let announced: Head | undefined;

@@ -11,6 +11,7 @@ import type { Settled, SettledResult } from "../chain.ts";
 import type { Included, Refusal } from "../tx/broadcaster.ts";
 import { causeOf, fateOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
+import type { GasMemory } from "./gas-memory.ts";
 import type { RefusedIntents } from "./obstacles.ts";
 
 export interface SettlementCounts {
@@ -41,26 +42,31 @@ interface SettlementDeps {
   readonly address: string;
   readonly log: Log;
   readonly refused: RefusedIntents;
+  readonly gasMemory: GasMemory;
 }
 
-export function createSettlement({ journal, address: account, log, refused }: SettlementDeps) {
+export function createSettlement({ journal, address: account, log, refused, gasMemory }: SettlementDeps) {
   const waiters = new Map<number, PromiseWithResolvers<Settled>>();
   const listeners = new Set<(settled: Settled) => void>();
   const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
-  /** One unit for all intents of a transaction, so that they never disagree about it. False when it was closed before. */
-  async function close(flight: Flight, judge: (place: Place) => Verdict): Promise<boolean> {
-    const ended = await journal.durable("settle transaction", (tables) => {
+  /**
+   * One unit for all intents of a transaction, so that they never disagree about it. Resolves with them; undefined when it
+   * was closed before.
+   */
+  async function close(flight: Flight, judge: (place: Place) => Verdict): Promise<readonly Intent[] | undefined> {
+    const closed = await journal.durable("settle transaction", (tables) => {
       if (!tables.transactions.remove(flight.hash)) return undefined;
       // Also those that somebody has settled meanwhile: their messages have kept their places.
       const carried = tables.intents.byTxHash(flight.hash);
-      return carried.map((intent, index) => {
+      const ended = carried.map((intent, index) => {
         if (intent.state !== "sent") return undefined;
         return apply(tables, intent, judge({ intent, index, count: carried.length }));
       });
+      return { carried, ended };
     });
-    report(ended ?? []);
-    return ended !== undefined;
+    report(closed?.ended ?? []);
+    return closed?.carried;
   }
 
   function report(ended: readonly Ended[]): void {
@@ -98,8 +104,11 @@ export function createSettlement({ journal, address: account, log, refused }: Se
     /** A block holds the transaction. */
     async included(flight: Flight, included: Included): Promise<void> {
       const bill = billOf(included, account);
-      const closed = await close(flight, (place) => verdictOf(place, flight, included, bill, account));
-      if (closed && included.code !== 0 && flight.subjects.length > 1) counts.splits += 1;
+      const carried = await close(flight, (place) => verdictOf(place, flight, included, bill, account));
+      if (!carried) return;
+      if (included.code === 0) return gasMemory.landed(carried, included.gasUsed);
+      gasMemory.failed(carried);
+      if (carried.length > 1) counts.splits += 1;
     },
     /** No block holds the transaction and none ever will. */
     async dead(flight: Flight): Promise<void> {

@@ -39,7 +39,7 @@ export interface SenderAccount {
   readonly height: bigint;
 }
 
-type Simulation =
+export type Simulation =
   | { readonly kind: "ran"; readonly gasUsed: bigint }
   /** The code is lost on the way of a simulation; its words are all there is. */
   | { readonly kind: "refused"; readonly log: string };

@@ -1,0 +1,68 @@
+/**
+ * What messages of a kind have cost so far. A batch of what has landed before need not be simulated: most of the way to
+ * the next block would go into that, and public nodes limit how often they are asked.
+ */
+import type { Intent } from "../../journal/intents.ts";
+import { largest } from "../../runtime/bigint.ts";
+import { limits } from "../../runtime/limits.ts";
+import { packedMessageOf } from "./intent.ts";
+
+/** Of one kind of message, per message. */
+interface Landed {
+  /** Gas that it used, and bytes that it had. */
+  readonly gas: bigint;
+  readonly bytes: bigint;
+}
+
+export type GasMemory = ReturnType<typeof createGasMemory>;
+
+export function createGasMemory() {
+  /** By kind of message; the kinds are few. */
+  const simulated = new Map<string, bigint>();
+  const landed = new Map<string, Landed[]>();
+
+  /** A larger message costs more; one that is smaller may cost as much all the same. */
+  function expectedOf(intent: Intent): bigint | undefined {
+    const known = landed.get(intent.what);
+    if (!known) return undefined;
+    const bytes = bytesOf(intent);
+    return largest(...known.map((each) => (each.gas * largest(bytes, each.bytes)) / each.bytes));
+  }
+
+  return {
+    /** About what the message needs, as simulations tell; 0 when none was seen. For packing. */
+    about: ({ what }: Intent) => simulated.get(what) ?? 0n,
+    simulated(intents: readonly Intent[], gasUsed: bigint): void {
+      for (const { what } of intents) simulated.set(what, gasUsed / BigInt(intents.length));
+    },
+    /** What these will use, going by what landed; undefined where that is not known well enough to do without a node. */
+    expected(intents: readonly Intent[]): bigint | undefined {
+      // A node has run few of them in a moment, and a mistake would cost their fee.
+      if (intents.length < limits.outboxSparedMessages) return undefined;
+      // What was in a transaction that failed is looked at by a node before it costs another fee.
+      if (intents.some(({ failures = 0, billed }) => failures > 0 || billed !== undefined)) return undefined;
+      const shares = intents.map(expectedOf);
+      return shares.reduce(
+        (total, share) => (total === undefined || share === undefined ? undefined : total + share),
+        0n,
+      );
+    },
+    /** A block holds these, and all took effect. Small batches say little: the cost of the transaction itself weighs more there. */
+    landed(intents: readonly Intent[], gasUsed: bigint): void {
+      const [{ what = "" } = {}] = intents;
+      if (intents.length < limits.outboxSparedMessages || intents.some((intent) => intent.what !== what)) return;
+      const count = BigInt(intents.length);
+      const bytes = intents.map(bytesOf).reduce((total, each) => total + each, 0n) / count;
+      const newest = { gas: gasUsed / count + 1n, bytes };
+      landed.set(what, [newest, ...(landed.get(what) ?? [])].slice(0, limits.outboxLandedBatches));
+    },
+    /** They failed in a block: their kinds have to land once more before anyone does without a simulation. */
+    failed(intents: readonly Intent[]): void {
+      for (const { what } of intents) landed.delete(what);
+    },
+  };
+}
+
+function bytesOf(intent: Intent): bigint {
+  return BigInt(packedMessageOf(intent).value.length + 1);
+}
