@@ -19,11 +19,12 @@ export function runCommand(): Command {
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
     const { values, log, redactor } = prepare(given);
-    const { dataDir, metricsListener, shutdownTimeoutMs } = values;
+    const { dataDir, marketRetentionMs, metricsListener, shutdownTimeoutMs } = values;
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
     const provider = createProvider({
       dataDir,
+      marketRetentionMs,
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),
       chain,

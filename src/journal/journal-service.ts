@@ -10,13 +10,20 @@ import { openJournal } from "./open.ts";
 export function createJournalService(
   dir: string,
   { boundary, clock, log }: { readonly boundary: Boundary; readonly clock: Clock; readonly log: Log },
+  ordersKeepMs?: number,
 ): GroundService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
   return {
     name: "journal",
     async start(scope) {
-      const { journal: own } = await openJournal({ dir, boundary, clock, log: log.with({ module: "journal" }) });
+      const { journal: own } = await openJournal({
+        dir,
+        boundary,
+        clock,
+        log: log.with({ module: "journal" }),
+        ...(ordersKeepMs !== undefined && { ordersKeepMs }),
+      });
       scope.onStop(() => own.close());
       scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
       journal = own;

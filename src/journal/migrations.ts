@@ -153,6 +153,33 @@ export const migrations: readonly string[] = [
   -- The cursor moved past blocks without a look for these in them: only nodes can say what became of them.
   UPDATE transactions SET gapped = 1;
   `,
+  `
+  CREATE TABLE orders (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    order_id TEXT NOT NULL UNIQUE,
+    spec TEXT NOT NULL,
+    most TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    our_price TEXT,
+    outcome TEXT,
+    how TEXT CHECK (how IN ('leased', 'closed', 'unknown')),
+    winner TEXT,
+    winner_price TEXT,
+    end_height INTEGER,
+    ended_at INTEGER,
+    CHECK ((how IS NULL) = (ended_at IS NULL))
+  ) STRICT;
+  CREATE INDEX orders_open ON orders (id) WHERE ended_at IS NULL;
+  CREATE INDEX orders_ended ON orders (ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE switches (
+    name TEXT PRIMARY KEY,
+    reason TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    from_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

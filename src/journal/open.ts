@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { listSetAside, setAside } from "./aside.ts";
 import { type Connection, connect, type Sql } from "./connection.ts";
@@ -13,7 +14,7 @@ import { prepareFolder, syncFolder } from "./folder.ts";
 import type { Journal } from "./journal.ts";
 import { takeLock } from "./lock.ts";
 import { migrate, migrations } from "./migrations.ts";
-import { createRetention } from "./retention.ts";
+import { createRetention, policiesKeeping } from "./retention.ts";
 import { createTables, type TableName, type Tables } from "./tables.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
@@ -23,6 +24,8 @@ interface JournalDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly boundary?: Boundary;
+  /** How long the ends of orders are kept. */
+  readonly ordersKeepMs?: number;
 }
 
 interface OpeningReport {
@@ -40,7 +43,7 @@ interface Loss {
 }
 
 export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal; report: OpeningReport }> {
-  const { dir, clock, log, boundary = openBoundary } = deps;
+  const { dir, clock, log, boundary = openBoundary, ordersKeepMs = limits.journalOrdersKeepMs } = deps;
   const path = join(dir, "journal.db");
   prepareFolder(dir, boundary);
   const lock = takeLock(dir, clock);
@@ -49,7 +52,13 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
     const { tables, ...opened } = openSound(path, clock, boundary);
     connection = opened.connection;
     const writer = createWriter({ connection, tables, path, clock, boundary });
-    const retention = createRetention({ sql: connection, writer, clock, log });
+    const retention = createRetention({
+      sql: connection,
+      writer,
+      clock,
+      log,
+      policies: policiesKeeping(ordersKeepMs),
+    });
     const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
     await retention.sweep();
     retention.start();

@@ -17,15 +17,15 @@ import { createWriter } from "./writer.ts";
 
 /** What happens before the sweep. `index` picks one of the rows there are. */
 type Step =
-  | { kind: "file" | "decide" | "receive" | "book" | "note" | "set deadline" | "reserve" }
-  | { kind: "settle" | "close"; index: number }
+  | { kind: "file" | "decide" | "receive" | "book" | "note" | "set deadline" | "reserve" | "see" }
+  | { kind: "settle" | "close" | "end"; index: number }
   | { kind: "wait"; ms: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
-    kind: fc.constantFrom("file", "decide", "receive", "book", "note", "set deadline", "reserve"),
+    kind: fc.constantFrom("file", "decide", "receive", "book", "note", "set deadline", "reserve", "see"),
   }),
-  fc.record({ kind: fc.constantFrom("settle", "close"), index: fc.nat(20) }),
+  fc.record({ kind: fc.constantFrom("settle", "close", "end"), index: fc.nat(20) }),
   fc.record({ kind: fc.constant("wait"), ms: fc.nat(30) }),
 );
 
@@ -104,7 +104,14 @@ async function setUp(t: TestContext) {
   migrate(connection, 0, openBoundary);
   const tables = createTables(connection, clock);
   const writer = createWriter({ connection, tables, path, clock, boundary: openBoundary });
-  const model: Record<string, ModelRow[]> = { intents: [], decisions: [], manifests: [], ledger: [], history: [] };
+  const model: Record<string, ModelRow[]> = {
+    intents: [],
+    decisions: [],
+    manifests: [],
+    ledger: [],
+    history: [],
+    orders: [],
+  };
   const rowIds = (table: string) =>
     connection
       .all<{ id: number }>(`SELECT ${/deadlines|reservations/.test(table) ? "1 AS id" : "id"} FROM ${table}`)()
@@ -126,7 +133,7 @@ async function setUp(t: TestContext) {
 
   let others = 0;
   function applyNow(one: Step): void {
-    const { intents, decisions, manifests, ledger, history, deadlines, reservations } = tables;
+    const { intents, decisions, manifests, ledger, history, deadlines, reservations, orders } = tables;
     const now = clock.now();
     switch (one.kind) {
       case "file":
@@ -155,6 +162,12 @@ async function setUp(t: TestContext) {
         break;
       case "reserve":
         reservations.put({ orderId: `${others++}`, body: {} });
+        break;
+      case "see":
+        orders.see({ orderId: add("orders", undefined), spec: null, most: "1uact", createdAt: 1n });
+        break;
+      case "end":
+        end("orders", one.index, (id) => orders.end(`${id}`, { how: "closed" }));
         break;
       case "wait":
         clock.jump(one.ms);

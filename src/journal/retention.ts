@@ -16,14 +16,20 @@ export interface RetentionPolicy {
   readonly keepRows: number;
 }
 
-/** Cursor, deadlines, reservations and transactions are not here: each row stands for something alive and goes with it. */
+/** Cursor, deadlines, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
   policy("manifests", "closed_at", limits.journalManifestsKeepMs, limits.journalManifestsKeepRows),
   policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
   policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
+  policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),
 ];
+
+/** With another time for the orders that were seen. */
+export function policiesKeeping(ordersMs: number): readonly RetentionPolicy[] {
+  return policies.map((each) => (each.table === "orders" ? { ...each, keepMs: ordersMs } : each));
+}
 
 function policy(table: TableName, endedAt: string, keepMs: number, keepRows: number): RetentionPolicy {
   return { table, endedAt, keepMs, keepRows };

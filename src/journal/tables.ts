@@ -7,7 +7,9 @@ import { createHistory, type History } from "./history.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createManifests, type Manifests } from "./manifests.ts";
+import { createOrders, type Orders } from "./orders.ts";
 import { createReservations, type Reservations } from "./reservations.ts";
+import { createSwitches, type Switches } from "./switches.ts";
 
 export interface Tables {
   readonly cursor: Cursor;
@@ -19,6 +21,8 @@ export interface Tables {
   readonly reservations: Reservations;
   readonly ledger: Ledger;
   readonly history: History;
+  readonly orders: Orders;
+  readonly switches: Switches;
 }
 
 export type TableName = keyof Tables;
@@ -28,7 +32,8 @@ export type TableReads = { readonly [Name in TableName]: Omit<Tables[Name], Writ
 
 type Write =
   | ("set" | "file" | "send" | "refile" | "cancel" | "settle" | "markGapped")
-  | ("add" | "record" | "put" | "close" | "remove");
+  | ("add" | "record" | "put" | "close" | "remove")
+  | ("see" | "noteBid" | "noteOutcome" | "end");
 
 export function createTables(sql: Sql, clock: Clock): Tables {
   return {
@@ -41,6 +46,8 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     reservations: createReservations(sql, clock),
     ledger: createLedger(sql, clock),
     history: createHistory(sql, clock),
+    orders: createOrders(sql, clock),
+    switches: createSwitches(sql, clock),
   };
 }
 

@@ -20,6 +20,8 @@ import { announce } from "./announce.ts";
 
 interface ProviderOptions {
   readonly dataDir: string;
+  /** How long the ends of orders are remembered. */
+  readonly marketRetentionMs?: number;
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
@@ -65,7 +67,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const { boundary = openBoundary, clock, random, log } = options;
   const metrics = createMetrics();
   const ground = { clock, random, log, metrics };
-  const journal = createJournalService(dataDir, { ...ground, boundary });
+  const journal = createJournalService(dataDir, { ...ground, boundary }, options.marketRetentionMs);
   const bus = createBusService(redis, ground);
   const tellBus = async (opened: Chain) => announce(opened, await bus.opened);
   const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, tellBus);

@@ -75,6 +75,10 @@ export const limits = {
   journalLedgerKeepMs: 550 * day,
   /** 2,000 leases with one withdrawal a day for that time. */
   journalLedgerKeepRows: 1_100_000,
+  /** What orders ended at: a season of the market, enough to try other prices on. A setting says otherwise. */
+  journalOrdersKeepMs: 90 * day,
+  /** Three thousand orders a day for that time, about 300 MB. */
+  journalOrdersKeepRows: 270_000,
   /** Journals that were set aside: enough to look into a series of faults, not enough to fill the disk. */
   journalSetAsideKept: 3,
 
@@ -121,6 +125,12 @@ export const limits = {
   // Demo
   /** Stories that the live view shows; a terminal has room for about this many. */
   demoStories: 6,
+
+  // Bid engine
+  /** Orders of one deployment that are told of: a group of it is ordered again whenever a lease of it ends. */
+  ordersTold: 50,
+  /** Decisions on one order that are told: they are recorded when they differ, and the last few say it all. */
+  decisionsTold: 20,
 
   // Live view
   /** The newest events of the market that are kept to be shown. */

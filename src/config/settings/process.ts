@@ -29,6 +29,11 @@ export const processGroup = group({
       usedBy: ["run"],
       doc: "Folder of the journal; one running provider to a folder.",
     }),
+    marketRetentionMs: setting("market-retention", duration({ zero: "refused" }), {
+      default: formatDuration(limits.journalOrdersKeepMs),
+      usedBy: ["run"],
+      doc: "How long the journal remembers how orders ended: who won, at which price, what we asked.",
+    }),
     providerConfig: optional("provider-config", path, { usedBy: chainPrograms, doc: "The provider.yaml to read." }),
     logLevel: setting(
       "log_level",

@@ -1,0 +1,21 @@
+/** The bid engine as those see it who ask it something or steer it: commands, the gateway, the live view. */
+import type { Switch } from "../journal/switches.ts";
+import type { GroupSpec } from "../market/group-spec.ts";
+import type { OrderAnswer, OrderLine } from "./answers.ts";
+import type { Decision } from "./decision/decision.ts";
+
+export interface BidEngine {
+  /** Bids on nothing new, now or from a time on, until `resume`; also after a restart. What is bid stays bid. */
+  pause(reason: string, fromMs?: number): Promise<Switch>;
+  /** False when it was not paused. */
+  resume(): Promise<boolean>;
+  readonly paused: Switch | undefined;
+  /** The orders seen last, the newest first. */
+  orders(limit: number): readonly OrderLine[];
+  /** All that is known of an order, or of those of a deployment: "owner/dseq" or "owner/dseq/gseq/oseq". */
+  why(id: string): readonly OrderAnswer[];
+  /** What would be decided on such a group of this tenant now. Nothing is taken, written or sent. */
+  screen(group: GroupSpec, owner: string, signal?: AbortSignal): Promise<Decision>;
+  /** Told the id of every order about which there is news; what it returns ends that. */
+  onNews(listener: (orderId: string) => void): () => void;
+}

@@ -1,0 +1,121 @@
+/** The market as we saw it: every order, what we asked for it, who got it at which price, and how long it was open. */
+import type { Clock } from "../runtime/clock.ts";
+import type { Sql } from "./connection.ts";
+
+export interface NewOrder {
+  readonly orderId: string;
+  /** What was asked for, as plain JSON; null where that is too long to keep. */
+  readonly spec: unknown;
+  /** The most that it pays per block: "12.5uact". */
+  readonly most: string;
+  /** The height at which it was made. */
+  readonly createdAt: bigint;
+}
+
+export interface SeenOrder extends NewOrder {
+  readonly id: number;
+  readonly seenAtMs: number;
+  /** What we bid: "8.25uact". */
+  readonly ourPrice?: string;
+  /** What became of our bid: "won", "lost" … */
+  readonly outcome?: string;
+  readonly end?: OrderEnd;
+}
+
+export interface OrderEnd {
+  /** Somebody got the lease; nobody did; or we were not there to see. */
+  readonly how: "leased" | "closed" | "unknown";
+  /** The provider, and its price per block. */
+  readonly winner?: string;
+  readonly price?: string;
+  /** Of the block, where that is known. */
+  readonly height?: bigint;
+  readonly atMs: number;
+}
+
+interface Row {
+  id: bigint;
+  order_id: string;
+  spec: string;
+  most: string;
+  created_at: bigint;
+  seen_at: bigint;
+  our_price: string | null;
+  outcome: string | null;
+  how: OrderEnd["how"] | null;
+  winner: string | null;
+  winner_price: string | null;
+  end_height: bigint | null;
+  ended_at: bigint | null;
+}
+
+export type Orders = ReturnType<typeof createOrders>;
+
+export function createOrders(sql: Sql, clock: Clock) {
+  const bigints = { bigints: true };
+  const get = sql.one<Row>("SELECT * FROM orders WHERE order_id = ?", bigints);
+  const recent = sql.all<Row>("SELECT * FROM orders ORDER BY id DESC LIMIT ?", bigints);
+  // The text of an order's id begins with that of its deployment; "0" is what follows "/" in ASCII.
+  const ofDeployment = sql.all<Row>(
+    "SELECT * FROM orders WHERE order_id > ? || '/' AND order_id < ? || '0' ORDER BY id DESC LIMIT ?",
+    bigints,
+  );
+  const open = sql.all<{ order_id: string }>("SELECT order_id FROM orders WHERE ended_at IS NULL ORDER BY id");
+  const see = sql.run(
+    `INSERT INTO orders (order_id, spec, most, created_at, seen_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (order_id) DO NOTHING`,
+  );
+  const noteBid = sql.run("UPDATE orders SET our_price = ?, outcome = NULL WHERE order_id = ?");
+  const noteOutcome = sql.run("UPDATE orders SET outcome = ? WHERE order_id = ? AND outcome IS NULL");
+  const end = sql.run(
+    `UPDATE orders SET how = ?, winner = ?, winner_price = ?, end_height = ?, ended_at = ?
+     WHERE order_id = ? AND ended_at IS NULL`,
+  );
+  return {
+    get(orderId: string): SeenOrder | undefined {
+      const row = get(orderId);
+      return row && fromRow(row);
+    },
+    /** Those seen last, the newest first. */
+    recent: (limit: number) => recent(limit).map(fromRow),
+    /** The newest first; a deployment as "owner/dseq". */
+    ofDeployment: (id: string, limit: number) => ofDeployment(id, id, limit).map(fromRow),
+    /** Those whose end is not known yet. */
+    open: () => open().map(({ order_id }) => order_id),
+    /** Nothing happens where it was seen before. */
+    see({ orderId, spec, most, createdAt }: NewOrder): void {
+      see(orderId, JSON.stringify(spec), most, createdAt, clock.now());
+    },
+    noteBid: (orderId: string, price: string) => void noteBid(price, orderId),
+    /** What became of our bid, once: false where that was known. */
+    noteOutcome: (orderId: string, outcome: string) => noteOutcome(outcome, orderId).changes === 1,
+    /** The first end that is told stands. */
+    end(orderId: string, { how, winner, price, height }: Omit<OrderEnd, "atMs">): boolean {
+      return end(how, winner ?? null, price ?? null, height ?? null, clock.now(), orderId).changes === 1;
+    },
+  };
+}
+
+function fromRow(row: Row): SeenOrder {
+  return {
+    id: Number(row.id),
+    orderId: row.order_id,
+    spec: JSON.parse(row.spec),
+    most: row.most,
+    createdAt: row.created_at,
+    seenAtMs: Number(row.seen_at),
+    ...(row.our_price !== null && { ourPrice: row.our_price }),
+    ...(row.outcome !== null && { outcome: row.outcome }),
+    ...(row.how !== null && { end: endFrom(row, row.how) }),
+  };
+}
+
+function endFrom(row: Row, how: OrderEnd["how"]): OrderEnd {
+  return {
+    how,
+    atMs: Number(row.ended_at),
+    ...(row.winner !== null && { winner: row.winner }),
+    ...(row.winner_price !== null && { price: row.winner_price }),
+    ...(row.end_height !== null && { height: row.end_height }),
+  };
+}
