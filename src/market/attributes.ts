@@ -10,6 +10,6 @@ export function unsatisfied(asked: readonly Attribute[], had: readonly Attribute
   });
 }
 
-export function showAttributes(attributes: readonly Attribute[]): string {
-  return attributes.map(({ key, value }) => `${key}=${value}`).join(", ");
+export function showAttribute({ key, value }: Attribute): string {
+  return `${key}=${value}`;
 }

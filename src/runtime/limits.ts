@@ -555,6 +555,20 @@ export const limits = {
   /** The longest secret is an RSA key in PEM. */
   redactorSecretMostChars: 8_192,
 
+  // Decisions
+  /** What is further behind shows orders that are gone already, and coins that are spent. */
+  bidMirrorBlocksBehind: 5,
+  /** The network's operator tells every few seconds; a cluster may have changed a lot in more than this. */
+  bidPictureAgeMs: 2 * minute,
+  /** The network's limit of volumes of one unit. */
+  unitVolumes: 4,
+  /** Of one name in a sentence: attributes and addresses are shorter. */
+  decisionWordChars: 80,
+  /** Things that one sentence names: nobody reads more. */
+  decisionListed: 5,
+  /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
+  decisionEvidenceChars: 2_000,
+
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */
   metricsConnections: 64,

@@ -1,0 +1,39 @@
+/** Whether the cluster has room for it now. */
+import type { Fits, Shortage } from "../../market/fit.ts";
+import { limits } from "../../runtime/limits.ts";
+import { fail, notAsked, pass, type Question } from "./verdict.ts";
+
+const senseless = "nobody places a group that the network does not allow";
+
+/** Every replica has a node, all at once. Nothing is taken yet. */
+export const placementExists: Question = ({ fit }) => {
+  if (!fit) return notAsked(senseless);
+  if (!fit.fits) {
+    const shortages = fit.shortages.slice(0, limits.decisionListed).map(showShortage);
+    return fail("room", fit.reason, { shortages, units: fit.shortages.length });
+  }
+  const nodes = new Set(fit.replicas.map(({ node }) => node));
+  const cards = cardsOf(fit);
+  return pass(`room for all of its replicas (${fit.replicas.length}), on ${nodes.size} of our nodes`, {
+    replicas: fit.replicas.length,
+    nodes: [...nodes].slice(0, limits.decisionListed),
+    ...(cards.length > 0 && { cards }),
+  });
+};
+
+export const addressesAvailable: Question = ({ addresses }) => {
+  if (!addresses) return notAsked(senseless);
+  return addresses.yes ? pass(addresses.reason) : fail("room", addresses.reason);
+};
+
+function showShortage({ unit, resource, wanted, available, where, nodes }: Shortage) {
+  return { unit, resource, wanted: String(wanted), available: String(available), where, nodes };
+}
+
+/** Which model each unit would get. */
+function cardsOf({ offer }: Fits): string[] {
+  return offer
+    .filter(({ gpu }) => gpu.count > 0n)
+    .slice(0, limits.decisionListed)
+    .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
+}

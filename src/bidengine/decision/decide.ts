@@ -1,0 +1,78 @@
+/** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
+import { mostFor } from "../../market/group-price.ts";
+import type { PriceRequest, Pricing } from "../pricing/pricing.ts";
+import { addressesAvailable, placementExists } from "./cluster-checks.ts";
+import type { Check, Decision } from "./decision.ts";
+import {
+  attributesMatch,
+  auditorsMatch,
+  capabilitiesMatch,
+  configuredAttributesDemanded,
+  groupIsWellFormed,
+  tenantAllowed,
+  volumesWithinLimit,
+  withinOfferCaps,
+} from "./demand-checks.ts";
+import { type Asked, gather, type Inputs, type Standing } from "./inputs.ts";
+import {
+  bidsLeft,
+  denominationKnown,
+  depositCovered,
+  priceGiven,
+  priceWithinMax,
+  reclamationAgreed,
+} from "./money-checks.ts";
+import { biddingIsOn, mirrorIsFresh, pictureIsFresh } from "./readiness-checks.ts";
+import { notAsked, type Question, type Verdict } from "./verdict.ts";
+import { boundedEvidence } from "./words.ts";
+
+/** Those that cost nothing, in the order an operator would ask. All are asked, also after a no. */
+const questions = {
+  biddingIsOn, // nobody stopped us
+  mirrorIsFresh, // we know what the chain knows
+  pictureIsFresh, // and what the cluster has
+  groupIsWellFormed, // the chain lets nonsense through; we don't
+  attributesMatch, // what the tenant requires of us, we publish
+  configuredAttributesDemanded, // and asks for what we want to be asked for, where we want that
+  auditorsMatch, // someone the tenant trusts has signed it
+  capabilitiesMatch, // the kinds of volumes and cards are ours
+  volumesWithinLimit,
+  tenantAllowed, // we want this tenant
+  denominationKnown, // and that money
+  reclamationAgreed,
+  placementExists, // every replica has a node, all at once
+  withinOfferCaps, // it is not more than we want to sell
+  addressesAvailable,
+  depositCovered, // we can pay for the bid
+  bidsLeft, // and the order takes one more
+} satisfies Record<string, Question>;
+
+/** These cost something, a process or a call, and are asked only where nothing else stands in the way. */
+const priceChecks = ["priceGiven", "priceWithinMax"] as const;
+
+export const checkNames: readonly string[] = [...Object.keys(questions), ...priceChecks];
+
+export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
+  const gathered = gather(inputs);
+  const checks = Object.entries(questions).map(([name, question]) => named(name, question(gathered)));
+  const offer = gathered.fit?.fits ? gathered.fit.offer : undefined;
+  if (!offer || checks.some(({ verdict }) => verdict === "fail")) {
+    const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
+    return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer };
+  }
+  const { owner, group } = inputs.asked;
+  const request: PriceRequest = { owner, group, offer, most: mostFor(group) };
+  const quote = await pricing.quote(request, signal);
+  const within = quote.price ? priceWithinMax(quote.price, request.most) : notAsked("there is no price");
+  checks.push(named("priceGiven", priceGiven(quote)), named("priceWithinMax", within));
+  return { verdict: within.verdict === "pass" ? "bid" : "no", checks, price: quote.price, offer };
+}
+
+/** Would we bid on this, and for how much? Takes nothing and sends nothing. */
+export function screen(asked: Asked, standing: Standing, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
+  return decide({ asked, bidsOnOrder: undefined, standing }, pricing, signal);
+}
+
+function named(name: string, verdict: Verdict): Check {
+  return { name, ...verdict, evidence: boundedEvidence(verdict.evidence) };
+}

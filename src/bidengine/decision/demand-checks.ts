@@ -1,0 +1,85 @@
+/** Whether the order is one that we may serve at all: well-formed, and asking for what we publish and want to do. */
+import { showAttribute, unsatisfied } from "../../market/attributes.ts";
+import { missingCapabilities } from "../../market/capabilities.ts";
+import { signaturesFor } from "../../market/signed-by.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { OwnEntry } from "./inputs.ts";
+import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
+import { listed } from "./words.ts";
+
+export const groupIsWellFormed: Question = ({ asked: { group }, faults }) => {
+  if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
+  return fail("never", `the group is not one that the network allows: ${listed(faults, (each) => each)}`, { faults });
+};
+
+/** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */
+export const attributesMatch: Question = ({ asked: { group }, standing: { own } }) => {
+  const { attributes } = group.requirements;
+  const missing = unsatisfied(attributes, own.attributes);
+  if (own.state !== "registered") return unregistered(own);
+  if (missing.length > 0)
+    return fail("attributes", `we do not publish ${listed(missing, showAttribute)}`, evidenceOf(missing));
+  if (attributes.length === 0) return pass("it asks for no attributes");
+  return pass(`we publish all ${attributes.length} attributes that it asks for`);
+};
+
+function unregistered({ state }: OwnEntry): Verdict {
+  if (state === "unknown") return fail("attributes", "what the chain has of us has not been read yet");
+  return fail("attributes", "we are not registered on the chain: run akash-provider register");
+}
+
+/** Turns every attribute of provider.yaml into a demand on the order, as the network's provider does. */
+export const configuredAttributesDemanded: Question = ({ asked: { group }, standing }) => {
+  const mode = standing.policies.configuredAttributes;
+  if (mode === "off") return pass("orders need not ask for our attributes");
+  const missing = unsatisfied(standing.configuredAttributes, group.requirements.attributes);
+  const reason =
+    missing.length === 0
+      ? "it asks for all that we configured"
+      : `it does not ask for ${listed(missing, showAttribute)}, as our policy demands`;
+  const evidence = evidenceOf(missing);
+  return byPolicy({ yes: missing.length === 0, dryRun: mode === "dry-run", reason, evidence });
+};
+
+export const auditorsMatch: Question = ({ asked: { group }, standing: { own } }) => {
+  const { allOf, anyOf } = group.requirements;
+  if (allOf.length + anyOf.length === 0) return pass("it asks for no auditor's signature");
+  const { signed, allOfMissing, anyOfMissing } = signaturesFor(group.requirements, own.audited);
+  if (signed) return pass("the auditors that it trusts have signed what it asks for");
+  const missing = allOfMissing.length > 0 ? allOfMissing : anyOfMissing;
+  const who = listed(missing, (auditor) => auditor);
+  const reason =
+    allOfMissing.length > 0
+      ? `not signed, as it asks for, by ${who}`
+      : `signed by none of ${who}, of whom it asks for one`;
+  return fail("attributes", reason, { allOfMissing, anyOfMissing });
+};
+
+export const capabilitiesMatch: Question = ({ asked: { group }, standing: { own } }) => {
+  const missing = missingCapabilities(group, own.attributes);
+  if (missing.length === 0) return pass("our published capabilities cover its volumes and cards");
+  const reason = listed(
+    missing,
+    ({ unit, what, asked }) => `unit ${unit} wants ${what} with ${listed(asked, showAttribute)}`,
+  );
+  const evidence = { missing: missing.slice(0, limits.decisionListed).map(({ unit, what }) => ({ unit, what })) };
+  return fail("attributes", `we publish no such capability: ${reason}`, evidence);
+};
+
+export const volumesWithinLimit: Question = ({ asked: { group } }) => {
+  const most = limits.unitVolumes;
+  const tooMany = group.units.filter(({ storage }) => storage.length > most);
+  if (tooMany.length === 0) return pass(`no unit has more than ${most} volumes`, { most });
+  const reason = listed(tooMany, ({ id, storage }) => `unit ${id} has ${storage.length} volumes`);
+  return fail("never", `${reason}; at most ${most} are allowed`, { most, units: tooMany.map(({ id }) => id) });
+};
+
+export const tenantAllowed: Question = ({ asked: { owner }, standing: { policies } }) =>
+  byPolicy(policies.tenant(owner));
+
+export const withinOfferCaps: Question = ({ asked: { group }, standing: { policies } }) =>
+  byPolicy(policies.caps(group));
+
+function evidenceOf(missing: Parameters<typeof showAttribute>[0][]) {
+  return { missing: missing.slice(0, limits.decisionListed * 2).map(showAttribute) };
+}

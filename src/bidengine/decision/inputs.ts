@@ -1,0 +1,104 @@
+/** Everything that a check looks at, gathered first: plain values, and what of the cluster answers at once. */
+import type { JsonObject } from "../../bus/topics.ts";
+import type { Coin } from "../../market/coin.ts";
+import type { Fit } from "../../market/fit.ts";
+import { faultsOfGroup } from "../../market/group-rules.ts";
+import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
+import type { AuditedAttributes } from "../../market/signed-by.ts";
+import type { Answer, Capacity } from "../capacity.ts";
+
+export interface Inputs {
+  readonly asked: Asked;
+  /** Bids on the order so far, of everybody; undefined where nobody has counted, or where there is no order yet. */
+  readonly bidsOnOrder: number | undefined;
+  readonly standing: Standing;
+}
+
+/** The inputs, with what the group itself and the cluster say to them. */
+export interface Gathered extends Inputs {
+  /** What is wrong with the group. */
+  readonly faults: readonly string[];
+  /** Undefined for a group that the network does not allow: nobody places it. */
+  readonly fit: Fit | undefined;
+  readonly addresses: Answer | undefined;
+}
+
+export function gather(inputs: Inputs): Gathered {
+  const { group } = inputs.asked;
+  const { capacity } = inputs.standing;
+  const faults = faultsOfGroup(group);
+  if (faults.length > 0) return { ...inputs, faults, fit: undefined, addresses: undefined };
+  return { ...inputs, faults, fit: capacity.fit(group), addresses: capacity.addressesFor(group) };
+}
+
+/** What a tenant asks for: of an order, or of one that does not exist yet. */
+export interface Asked {
+  /** The tenant. */
+  readonly owner: string;
+  readonly group: GroupSpec;
+  /** How long before a reclamation the tenant wants to be told; undefined where none is asked for. */
+  readonly reclamationWindowNs: bigint | undefined;
+}
+
+/** How things are with us at this moment: the same for every order. */
+export interface Standing {
+  readonly own: OwnEntry;
+  /** What provider.yaml says of us; on the chain it may be different. */
+  readonly configuredAttributes: readonly Attribute[];
+  /** Undefined until they were read. */
+  readonly params: MarketTerms | undefined;
+  /** What our account holds, by denomination. */
+  readonly balances: ReadonlyMap<string, bigint>;
+  /** Deposits of bids that are decided and not paid yet, by denomination. */
+  readonly owed: ReadonlyMap<string, bigint>;
+  /** What sending one bid costs at most; undefined where somebody else pays. */
+  readonly fee: Coin | undefined;
+  /** The setting. The chain's minimum may be more. */
+  readonly bidDeposit: Coin;
+  /** The setting; 0 where we agree to none. */
+  readonly reclamationWindowNs: bigint;
+  readonly mirror: MirrorState;
+  readonly policies: PolicyAnswers;
+  readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor">;
+  readonly nowMs: number;
+}
+
+/** What the chain has of us: what tenants and auditors see, and what our bids are measured by. */
+export interface OwnEntry {
+  /** "unknown" until it was read for the first time. */
+  readonly state: "unknown" | "not registered" | "registered";
+  readonly attributes: readonly Attribute[];
+  readonly audited: readonly AuditedAttributes[];
+}
+
+/** What the network's vote has set for bids. */
+export interface MarketTerms {
+  /** The smallest deposit, for each denomination that may be deposited at all. */
+  readonly minDeposits: readonly Coin[];
+  readonly orderMaxBids: number;
+  readonly minReclamationWindowNs: bigint;
+  readonly maxReclamationWindowNs: bigint;
+}
+
+export interface MirrorState {
+  readonly ready: boolean;
+  /** Blocks that it is behind the newest one that a node told of; undefined where none has. */
+  readonly behind: bigint | undefined;
+}
+
+/** What an operator has decided about bids. */
+export interface PolicyAnswers {
+  /** Whether we bid at all just now: not while paused, not before maintenance. */
+  bidding(nowMs: number): PolicyAnswer;
+  tenant(owner: string): PolicyAnswer;
+  /** Whether an order stays below what may be offered of each resource. */
+  caps(group: GroupSpec): PolicyAnswer;
+  /** Whether orders must ask for every attribute of provider.yaml. */
+  readonly configuredAttributes: "on" | "off" | "dry-run";
+}
+
+export interface PolicyAnswer extends Answer {
+  /** A no that is only told, not done. */
+  readonly dryRun: boolean;
+  readonly evidence?: JsonObject;
+}

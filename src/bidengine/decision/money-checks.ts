@@ -1,0 +1,121 @@
+/** What a bid costs us and brings: its deposit, the window that it promises, and the price. */
+import { type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
+import { compareDecimals, subDecimals } from "../../market/decimal.ts";
+import type { Quote } from "../pricing/pricing.ts";
+import type { Inputs, Standing } from "./inputs.ts";
+import { fail, pass, type Question, type Verdict } from "./verdict.ts";
+import { listed, shown } from "./words.ts";
+
+const knownDenom = /^(uakt|uact|ibc\/[0-9A-F]{64})$/;
+
+export const denominationKnown: Question = ({ asked: { group } }) => {
+  const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
+  const unknown = denoms.filter((denom) => !knownDenom.test(denom));
+  if (unknown.length > 0)
+    return fail("never", `we do not know what ${listed(unknown, (denom) => denom || "no denomination")} is worth`);
+  return pass(`it pays in ${listed(denoms, (denom) => denom)}`);
+};
+
+/** A window is promised only where the order asks for one, and then ours: it must be as long as the tenant wants. */
+export const reclamationAgreed: Question = ({ asked, standing }) => {
+  const wantedNs = asked.reclamationWindowNs;
+  const oursNs = standing.reclamationWindowNs;
+  if (wantedNs === undefined) return pass("it asks for no notice before a reclamation");
+  const evidence = { wanted: showNs(wantedNs), ours: showNs(oursNs) };
+  const wanted = `it asks for a notice of ${showNs(wantedNs)} before a reclamation`;
+  if (oursNs === 0n) return fail("never", `${wanted}, and we give none (reclamation-window)`, evidence);
+  if (wantedNs > oursNs)
+    return fail("never", `${wanted}, and we give ${showNs(oursNs)} (reclamation-window)`, evidence);
+  if (!standing.params) return fail("time", "the parameters of the market have not been read yet", evidence);
+  const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = standing.params;
+  if (oursNs < least || oursNs > most) {
+    const bounds = `from ${showNs(least)} to ${showNs(most)}`;
+    return fail("never", `the chain takes notices ${bounds}, not our ${showNs(oursNs)} (reclamation-window)`, evidence);
+  }
+  return pass(`${wanted}, and we give ${showNs(oursNs)}`, evidence);
+};
+
+/** What a bid promises and pays beside its price. */
+export interface BidTerms {
+  readonly deposit: Coin;
+  /** Undefined where the order asks for none. */
+  readonly reclamationWindowNs: bigint | undefined;
+}
+
+/** Of an order that passed the checks. */
+export function bidTerms({ asked, standing }: Inputs): BidTerms {
+  const window = asked.reclamationWindowNs === undefined ? undefined : standing.reclamationWindowNs;
+  return { deposit: depositOf(standing), reclamationWindowNs: window };
+}
+
+/** The larger of what we want to deposit and what the chain demands. */
+function depositOf({ bidDeposit, params }: Standing): Coin {
+  const least = params?.minDeposits.find(({ denom }) => denom === bidDeposit.denom);
+  return least && least.amount > bidDeposit.amount ? least : bidDeposit;
+}
+
+export const depositCovered: Question = ({ standing }) => {
+  const { params, balances, owed, fee } = standing;
+  if (!params) return fail("time", "the parameters of the market have not been read yet");
+  const deposit = depositOf(standing);
+  if (!params.minDeposits.some(({ denom, amount }) => denom === deposit.denom && amount > 0n))
+    return fail("never", `the chain takes no deposits in ${deposit.denom} (bid-deposit)`);
+  const needs = new Map([[deposit.denom, deposit.amount]]);
+  if (fee) needs.set(fee.denom, (needs.get(fee.denom) ?? 0n) + fee.amount);
+  for (const [denom, amount] of needs) {
+    const promised = owed.get(denom) ?? 0n;
+    const has = balances.get(denom) ?? 0n;
+    const evidence = { denom, needed: String(amount), owed: String(promised), balance: String(has) };
+    if (has >= amount + promised) continue;
+    const short = formatCoin({ denom, amount: amount + promised - has });
+    const besides = promised > 0n ? ` beside ${formatCoin({ denom, amount: promised })} for other bids` : "";
+    const need = formatCoin({ denom, amount });
+    return fail("wallet", `the wallet is ${short} short of the ${need} for deposit and fee${besides}`, evidence);
+  }
+  const left = (balances.get(deposit.denom) ?? 0n) - (needs.get(deposit.denom) ?? 0n) - (owed.get(deposit.denom) ?? 0n);
+  const rest = formatCoin({ denom: deposit.denom, amount: left });
+  return pass(`the wallet pays the deposit of ${formatCoin(deposit)} and has ${rest} left`, {
+    deposit: formatCoin(deposit),
+    left: rest,
+  });
+};
+
+/** Bids that ended count too, and the chain lets the limit itself be passed by one. */
+export const bidsLeft: Question = ({ bidsOnOrder, standing: { params } }) => {
+  if (bidsOnOrder === undefined || !params) return pass("nobody has counted the bids on it");
+  const evidence = { bids: bidsOnOrder, most: params.orderMaxBids };
+  const told = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;
+  return bidsOnOrder > params.orderMaxBids ? fail("never", told, evidence) : pass(told, evidence);
+};
+
+export function priceGiven(quote: Quote): Verdict {
+  if (quote.price) return pass(`our price is ${showDecCoin(quote.price)} per block`, quote.evidence);
+  return fail("prices", shown(quote.reason, 400), quote.evidence);
+}
+
+export function priceWithinMax(price: DecCoin, most: DecCoin): Verdict {
+  const evidence = { price: showDecCoin(price), most: showDecCoin(most) };
+  if (price.denom !== most.denom)
+    return fail("prices", `our price is in ${price.denom}, and it pays in ${most.denom}`, evidence);
+  if (price.amount.atto <= 0n) return fail("prices", "a bid of zero is none", evidence);
+  const margin = (amount: DecCoin["amount"]) => showDecCoin({ denom: price.denom, amount });
+  if (compareDecimals(price.amount, most.amount) > 0) {
+    const over = margin(subDecimals(price.amount, most.amount));
+    return fail("prices", `our price of ${showDecCoin(price)} is ${over} more than it pays at most`, evidence);
+  }
+  const under = margin(subDecimals(most.amount, price.amount));
+  return pass(`our price of ${showDecCoin(price)} is ${under} below what it pays at most`, evidence);
+}
+
+const nsPerSecond = 1_000_000_000n;
+const units: [string, bigint][] = [
+  ["h", 3600n * nsPerSecond],
+  ["min", 60n * nsPerSecond],
+  ["s", nsPerSecond],
+];
+
+/** "24 h", "90 min"; what is not whole in any of these, in nanoseconds. */
+function showNs(ns: bigint): string {
+  const [name, size] = units.find(([, size]) => ns >= size && ns % size === 0n) ?? ["ns", 1n];
+  return `${ns / size} ${name}`;
+}

@@ -1,0 +1,25 @@
+/** Whether we may bid at all just now: nobody stopped us, and what we know is not too old. */
+import { limits } from "../../runtime/limits.ts";
+import { byPolicy, fail, pass, type Question } from "./verdict.ts";
+
+export const biddingIsOn: Question = ({ standing: { policies, nowMs } }) => byPolicy(policies.bidding(nowMs));
+
+/** What is behind shows orders that are gone, and a wallet that is spent. */
+export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
+  const most = limits.bidMirrorBlocksBehind;
+  if (!mirror.ready) return fail("time", "the chain has not been read yet");
+  if (mirror.behind === undefined) return fail("time", "no node has told which block is the newest");
+  const evidence = { behind: Number(mirror.behind), most };
+  const told = `what we know of the chain is ${mirror.behind} blocks behind`;
+  return mirror.behind > BigInt(most) ? fail("time", `${told}, more than ${most}`, evidence) : pass(told, evidence);
+};
+
+export const pictureIsFresh: Question = ({ standing: { capacity } }) => {
+  const { ageMs, trouble } = capacity.picture;
+  const most = limits.bidPictureAgeMs;
+  if (ageMs === undefined) return fail("room", trouble ?? "no picture of the cluster has come yet");
+  const evidence = { ageMs: Math.round(ageMs), mostMs: most };
+  const told = `the picture of the cluster is ${Math.round(ageMs / 1000)} s old`;
+  if (ageMs > most) return fail("room", `${told}, more than ${most / 1000} s`, evidence);
+  return trouble === undefined ? pass(told, evidence) : fail("room", trouble, evidence);
+};

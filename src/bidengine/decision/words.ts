@@ -1,0 +1,75 @@
+/** What tenants write, made fit for a sentence: short, on one line, and without signs that move a terminal's cursor. */
+import type { Json, JsonObject } from "../../bus/topics.ts";
+import { limits } from "../../runtime/limits.ts";
+
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+export function shown(text: string, most: number = limits.decisionWordChars): string {
+  const cut = text.length > most ? `${text.slice(0, most)}…` : text;
+  return cut.replace(unprintable, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
+}
+
+/** "a, b, c and 7 more". */
+export function listed<T>(
+  items: readonly T[],
+  show: (item: T) => string,
+  most: number = limits.decisionListed,
+): string {
+  const some = items
+    .slice(0, most)
+    .map((item) => shown(show(item)))
+    .join(", ");
+  return items.length > most ? `${some} and ${items.length - most} more` : some;
+}
+
+/** The same facts, cut where there are too many: a tenant may write a megabyte, and the journal keeps every decision. */
+export function boundedEvidence(evidence: JsonObject): JsonObject {
+  const left = { chars: limits.decisionEvidenceChars };
+  return boundObject(evidence, left, 0);
+}
+
+interface Left {
+  chars: number;
+}
+
+function bound(value: Json, left: Left, depth: number): Json {
+  left.chars -= 4;
+  if (typeof value === "string") {
+    const text = shown(value, Math.min(limits.decisionWordChars * 4, Math.max(0, left.chars)));
+    left.chars -= text.length;
+    return text;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= 4) return "…";
+  if (isList(value)) {
+    const items: Json[] = [];
+    for (const item of value.slice(0, limits.decisionListed * 2)) {
+      if (left.chars <= 0) break;
+      items.push(bound(item, left, depth + 1));
+    }
+    return items.length < value.length ? [...items, `and ${value.length - items.length} more`] : items;
+  }
+  return boundObject(value, left, depth);
+}
+
+function boundObject(value: JsonObject, left: Left, depth: number): JsonObject {
+  const kept: Record<string, Json> = {};
+  let count = 0;
+  for (const name in value) {
+    if (left.chars <= 0 || count >= limits.decisionListed * 4) {
+      kept["…"] = "more was left out";
+      break;
+    }
+    const part = value[name];
+    if (part === undefined) continue;
+    const shownName = shown(name);
+    left.chars -= shownName.length;
+    kept[shownName] = bound(part, left, depth + 1);
+    count += 1;
+  }
+  return kept;
+}
+
+function isList(value: readonly Json[] | JsonObject): value is readonly Json[] {
+  return Array.isArray(value);
+}

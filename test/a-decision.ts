@@ -1,0 +1,95 @@
+/** Inputs of a decision that all checks pass, to be changed in one place by a test. */
+import type { Inputs, PolicyAnswers, Standing } from "../src/bidengine/decision/inputs.ts";
+import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import { parseDecCoin } from "../src/market/coin.ts";
+import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
+
+export const tenant = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
+export const auditor = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";
+const hourNs = 3_600_000_000_000n;
+
+export function aUnit(change: Partial<ResourceUnit> = {}): ResourceUnit {
+  return {
+    id: 1,
+    cpu: { milli: 1000n, attributes: [] },
+    memory: { bytes: 2n ** 29n, attributes: [] },
+    gpu: { count: 0n, attributes: [] },
+    storage: [{ name: "default", bytes: 2n ** 30n, attributes: [] }],
+    endpoints: [{ kind: "shared-http", sequenceNumber: 0 }],
+    count: 2,
+    price: parseDecCoin("50uakt"),
+    ...change,
+  };
+}
+
+export function aGroup(change: Partial<GroupSpec> = {}): GroupSpec {
+  return { name: "west", requirements: { attributes: [], allOf: [], anyOf: [] }, units: [aUnit()], ...change };
+}
+
+const yes = { yes: true, dryRun: false };
+
+export const openPolicies: PolicyAnswers = {
+  bidding: () => ({ ...yes, reason: "bidding is on" }),
+  tenant: () => ({ ...yes, reason: "every tenant is welcome" }),
+  caps: () => ({ ...yes, reason: "nothing is capped" }),
+  configuredAttributes: "off",
+};
+
+export function aStanding(change: Partial<Standing> = {}): Standing {
+  return {
+    own: {
+      state: "registered",
+      attributes: [
+        { key: "region", value: "us-west" },
+        { key: "capabilities/storage/1/class", value: "beta3" },
+        { key: "capabilities/storage/1/persistent", value: "true" },
+        { key: "capabilities/gpu/vendor/nvidia/model/a100", value: "true" },
+      ],
+      audited: [{ auditor, attributes: [{ key: "region", value: "us-west" }] }],
+    },
+    configuredAttributes: [{ key: "region", value: "us-west" }],
+    params: {
+      minDeposits: [{ denom: "uakt", amount: 500_000n }],
+      orderMaxBids: 20,
+      minReclamationWindowNs: hourNs,
+      maxReclamationWindowNs: 720n * hourNs,
+    },
+    balances: new Map([["uakt", 5_000_000n]]),
+    owed: new Map(),
+    fee: { denom: "uakt", amount: 10_000n },
+    bidDeposit: { denom: "uakt", amount: 500_000n },
+    reclamationWindowNs: 24n * hourNs,
+    mirror: { ready: true, behind: 0n },
+    policies: openPolicies,
+    capacity: {
+      picture: { ageMs: 1_000, trouble: undefined },
+      fit: ({ units }) => ({ fits: true, replicas: [{ unit: 1, node: "n1" }], offer: units }),
+      addressesFor: () => ({ yes: true, reason: "it leases no addresses" }),
+    },
+    nowMs: 0,
+    ...change,
+  };
+}
+
+export function someInputs(
+  change: {
+    readonly asked?: Partial<Inputs["asked"]>;
+    readonly standing?: Partial<Standing>;
+    readonly bidsOnOrder?: number;
+  } = {},
+): Inputs {
+  return {
+    asked: { owner: tenant, group: aGroup(), reclamationWindowNs: undefined, ...change.asked },
+    bidsOnOrder: change.bidsOnOrder,
+    standing: aStanding(change.standing),
+  };
+}
+
+/** Asks always the same. */
+export function fixedPrice(text: string): Pricing {
+  return {
+    quote: () => ({ price: parseDecCoin(text), evidence: { fixed: text } }),
+    onChange: () => undefined,
+    trouble: undefined,
+  };
+}
