@@ -1,12 +1,13 @@
 /**
  * Everything in one process: the provider as it is, before it a chain in a box and a simulated cluster, after it the
- * inventory and scripted tenants.
+ * inventory, scripted tenants and other providers.
  */
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
+import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import type { ClusterView } from "../operators/inventory/cluster-view.ts";
 import { createInventoryService } from "../operators/inventory/inventory-service.ts";
 import { createProvider, type Provider, type ProviderStatus } from "../provider/provider.ts";
@@ -16,9 +17,12 @@ import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createEmbeddedNode } from "./chain/embedded-node.ts";
 import { createClusterService, createDemoCluster, demoInventory } from "./demo-cluster.ts";
+import type { MarketView } from "./market-view.ts";
 import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
+import { createRivalsService, type Rival } from "./rivals-service.ts";
 import { createTenantsService, type TenantsDocument } from "./tenants-service.ts";
+import { readWishes } from "./wishes.ts";
 
 interface DemoOptions {
   readonly dataDir: string;
@@ -34,23 +38,35 @@ export interface Demo extends Provider {
 
 export interface DemoStatus extends ProviderStatus {
   readonly inventory: ClusterView | undefined;
-  readonly tenants: TenantsDocument | undefined;
+  readonly market: MarketView | undefined;
 }
 
 /** Quick enough to watch, slow enough to follow. */
 const blockMs = 500;
 /** Four minutes of blocks: nobody asks for older ones, and the demo may run all day. */
 const keepBlocks = 500;
-const tenantCount = 3;
+const tenantCount = 4;
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 
+/** What the provider of the demo publishes of itself; the chain takes no bid on more than that. */
+const attributes = attributesOf({
+  region: "box",
+  "capabilities/storage/1/class": "beta3",
+  "capabilities/storage/1/persistent": "true",
+  ...cards("h100", "rtx4090"),
+});
+
 export function createDemo({ dataDir, version, clock, random, log }: DemoOptions): Demo {
   const signer = createSigner(random.bytes(32));
+  const rivals = createRivals(random);
   const tenantSigners = Array.from({ length: tenantCount }, () => createSigner(random.bytes(32)));
   const node = createEmbeddedNode({
     chainId: "akash-demo-1",
-    accounts: [signer, ...tenantSigners].map(({ address }) => ({ address, coins: purse })),
+    accounts: [signer, ...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({
+      address,
+      coins: purse,
+    })),
     clock,
     log: log.with({ module: "node" }),
     blockMs,
@@ -68,8 +84,13 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     kube,
     after(foundation) {
       inventory = createInventoryService(() => ({ ...demoInventory, version }), { ...foundation, kube: kube.opened });
-      tenants = createTenantsService({ signers: tenantSigners, settings }, foundation);
-      return [inventory, createRegistrationService(signer.address, foundation), tenants];
+      tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings }, foundation);
+      return [
+        inventory,
+        createRegistrationService(signer.address, attributes, foundation),
+        createRivalsService({ rivals, settings }, foundation),
+        tenants,
+      ];
     },
     clock,
     random,
@@ -77,6 +98,28 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
   });
   return {
     ...provider,
-    status: () => ({ ...provider.status(), inventory: inventory?.status?.(), tenants: tenants?.status?.() }),
+    status() {
+      const told = tenants?.status?.();
+      const market = told && { tenants: told, answerTo: () => undefined, provider: signer.address };
+      return { ...provider.status(), inventory: inventory?.status?.(), market };
+    },
   };
+}
+
+/** One has machines without cards, the other has cards and nothing else. */
+function createRivals(random: Random): Rival[] {
+  const hasCards = ({ units }: GroupSpec) => units.some(({ gpu }) => gpu.count > 0n);
+  const trades = [
+    { attributes: attributesOf({ region: "box" }), sells: (group: GroupSpec) => !hasCards(group) },
+    { attributes: attributesOf({ region: "box", ...cards("a100", "h100") }), sells: hasCards },
+  ];
+  return trades.map((trade) => ({ signer: createSigner(random.bytes(32)), ...trade }));
+}
+
+function cards(...models: readonly string[]): Record<string, string> {
+  return Object.fromEntries(models.map((model) => [`capabilities/gpu/vendor/nvidia/model/${model}`, "true"]));
+}
+
+function attributesOf(values: Readonly<Record<string, string>>): Attribute[] {
+  return Object.entries(values).map(([key, value]) => ({ key, value }));
 }

@@ -1,11 +1,13 @@
 /** Puts the provider of the demo on its chain, as `akash-provider register` does for a real one. */
 import type { Chain } from "../chain/chain.ts";
 import { packMessage } from "../chain/tx/messages.ts";
+import type { Attribute } from "../market/group-spec.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 
 export function createRegistrationService(
   owner: string,
+  attributes: readonly Attribute[],
   ground: { readonly chain: Promise<Pick<Chain, "outbox">> },
 ): Service {
   return {
@@ -15,7 +17,7 @@ export function createRegistrationService(
       const message = packMessage("createProvider", {
         owner,
         hostUri: "https://provider.example.com:8443",
-        attributes: [{ key: "region", value: "box" }],
+        attributes: [...attributes],
         info: { email: "", website: "" },
       });
       const id = await outbox.file({ subject: owner, why: "demo", message, priority: "account" });

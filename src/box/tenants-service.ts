@@ -1,159 +1,150 @@
 /**
- * Scripted tenants for `npm start`. Each creates a deployment, funds it, updates it and closes it, over and over, with
- * real transactions; the provider sees them as it would see anybody. One deployment from beginning to end is a story.
+ * Scripted tenants for `npm start`. Each posts a deployment, waits a few blocks for bids, leases from the cheapest bidder,
+ * keeps the lease for a while and closes, over and over, with real transactions; providers see them as they would see
+ * anybody. One deployment from beginning to end is a story.
  */
-import { createHash } from "node:crypto";
-import type { Chain, Step } from "../chain/chain.ts";
+import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
-import type { PackedMessage } from "../chain/tx/messages.ts";
+import type { Bid } from "../chain/records.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { closeDeployment, createDeployment, fundDeployment, updateDeployment } from "../chain/tx/tenant-messages.ts";
-import { parseCoin } from "../market/coin.ts";
-import { decimalOf } from "../market/decimal.ts";
-import type { GroupSpec } from "../market/group-spec.ts";
-import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
+import { closeDeployment, createDeployment, createLease } from "../chain/tx/tenant-messages.ts";
+import { type DecCoin, parseCoin } from "../market/coin.ts";
+import { compareDecimals } from "../market/decimal.ts";
+import { formatOrderId, type OrderId } from "../market/ids.ts";
+import { manifestHash } from "../market/manifest.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
+import { askedFor } from "./asked-for.ts";
+import type { Wish } from "./wishes.ts";
 
 interface TenantsOptions extends Pick<SendDeps, "settings"> {
   /** One for each tenant. */
   readonly signers: readonly Signer[];
+  /** What they ask for, one after the other. */
+  readonly wishes: readonly Wish[];
 }
 
 interface TenantsGround {
-  readonly chain: Promise<Pick<Chain, "chainId" | "broadcaster" | "onStep">>;
+  readonly chain: Promise<Pick<Chain, "chainId" | "provider" | "broadcaster" | "mirror" | "queries">>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-/** A deployment of the demo on its way, with the stations it has passed and when. */
-interface StoryStatus {
-  readonly deployment: string;
-  readonly stations: readonly { readonly name: string; readonly atMs: number }[];
-  readonly complete: boolean;
+/** How a story ended for the provider of the demo: it had the lease, another one had it, or nobody bid. */
+export type StoryEnd = "won" | "lost" | "no bids";
+
+export interface StoryDocument {
+  readonly order: string;
+  readonly wish: string;
+  readonly asked: string;
+  readonly bids: number;
+  /** Who has the lease, and for how much a block. */
+  readonly lease: { readonly provider: string; readonly price: DecCoin } | undefined;
+  readonly end: StoryEnd | undefined;
 }
 
 export interface TenantsDocument {
   /** The newest stories, oldest first. */
-  readonly stories: readonly StoryStatus[];
-  readonly complete: number;
+  readonly stories: readonly StoryDocument[];
+  readonly ended: Readonly<Record<StoryEnd, number>>;
 }
 
-/** What an order asks for and may cost; small enough that any node could take it. */
-const deposit = parseCoin("5000000uact");
-const topUp = parseCoin("1000000uact");
-/** Long enough for a person to see each step. */
-const pauseMs = 800;
+/** What the leases of a deployment are paid from: hours of the dearest one. */
+const deposit = parseCoin("20000000uact");
+/** A provider needs one block to hear of an order and one for its bid; the third is for a machine that is busy. */
+const blocksForBids = 3n;
+/** Long enough for a person to see it. */
+const leasedBlocks = 8n;
+/** After a story that had to be given up. */
+const pauseMs = 1_000;
 
-interface Story {
-  readonly deployment: string;
-  readonly stations: { name: string; atMs: number }[];
-  complete: boolean;
-}
+type Story = { -readonly [Key in keyof StoryDocument]: StoryDocument[Key] };
 
 export function createTenantsService(
-  { signers, settings }: TenantsOptions,
+  { signers, wishes, settings }: TenantsOptions,
   ground: TenantsGround,
 ): Service<TenantsDocument> {
   const { clock, random, log } = ground;
-  const stories = new Map<string, Story>();
-  let complete = 0;
+  const stories: Story[] = [];
+  const ended: Record<StoryEnd, number> = { won: 0, lost: 0, "no bids": 0 };
+  let told = 0;
 
-  function pass(id: DeploymentId, name: string): Story {
-    const deployment = formatDeploymentId(id);
-    const story = stories.get(deployment) ?? { deployment, stations: [], complete: false };
-    story.stations.push({ name, atMs: clock.now() });
-    stories.set(deployment, story);
-    const [oldest = ""] = stories.keys();
-    if (stories.size > limits.demoStories) stories.delete(oldest);
+  function begin(order: OrderId, { name, groups }: Wish): Story {
+    const asked = groups.map(askedFor).join(" + ");
+    const story = { order: formatOrderId(order), wish: name, asked, bids: 0, lease: undefined, end: undefined };
+    stories.push(story);
+    if (stories.length > limits.demoStories) stories.shift();
     return story;
   }
 
-  /** What the provider sees of them, by the same way as everything else. */
-  function watch({ block }: Step): undefined {
-    for (const { event } of block?.events ?? []) {
-      if (event.kind === "OrderCreated") pass(event.id, "order seen");
-      if (event.kind === "DeploymentClosed") {
-        pass(event.id, "end seen").complete = true;
-        complete += 1;
-      }
-    }
-    return undefined;
-  }
-
-  async function live(
-    number: number,
-    signer: Signer,
-    send: (message: PackedMessage) => Promise<unknown>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function live(deps: SendDeps, number: number, signal: AbortSignal): Promise<void> {
     for (let round = 1; ; round++) {
-      const id = { owner: signer.address, dseq: BigInt(number * 10_000 + round) };
+      const order = { owner: deps.signer.address, dseq: BigInt(number * 10_000 + round), gseq: 1, oseq: 1 };
+      const wish = wishes[told++ % wishes.length] as Wish;
+      const story = begin(order, wish);
       try {
-        await tell(id, send, signal);
+        story.end = await tell(story, order, wish, deps, signal);
+        ended[story.end] += 1;
       } catch (thrown) {
         if (signal.aborted) throw thrown;
         // For instance after the laptop slept: this story has no end, the next one may.
-        log.error("tenant gave up on a deployment", { deployment: formatDeploymentId(id), error: thrown });
+        log.error("tenant gave up on a deployment", { order: story.order, error: thrown });
         await sleep(clock, jitter(random, pauseMs), signal);
       }
     }
   }
 
-  async function tell(id: DeploymentId, send: (message: PackedMessage) => Promise<unknown>, signal: AbortSignal) {
-    const pause = () => sleep(clock, jitter(random, pauseMs), signal);
-    pass(id, "posted");
-    await send(createDeployment({ id, groups: [groupFor(random)], hash: hashOf(id, 1), deposit }));
-    await pause();
-    await send(fundDeployment(id, topUp));
-    pass(id, "funded");
-    await pause();
-    await send(updateDeployment(id, hashOf(id, 2)));
-    pass(id, "updated");
-    await pause();
-    await send(closeDeployment(id));
+  async function tell(
+    story: Story,
+    order: OrderId,
+    { groups, manifest }: Wish,
+    deps: SendDeps,
+    signal: AbortSignal,
+  ): Promise<StoryEnd> {
+    const { mirror, queries, provider } = await ground.chain;
+    const hash = manifestHash(manifest);
+    const posted = await sendMessages(deps, [createDeployment({ id: order, groups, hash, deposit })]);
+    await mirror.reached(posted.height + blocksForBids, signal);
+    const { items } = await queries.bids({ ...order, state: "open" }, { atOrAbove: mirror.height, signal });
+    story.bids = items.length;
+    const [best] = [...items].sort(byPrice);
+    if (best) {
+      const leased = await sendMessages(deps, [createLease(best.id)]);
+      story.lease = { provider: best.id.provider, price: best.price };
+      await mirror.reached(leased.height + leasedBlocks, signal);
+    }
+    await sendMessages(deps, [closeDeployment(order)]);
+    if (!best) return "no bids";
+    return best.id.provider === provider ? "won" : "lost";
   }
 
   return {
     name: "tenants",
     async start(scope) {
-      const { chainId, broadcaster, onStep } = await ground.chain;
-      onStep(watch);
+      const { chainId, broadcaster } = await ground.chain;
       signers.forEach((signer, index) => {
         scope.task(`tenant ${index + 1}`, (signal) => {
           const deps = { chainId, chain: broadcaster, settings, clock, random, signer, signal };
-          return live(index + 1, signer, (message) => sendMessages(deps, [message]), signal);
+          return live(deps, index + 1, signal);
         });
       });
     },
-    detail: () => `${signers.length} tenants, ${complete} deployments from beginning to end`,
-    status: () => ({ stories: [...stories.values()], complete }),
+    detail: () => `${signers.length} tenants: ${endsText(ended)}`,
+    status: () => ({ stories, ended }),
   };
 }
 
-/** Stands for the hash of a manifest, which nobody sends in the demo yet. */
-function hashOf(id: DeploymentId, version: number): Uint8Array {
-  return createHash("sha256")
-    .update(`${formatDeploymentId(id)} ${version}`)
-    .digest();
+/** "3 won, 2 lost, 1 no bids" */
+export function endsText(ended: TenantsDocument["ended"]): string {
+  return Object.entries(ended)
+    .map(([end, count]) => `${count} ${end}`)
+    .join(", ");
 }
 
-function groupFor(random: Random): GroupSpec {
-  const bytes = 128n * (1n + BigInt(random.int(32))) * 2n ** 20n;
-  const unit = {
-    id: 1,
-    cpu: { milli: 100n * (1n + BigInt(random.int(40))), attributes: [] },
-    gpu: { count: 0n, attributes: [] },
-    memory: { bytes, attributes: [] },
-    storage: [{ name: "default", bytes, attributes: [] }],
-    endpoints: [{ kind: "shared-http" as const, sequenceNumber: 0 }],
-    count: 1 + random.int(3),
-    price: { denom: deposit.denom, amount: decimalOf(1_000n + BigInt(random.int(9_000))) },
-  };
-  const requirements = { attributes: [{ key: "region", value: "box" }], allOf: [], anyOf: [] };
-  return { name: "web", requirements, units: [unit] };
+function byPrice(left: Bid, right: Bid): number {
+  return compareDecimals(left.price.amount, right.price.amount);
 }

@@ -1,15 +1,34 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { DemoStatus } from "./demo.ts";
+import { type OrderAnswer, storyLine } from "./market-view.ts";
+import type { StoryDocument } from "./tenants-service.ts";
 import { renderView, seconds, shortId } from "./view.ts";
 
-const deployment = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du/7";
-const stations = [
-  { name: "posted", atMs: 10 },
-  { name: "order seen", atMs: 260 },
+const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
+const price = { denom: "uact", amount: parseDecimal("4.5") };
+const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, lease: undefined, end: undefined };
+const stories: StoryDocument[] = [
+  { ...story, order: `${owner}/10001/1/1`, lease: { provider: "us", price }, end: "won" },
+  { ...story, order: `${owner}/10002/1/1`, lease: { provider: "us", price } },
+  { ...story, order: `${owner}/10003/1/1`, lease: { provider: "them", price }, end: "lost" },
+  { ...story, order: `${owner}/10004/1/1`, asked: "1 a100 and far more than fits", bids: 0, end: "no bids" },
+  { ...story, order: `${owner}/10005/1/1` },
 ];
+const answers: Record<string, OrderAnswer> = {
+  "10001": { verdict: "bid", price: "4.5uact" },
+  "10002": { verdict: "bid", price: "4.5uact" },
+  "10003": { verdict: "bid", price: "5.1uact" },
+  "10004": { verdict: "no", check: "placement", reason: "no node has a card of nvidia/a100" },
+};
+const market = {
+  tenants: { stories, ended: { won: 1, lost: 1, "no bids": 1 } },
+  answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
+  provider: "us",
+};
 const status: DemoStatus = {
   nowMs: 65_000,
   upMs: 65_000,
@@ -44,7 +63,7 @@ const status: DemoStatus = {
     landed: 5,
     failed: 6,
     trouble: undefined,
-    events: [`12 order created  ${deployment}/1/1`],
+    events: [`12 order created  ${owner}/7/1/1`],
   },
   inventory: {
     nodes: [
@@ -59,26 +78,59 @@ const status: DemoStatus = {
     ],
     trouble: "pods may be out of date",
   },
-  tenants: { stories: [{ deployment, stations, complete: false }], complete: 41 },
+  market,
 };
 const options = {
   title: "akash-provider demo",
+  hints: ["ask for orders"],
   columns: 100,
-  rows: 40,
+  rows: 50,
   color: false,
   logLines: ["one", "two"],
 };
 
-test("the view shows services, chain, nodes, queues, topics, stories and the newest log lines", () => {
+test("the view shows each order with its answer and what became of it", () => {
+  const text = renderView(status, options).join("\n");
+  assert.match(text, /ORDER asks for +outcome +answer +1 won, 1 lost, 1 no bids/);
+  assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
+  assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
+  assert.match(text, /10002 2 × 500m cpu 512Mi +won +bid 4\.5uact\n/);
+  assert.match(text, /10003 2 × 500m cpu 512Mi +lost +bid 5\.1uact\n/);
+  assert.match(text, /10004 1 a100 and far more than… no bids +no: placement: no node has a card of nvidia\/a100\n/);
+});
+
+test("a small terminal has the market, the nodes and the chain", () => {
+  const many = Array.from({ length: 16 }, (_, n) => ({ ...story, order: `${owner}/${20_000 + n}/1/1` }));
+  const lines = renderView(
+    { ...status, market: { ...market, tenants: { ...market.tenants, stories: many } } },
+    { ...options, columns: 80, rows: 24 },
+  );
+  assert.equal(lines.length, 24);
+  assert.ok(lines.filter((line) => /^200\d\d /.test(line)).length >= 8);
+  const text = lines.join("\n");
+  assert.match(text, /gpu-1 .* cordoned/);
+  assert.match(text, /CHAIN {2}akash-demo-1[^\n]*\n {2}open orders 3.*failed 6/);
+});
+
+test("where nothing is drawn, a story that has ended is a line", () => {
+  const [won, , , unserved] = stories;
+  assert.ok(won && unserved);
+  assert.equal(
+    storyLine(won, answers["10001"]),
+    `${owner}/10001/1/1 web (2 × 500m cpu 512Mi): bid 4.5uact; 2 bids, leased for 4.5uact a block: won`,
+  );
+  assert.match(storyLine(unserved, answers["10004"]), /: no: placement: no node .*; 0 bids, closed: no bids$/);
+});
+
+test("the view shows services, chain, nodes, queues, topics and the newest log lines", () => {
   const text = renderView(status, options).join("\n");
   assert.match(text, /● journal +running +1 m 5 s +12 commits/);
   assert.match(text, /● bus +init +5 s +redis: not there yet/);
   assert.match(text, /orders +1 +2 +5 +41 +2 +0 +1 +42 +0/);
   assert.match(text, /akash\.provider\.event\.order +44 +43 +1/);
   assert.match(text, /CHAIN {2}akash-demo-1 {2}block 12 of 13/);
-  assert.match(text, /open orders 3 {2}our bids 2 {2}our leases 1 {2}transactions: waiting 4 landed 5 failed 6/);
+  assert.match(text, /open orders 3, our bids 2, leases 1; messages: waiting 4, landed 5, failed 6/);
   assert.match(text, /12 order created {2}akash1qyqsz…p7du\/7\/1\/1/);
-  assert.match(text, /… akash1qyqsz…p7du\/7 {2}posted \+0.0 s → order seen \+0.3 s/);
   assert.match(text, /gpu-1 +1500m of 64 +12Gi of 256Gi +2 of 8 +cordoned +8 × h100\n +pods may be out of date/);
   assert.match(text, /LOG\none\ntwo$/);
 });

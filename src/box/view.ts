@@ -1,11 +1,14 @@
 /** The live view: the demo's status as lines of text. Pure, so that a test can read what a person would see. */
 import type { Share } from "../operators/inventory/cluster-view.ts";
-import type { ServiceState } from "../runtime/lifecycle.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 import type { DemoStatus } from "./demo.ts";
+import { marketLines } from "./market-view.ts";
+import { colors, cut, type Palette, plain } from "./palette.ts";
 
 interface ViewOptions {
   readonly title: string;
+  /** What a person may do next. */
+  readonly hints: readonly string[];
   readonly columns: number;
   readonly rows: number;
   readonly color: boolean;
@@ -13,30 +16,42 @@ interface ViewOptions {
   readonly logLines: readonly string[];
 }
 
-type Paint = (text: string) => string;
+/** Orders fill what the rest leaves of a terminal, but never less or more than so many lines. */
+const orderRows = { least: 4, most: 14 };
 
-interface Palette {
-  readonly heading: Paint;
-  readonly faint: Paint;
-  readonly state: Record<ServiceState, Paint>;
-}
-
+/** The market comes first: it is what a person came to see. What does not fit below it is left out. */
 export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
+  const top = [...titleLines(status, options, palette), ""];
+  const below = [...clusterBlock(status, palette), ...chainBlock(status, palette)];
+  const room = options.rows - top.length - below.length - 2;
+  const orders = status.market
+    ? [...marketLines(status.market, clamp(room, orderRows.least, orderRows.most), palette), ""]
+    : [];
   const lines = [
-    `${palette.heading(options.title)}  ${palette.faint(`up ${seconds(status.upMs)} · q quits`)}`,
-    "",
+    ...top,
+    ...orders,
+    ...below,
+    ...eventsBlock(status, palette),
     ...servicesBlock(status, palette),
-    ...chainBlock(status, palette),
-    ...clusterBlock(status, palette),
     ...queuesBlock(status, palette),
     ...topicsBlock(status, palette),
-    ...storiesBlock(status, palette),
   ];
-  const room = options.rows - lines.length - 1;
-  const logLines = room > 0 ? options.logLines.slice(-room) : [];
+  const left = options.rows - lines.length - 1;
+  const logLines = left > 0 ? options.logLines.slice(-left) : [];
   if (logLines.length > 0) lines.push(palette.heading("LOG"), ...logLines.map(palette.faint));
   return lines.slice(0, options.rows).map((line) => cut(line, options.columns));
+}
+
+function titleLines(
+  { services, upMs }: DemoStatus,
+  { title, hints }: ViewOptions,
+  { heading, faint, bad }: Palette,
+): string[] {
+  const waiting = services.filter(({ state }) => state !== "running").map(({ name, state }) => `${name} ${state}`);
+  const states = waiting.length === 0 ? `${services.length} services running` : waiting.slice(0, 3).join(", ");
+  const failures = services.flatMap(({ name, error }) => (error ? [bad(`${name}: ${error.message}`)] : []));
+  return [`${heading(title)}  ${faint(`up ${seconds(upMs)} · ${states} · q quits`)}`, ...hints.map(faint), ...failures];
 }
 
 function servicesBlock({ services, nowMs }: DemoStatus, palette: Palette): string[] {
@@ -53,32 +68,36 @@ function servicesBlock({ services, nowMs }: DemoStatus, palette: Palette): strin
 
 function chainBlock({ chain }: DemoStatus, palette: Palette): string[] {
   if (!chain) return [];
-  const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble, events } = chain;
+  const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble } = chain;
   return [
     palette.heading(`CHAIN  ${chainId}  block ${height} of ${head ?? "?"}${trouble ? `  ${trouble}` : ""}`),
-    `  open orders ${orders}  our bids ${bids}  our leases ${leases}  transactions: waiting ${owed} landed ${landed} failed ${failed}`,
-    ...events.map((line) => `  ${palette.faint(shortIds(line))}`),
+    `  open orders ${orders}, our bids ${bids}, leases ${leases}; messages: waiting ${owed}, landed ${landed}, failed ${failed}`,
     "",
   ];
 }
 
+function eventsBlock({ chain }: DemoStatus, palette: Palette): string[] {
+  if (!chain || chain.events.length === 0) return [];
+  return [palette.heading("EVENTS"), ...chain.events.map((line) => `  ${palette.faint(shortIds(line))}`), ""];
+}
+
 function clusterBlock({ inventory }: DemoStatus, palette: Palette): string[] {
   if (!inventory) return [];
-  const rows = inventory.nodes.map(({ name, state, cpu, memory, gpu, cards }) =>
-    [`  ${name.padEnd(14)}`, ...[cpu, memory, gpu].map(shareText), ` ${state.padEnd(10)}`, palette.faint(cards)].join(
-      " ",
-    ),
-  );
-  const columns = ["cpu", "memory", "gpu"].map((name) => name.padStart(shareColumns));
-  const head = palette.heading(["NODE".padEnd(16), ...columns, " state"].join(" "));
+  const columns = ["cpu", "memory", "gpu"] as const;
+  const rows = inventory.nodes.map((node) => {
+    const shares = columns.map((column) => shareText(node[column]).padStart(shareColumns[column]));
+    return [`  ${node.name.padEnd(8)}`, ...shares, ` ${node.state.padEnd(10)}`, palette.faint(node.cards)].join(" ");
+  });
+  const names = columns.map((column) => column.padStart(shareColumns[column]));
+  const head = palette.heading(["NODE".padEnd(10), ...names, " state"].join(" "));
   return [head, ...rows, ...(inventory.trouble ? [`  ${inventory.trouble}`] : []), ""];
 }
 
-/** "31750m of 128000m" and a little more. */
-const shareColumns = 19;
+/** "31750m of 128", "1015808Mi of 1Ti", "8 of 8". */
+const shareColumns = { cpu: 14, memory: 17, gpu: 7 };
 
 function shareText({ allocated, allocatable }: Share): string {
-  return `${allocated} of ${allocatable}`.padStart(shareColumns);
+  return `${allocated} of ${allocatable}`;
 }
 
 function queuesBlock({ queues }: DemoStatus, palette: Palette): string[] {
@@ -106,16 +125,6 @@ function topicsBlock({ bus: topics = [] }: DemoStatus, palette: Palette): string
   return [palette.heading(head), ...rows, ""];
 }
 
-function storiesBlock({ tenants }: DemoStatus, palette: Palette): string[] {
-  if (!tenants || tenants.stories.length === 0) return [];
-  const rows = tenants.stories.map(({ deployment, stations, complete }) => {
-    const first = stations[0]?.atMs ?? 0;
-    const path = stations.map(({ name, atMs }) => `${name}${palette.faint(` +${tenths(atMs - first)} s`)}`).join(" → ");
-    return `${complete ? palette.state.running("✔") : palette.state.init("…")} ${shortId(deployment)}  ${path}`;
-  });
-  return [palette.heading(`STORIES  ${tenants.complete} complete`), ...rows, ""];
-}
-
 /** akash1qqqqq…qqqq/1234/1/1: enough of the owner to tell tenants apart. */
 export function shortId(id: string): string {
   const [owner = "", ...rest] = id.split("/");
@@ -126,10 +135,6 @@ function shortIds(line: string): string {
   return line.replace(/akash1[a-z0-9/]+/g, shortId);
 }
 
-function tenths(ms: number): string {
-  return (ms / 1_000).toFixed(1);
-}
-
 export function seconds(ms: number): string {
   const whole = Math.max(0, Math.floor(ms / 1_000));
   if (whole < 60) return `${whole} s`;
@@ -137,38 +142,6 @@ export function seconds(ms: number): string {
   return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} m`;
 }
 
-/** Cuts to the width of the terminal, not counting colour codes, and ends any colour that was cut open. */
-function cut(line: string, columns: number): string {
-  let width = 0;
-  let result = "";
-  for (const part of line.match(colorCodeOrCharacter) ?? []) {
-    if (part.startsWith(escapeCharacter)) {
-      result += part;
-    } else if (width < columns) {
-      result += part;
-      width += 1;
-    }
-  }
-  return result;
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
 }
-
-const escapeCharacter = "\u001b";
-const colorCodeOrCharacter = new RegExp(`${escapeCharacter}\\[[0-9;]*m|.`, "gu");
-
-const same: Paint = (text) => text;
-const paint =
-  (code: number): Paint =>
-  (text) =>
-    `${escapeCharacter}[${code}m${text}${escapeCharacter}[0m`;
-
-const plain: Palette = {
-  heading: same,
-  faint: same,
-  state: { init: same, running: same, shutdown: same, done: same },
-};
-
-const colors: Palette = {
-  heading: paint(1),
-  faint: paint(2),
-  state: { init: paint(33), running: paint(32), shutdown: paint(33), done: paint(90) },
-};

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { createDemo, type Demo, type DemoStatus } from "../box/demo.ts";
-import { renderView, shortId } from "../box/view.ts";
+import { storyLine } from "../box/market-view.ts";
+import { endsText } from "../box/tenants-service.ts";
+import { renderView } from "../box/view.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
@@ -47,7 +49,8 @@ async function demo(dataDir: string, { stories = Number.POSITIVE_INFINITY, live 
   const destination = drawn ? { write: (line: string) => keepLine(logLines, line), lost: 0 } : undefined;
   const log = createLog({ timestamp: "kitchen", ...(destination && { destination }) });
   const provider = createDemo({ dataDir, version, clock: realClock, random: realRandom, log });
-  const show = drawn ? drawFrames(logLines, quit) : printStories();
+  const hints = hintsFor(dataDir);
+  const show = drawn ? drawFrames(hints, logLines, quit) : printStories(hints);
   try {
     await Promise.all([provider.run(signal).finally(quit), showFrames(provider, show, stories, signal, quit)]);
   } finally {
@@ -66,7 +69,7 @@ async function showFrames(provider: Demo, show: Show, stories: number, signal: A
     while (!signal.aborted) {
       const status = provider.status();
       show.frame(status);
-      if ((status.tenants?.complete ?? 0) >= stories) quit();
+      if (storiesTold(status) >= stories) quit();
       else await sleep(realClock, frameMs, signal).catch(() => undefined);
     }
     show.frame(provider.status());
@@ -75,42 +78,52 @@ async function showFrames(provider: Demo, show: Show, stories: number, signal: A
   }
 }
 
-function drawFrames(logLines: readonly string[], quit: () => void): Show {
+function drawFrames(hints: readonly string[], logLines: readonly string[], quit: () => void): Show {
   const terminal = openTerminal(process.stdin, process.stdout, quit);
   return {
     frame(status) {
       const { columns, rows, color } = terminal;
-      terminal.draw(renderView(status, { title, columns, rows, color, logLines }));
+      terminal.draw(renderView(status, { title, hints, columns, rows, color, logLines }));
     },
     end: terminal.close,
   };
 }
 
-function printStories(): Show {
+function printStories(hints: readonly string[]): Show {
   let printed = new Set<string>();
-  process.stdout.write(`${title}: tenants use a chain in a box, a provider watches; Ctrl-C ends it\n`);
+  const welcome = `${title}: tenants and providers trade on a chain in a box; Ctrl-C ends it`;
+  process.stdout.write([welcome, ...hints, ""].join("\n"));
   return {
-    frame({ tenants }) {
-      const complete = (tenants?.stories ?? []).filter((story) => story.complete);
-      for (const { deployment, stations } of complete) {
-        if (printed.has(deployment)) continue;
-        process.stdout.write(`${shortId(deployment)}: ${stations.map(({ name }) => name).join(" → ")}\n`);
+    frame({ market }) {
+      const ended = (market?.tenants.stories ?? []).filter(({ end }) => end !== undefined);
+      for (const story of ended) {
+        if (!printed.has(story.order)) process.stdout.write(`${storyLine(story, market?.answerTo(story.order))}\n`);
       }
       // No more than are still told of: the demo may run all day.
-      printed = new Set(complete.map(({ deployment }) => deployment));
+      printed = new Set(ended.map(({ order }) => order));
     },
     end: () => undefined,
   };
 }
 
 /** What a person, or a test, reads at the end. */
-function summary({ bus: topics = [], chain, inventory, tenants }: DemoStatus): string {
+function summary(status: DemoStatus): string {
+  const { bus: topics = [], chain, inventory, market } = status;
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
   const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
   const transactions = `${landed} transactions landed, ${failed} failed`;
   const nodes = `${inventory?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
-  const told = `${tenants?.complete ?? 0} stories complete, ${height} blocks`;
+  const ends = market ? ` (${endsText(market.tenants.ended)})` : "";
+  const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
   return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
+}
+
+function hintsFor(dataDir: string): string[] {
+  return [`ask from another terminal: bin/akash-provider orders --data-dir ${dataDir}`];
+}
+
+function storiesTold({ market }: DemoStatus): number {
+  return Object.values(market?.tenants.ended ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
 function keepLine(lines: string[], line: string): void {

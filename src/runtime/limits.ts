@@ -123,8 +123,8 @@ export const limits = {
   sendLookEveryMs: 500,
 
   // Demo
-  /** Stories that the live view shows; a terminal has room for about this many. */
-  demoStories: 6,
+  /** Stories that the live view can show; a terminal has room for about this many. */
+  demoStories: 16,
 
   // Bid engine
   /** Orders of one deployment that are told of: a group of it is ordered again whenever a lease of it ends. */

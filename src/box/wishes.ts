@@ -1,0 +1,88 @@
+/**
+ * What the tenants of the demo ask for, written as tenants write it. Together they show most of what a provider says yes
+ * and no to; prices are per block, and about what the real market pays.
+ */
+import { addressOf } from "../market/address.ts";
+import { readSdl, type Sdl } from "../market/sdl/sdl.ts";
+
+export interface Wish extends Sdl {
+  /** What a person calls it. */
+  readonly name: string;
+}
+
+interface Written {
+  readonly name: string;
+  readonly cpu: number;
+  readonly memory: string;
+  readonly count?: number;
+  /** The most that one replica may cost, in uact. */
+  readonly most: number;
+  readonly cards?: { readonly units: number; readonly model?: string };
+  /** Of a persistent volume of the class beta3. */
+  readonly volume?: string;
+  readonly address?: boolean;
+  readonly attributes?: Readonly<Record<string, string>>;
+  readonly auditor?: string;
+}
+
+const region = { region: "box" };
+/** An account that has signed nothing for anybody. */
+const strangeAuditor = addressOf(new Uint8Array(20).fill(9));
+
+const written: readonly Written[] = [
+  { name: "web", cpu: 0.5, memory: "512Mi", count: 2, most: 12 },
+  { name: "h100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "h100" }, most: 9_000 },
+  { name: "a100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "a100" }, most: 6_000 },
+  { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120 },
+  { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },
+  { name: "any card", cpu: 4, memory: "16Gi", cards: { units: 1 }, most: 4_000 },
+  { name: "audited", cpu: 1, memory: "2Gi", auditor: strangeAuditor, most: 40 },
+  { name: "bargain", cpu: 16, memory: "32Gi", most: 0.5 },
+  { name: "address", cpu: 1, memory: "1Gi", address: true, most: 60 },
+  { name: "workers", cpu: 4, memory: "8Gi", count: 6, most: 50 },
+  { name: "two 4090", cpu: 8, memory: "32Gi", cards: { units: 2, model: "rtx4090" }, most: 5_000 },
+  { name: "mainframe", cpu: 256, memory: "512Gi", most: 5_000 },
+];
+
+/** Read once: the reader is worth more to a tenant than to a demo that runs all day. */
+export function readWishes(): Wish[] {
+  return written.map((wish) => ({ name: wish.name, ...readSdl(sdlOf(wish), wish.name) }));
+}
+
+/** JSON is YAML too. */
+function sdlOf({ name, cpu, memory, count = 1, most, cards, volume, address, attributes = region, auditor }: Written) {
+  const vendor = { nvidia: cards?.model === undefined ? [] : [{ model: cards.model }] };
+  const data = { name: "data", size: volume, attributes: { persistent: true, class: "beta3" } };
+  const to = [{ global: true, ...(address && { ip: "front" }) }];
+  return JSON.stringify({
+    version: "2.0",
+    ...(address && { endpoints: { front: { kind: "ip" } } }),
+    services: {
+      main: {
+        image: `example/${name.replaceAll(" ", "-")}:1`,
+        expose: [{ port: 8080, as: 80, to }],
+        ...(volume !== undefined && { params: { storage: { data: { mount: "/data" } } } }),
+      },
+    },
+    profiles: {
+      compute: {
+        main: {
+          resources: {
+            cpu: { units: cpu },
+            memory: { size: memory },
+            storage: [{ size: "1Gi" }, ...(volume === undefined ? [] : [data])],
+            ...(cards && { gpu: { units: cards.units, attributes: { vendor } } }),
+          },
+        },
+      },
+      placement: {
+        box: {
+          attributes,
+          ...(auditor !== undefined && { signedBy: { anyOf: [auditor] } }),
+          pricing: { main: { denom: "uact", amount: most } },
+        },
+      },
+    },
+    deployment: { main: { box: { profile: "main", count } } },
+  });
+}

@@ -1,0 +1,107 @@
+/** The market of the demo on the virtual clock: its tenants and the other providers, with real transactions. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { askedFor } from "../src/box/asked-for.ts";
+import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import { createNodeService } from "../src/box/node-service.ts";
+import { createRivalsService } from "../src/box/rivals-service.ts";
+import { createTenantsService, type TenantsDocument } from "../src/box/tenants-service.ts";
+import { readWishes, type Wish } from "../src/box/wishes.ts";
+import type { Chain } from "../src/chain/chain.ts";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { parseCoins, parseDecCoins } from "../src/market/coin.ts";
+import { parseDecimal } from "../src/market/decimal.ts";
+import { createProvider } from "../src/provider/provider.ts";
+import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
+import type { Service } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { memoryFolder } from "./folder.ts";
+import { whileTimePasses } from "./while-time-passes.ts";
+
+const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+const region = [{ key: "region", value: "box" }];
+
+/** Runs tenants with these wishes until so many stories have ended, with a provider that does nothing. */
+async function playMarket(
+  dataDir: string,
+  wishes: readonly Wish[],
+  stories: number,
+): Promise<{ told: TenantsDocument; openBids: readonly string[]; openOrders: readonly string[] }> {
+  const clock = createVirtualClock();
+  const random = createSeededRandom(7);
+  const [signer, rival, ...tenantSigners] = Array.from({ length: 4 }, () => createSigner(random.bytes(32)));
+  assert.ok(signer && rival);
+  const node = createEmbeddedNode({
+    chainId: "market-1",
+    accounts: [signer, rival, ...tenantSigners].map(({ address }) => ({ address, coins: purse })),
+    clock,
+    log: silentLog,
+    blockMs: 1_000,
+    listens: false,
+  });
+  let tenants: Service<TenantsDocument> | undefined;
+  let chain: Promise<Chain> | undefined;
+  const provider = createProvider({
+    dataDir,
+    before: [createNodeService(node)],
+    chain: { nodes: () => [node.transport()], signer, settings },
+    after(foundation) {
+      chain = foundation.chain;
+      tenants = createTenantsService({ signers: tenantSigners, wishes, settings }, foundation);
+      const rivals = [{ signer: rival, attributes: region, sells: () => true }];
+      return [createRivalsService({ rivals, settings }, foundation), tenants];
+    },
+    clock,
+    random,
+    log: silentLog,
+  });
+  const stopping = new AbortController();
+  async function watch() {
+    for (;;) {
+      const told = tenants?.status?.();
+      const ended = Object.values(told?.ended ?? {}).reduce((sum, count) => sum + count, 0);
+      if (told && ended >= stories) break;
+      await sleep(clock, 1_000);
+    }
+    const { queries } = await (chain as Promise<Chain>);
+    const orderOf = ({ id: { dseq } }: { id: { dseq: bigint } }) => `${dseq}`;
+    const openBids = (await queries.bids({ state: "open" })).items.map(orderOf);
+    const openOrders = (await queries.orders({ state: "open" })).items.map(orderOf);
+    const told = tenants?.status?.();
+    assert.ok(told);
+    stopping.abort();
+    return { told: structuredClone(told), openBids, openOrders };
+  }
+  const [seen] = await whileTimePasses(clock, Promise.all([watch(), provider.run(stopping.signal)]), 3_600_000);
+  return seen;
+}
+
+test("a tenant leases from whoever bids, closes without a bid, and every deposit comes home", async (t) => {
+  const wishes = readWishes().filter(({ name }) => ["web", "premium"].includes(name));
+  const { told, openBids, openOrders } = await playMarket(memoryFolder(t), wishes, 6);
+  const { stories, ended } = told;
+  assert.ok(ended.lost >= 2 && ended["no bids"] >= 2 && ended.won === 0, JSON.stringify(ended));
+  for (const { wish, bids, lease, end } of stories.filter(({ end }) => end !== undefined)) {
+    // The other provider publishes its region and no tier.
+    assert.deepEqual([bids, end], wish === "web" ? [1, "lost"] : [0, "no bids"]);
+    assert.equal(lease !== undefined, wish === "web");
+  }
+  assert.deepEqual(
+    openBids.filter((order) => !openOrders.includes(order)),
+    [],
+  );
+});
+
+test("the wishes are orders of many kinds, and say what they ask for in a few words", () => {
+  const wishes = readWishes();
+  const asked = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && askedFor(group)]));
+  assert.equal(asked["web"], "2 × 500m cpu 512Mi");
+  assert.equal(asked["two 4090"], "2 rtx4090 8 cpu 32Gi");
+  assert.equal(asked["any card"], "1 gpu 4 cpu 16Gi");
+  assert.equal(asked["database"], "100Gi beta3 4 cpu 16Gi");
+  assert.equal(asked["address"], "ip 1 cpu 1Gi");
+  const audited = wishes.find(({ name }) => name === "audited")?.groups[0];
+  assert.equal(audited?.requirements.anyOf.length, 1);
+});
