@@ -1,6 +1,5 @@
 /** Which cards will do for a unit: `vendor/nvidia/model/a100/ram/80Gi/interface/sxm`, one attribute per model. */
 import type { Attribute } from "./group-spec.ts";
-import { parseBytes } from "./quantity.ts";
 
 export interface CardDemand {
   readonly vendor: string;
@@ -20,7 +19,7 @@ export interface Card {
 
 const vendors = ["nvidia", "amd"];
 const interfaces = ["pcie", "sxm"];
-const gibi = 2n ** 30n;
+const memorySuffixes = "KMGTPE";
 
 /** A sentence says which attribute nobody can read. */
 export function readCardDemands(attributes: readonly Attribute[]): CardDemand[] | string {
@@ -41,18 +40,64 @@ function readCardDemand(key: string): CardDemand | string {
   let demand: CardDemand = { vendor, model };
   for (let at = 0; at < pairs.length; at += 2) {
     const [name, value = ""] = pairs.slice(at, at + 2);
-    if (name === "ram" && /^\d{1,12}[KMGTPE]i$/.test(value)) demand = { ...demand, memoryGi: parseBytes(value) / gibi };
+    const memoryGi = name === "ram" ? wholeGi(value) : undefined;
+    if (memoryGi !== undefined) demand = { ...demand, memoryGi };
     else if (name === "interface" && interfaces.includes(value)) demand = { ...demand, interface: value };
     else return `has a part that nobody knows: ${name}/${value}`;
   }
   return demand;
 }
 
-/** A demand for the very model goes before one for any. */
-export function demandFor(card: Card, demands: readonly CardDemand[]): CardDemand | undefined {
-  const ofVendor = demands.filter(({ vendor }) => vendor === card.vendor);
-  const demand = ofVendor.find(({ model }) => model === card.model) ?? ofVendor.find(({ model }) => model === "*");
-  if (demand?.memoryGi !== undefined && demand.memoryGi !== card.memoryGi) return undefined;
-  if (demand?.interface !== undefined && demand.interface !== card.interface) return undefined;
-  return demand;
+/** The models among these cards that will do, each as one demand: a wildcard never stands for a model that is named. */
+export function modelsFor(demands: readonly CardDemand[], cards: readonly Card[]): CardDemand[] {
+  const models = new Map<string, CardDemand>();
+  for (const { vendor, model } of cards) {
+    const ofVendor = demands.filter((demand) => demand.vendor === vendor);
+    const named = ofVendor.filter((demand) => demand.model === model);
+    for (const demand of named.length > 0 ? named : ofVendor.filter((each) => each.model === "*")) {
+      const narrowed = { ...demand, model };
+      if (cards.some((card) => cardSatisfies(card, narrowed))) models.set(cardAttribute(narrowed).key, narrowed);
+    }
+  }
+  return [...models].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, demand]) => demand);
+}
+
+/** Of a demand that names its model. */
+export function cardSatisfies(card: Card, { vendor, model, memoryGi, interface: kind }: CardDemand): boolean {
+  return (
+    card.vendor === vendor &&
+    card.model === model &&
+    (memoryGi === undefined || memoryGi === card.memoryGi) &&
+    (kind === undefined || kind === card.interface)
+  );
+}
+
+/** The one attribute that an offer has for it. */
+export function cardAttribute({ vendor, model, memoryGi, interface: kind }: CardDemand): Attribute {
+  const memory = memoryGi === undefined ? "" : `/ram/${memoryGi}Gi`;
+  return { key: `vendor/${vendor}/model/${model}${memory}${kind ? `/interface/${kind}` : ""}`, value: "true" };
+}
+
+/** For people: "nvidia/a100 with 80Gi, pcie". */
+export function describeCard({ vendor, model, memoryGi, interface: kind }: CardDemand | Card): string {
+  const details = [memoryGi === undefined ? undefined : `${memoryGi}Gi`, kind].filter(Boolean).join(", ");
+  return `${vendor}/${model}${details && ` with ${details}`}`;
+}
+
+/** A card as an inventory tells of it; "SXM5" is "sxm". What nobody can read is not known. */
+export function cardOf(told: { vendor: string; name: string; interface?: string; memorySize?: string }): Card {
+  const kind = told.interface?.toLowerCase();
+  return {
+    vendor: told.vendor.toLowerCase(),
+    model: told.name,
+    memoryGi: wholeGi(told.memorySize ?? ""),
+    interface: kind?.startsWith("sxm") ? "sxm" : kind || undefined,
+  };
+}
+
+/** "81920Mi" and "80Gi" are the same memory; what is less than a whole Gi is left out. */
+function wholeGi(text: string): bigint | undefined {
+  const [, digits, suffix = ""] = /^(\d{1,9})([KMGTPE])i$/.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  return (BigInt(digits) << BigInt(10 * (memorySuffixes.indexOf(suffix) + 1))) >> 30n;
 }

@@ -35,6 +35,10 @@ export const limits = {
   /** A key that needs a human is still looked at now and then, in case the human forgot to tell us. */
   queueStalledRecheckMs: 15 * minute,
 
+  // Placement
+  /** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
+  nodeCardKinds: 30,
+
   // Lifecycle
   /** Kubernetes kills a pod 30 s after it asked it to stop; leave some of that for the process to exit. */
   shutdownMs: 25 * second,

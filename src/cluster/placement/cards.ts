@@ -1,0 +1,68 @@
+/**
+ * The gpus of one node by what they are. Which cards are taken by whom nobody tells us: of what others hold we know only
+ * how many, and of what we promised only what was asked for. So every taking is counted against each kind that it may have
+ * hit, and what is left of a kind is what is left of it in the worst case.
+ */
+import { type Card, type CardDemand, cardSatisfies } from "../../market/gpu-attributes.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export interface CardCount {
+  readonly card: Card;
+  readonly count: bigint;
+}
+
+/** A set of kinds, as bits by their place in the list. */
+export type Kinds = number;
+
+export interface NodeCards {
+  readonly kinds: readonly CardCount[];
+  /** How many were taken that are of one of these kinds. */
+  readonly takings: Map<Kinds, bigint>;
+}
+
+/** What there is, and how many of them are taken by nobody knows whom. */
+export function cardsOf(counts: readonly CardCount[], unknown: bigint): NodeCards {
+  const kinds = counts.slice(0, limits.nodeCardKinds);
+  const takings = new Map<Kinds, bigint>();
+  if (unknown > 0n && kinds.length > 0) takings.set(all(kinds), unknown);
+  return { kinds, takings };
+}
+
+/** Those that will do. */
+export function kindsFor({ kinds }: NodeCards, demand: CardDemand): Kinds {
+  return kinds.reduce((set, { card }, at) => (cardSatisfies(card, demand) ? set | (1 << at) : set), 0);
+}
+
+/** How many are there, taken or not. */
+export function countOf({ kinds }: NodeCards, set: Kinds): bigint {
+  return kinds.reduce((sum, { count }, at) => ((set >> at) & 1 ? sum + count : sum), 0n);
+}
+
+/** How many more of these can be promised without breaking what was promised before. */
+export function cardsLeft(cards: NodeCards, wanted: Kinds): bigint {
+  if (wanted === 0) return 0n;
+  let least = leftOf(cards, wanted);
+  for (const taken of cards.takings.keys()) {
+    if ((taken & wanted) === 0 || taken === wanted) continue;
+    const left = leftOf(cards, taken);
+    if (left < least) least = left;
+  }
+  return least > 0n ? least : 0n;
+}
+
+/** A negative count gives back. */
+export function takeCards({ takings }: NodeCards, set: Kinds, count: bigint): void {
+  const taken = (takings.get(set) ?? 0n) + count;
+  if (taken === 0n) takings.delete(set);
+  else takings.set(set, taken);
+}
+
+function leftOf(cards: NodeCards, set: Kinds): bigint {
+  let left = countOf(cards, set);
+  for (const [taken, count] of cards.takings) if ((taken & set) !== 0) left -= count;
+  return left;
+}
+
+function all(kinds: readonly CardCount[]): Kinds {
+  return (1 << kinds.length) - 1;
+}

@@ -1,0 +1,120 @@
+/** What the replicas of a group take of a node and of the cluster, in the amounts that are really set aside. */
+import type { Fits, OfferCaps } from "../../market/fit.ts";
+import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
+import type { Attribute, ResourceUnit, UnitResources, Volume } from "../../market/group-spec.ts";
+import type { Amounts } from "./room.ts";
+
+/** What is sold beyond what the nodes have, in per cent. Gpus and persistent volumes are never sold twice. */
+export interface Overcommit {
+  readonly cpuPercent: number;
+  readonly memoryPercent: number;
+  readonly storagePercent: number;
+}
+
+export const noOvercommit: Overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
+
+/** What one replica takes. */
+export interface ReplicaDemand {
+  /** In the order of `nodeResources`. */
+  readonly amounts: Amounts;
+  /** Bytes by storage class. */
+  readonly classes: ReadonlyMap<string, bigint>;
+}
+
+export interface UnitDemand extends ReplicaDemand {
+  readonly id: number;
+  readonly count: bigint;
+  /** Any of these will do; empty where it asks for no gpu. */
+  readonly cards: readonly CardDemand[];
+}
+
+/** What one replica has on its node, for as long as it is promised. */
+export interface Claim extends ReplicaDemand {
+  readonly node: string;
+  readonly cards: CardDemand | undefined;
+}
+
+/** In the order of the units. A sentence says what nobody can give. */
+export function demandOf(units: readonly ResourceUnit[], overcommit: Overcommit): UnitDemand[] | Unreadable {
+  const demands: UnitDemand[] = [];
+  for (const unit of units) {
+    const demand = replicaDemand(unit, overcommit);
+    if (typeof demand === "string") return { unit: unit.id, fault: demand };
+    const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
+    if (typeof cards === "string") return { unit: unit.id, fault: cards };
+    if (unit.gpu.count > 0n && cards.length === 0) {
+      return { unit: unit.id, fault: "asks for a gpu and does not say of which vendor and model" };
+    }
+    demands.push({ id: unit.id, count: BigInt(unit.count), cards, ...demand });
+  }
+  return demands;
+}
+
+export interface Unreadable {
+  readonly unit: number;
+  readonly fault: string;
+}
+
+/** The claims of all replicas, in their order: what a reservation takes from a room. */
+export function claimsOf({ replicas, offer }: Pick<Fits, "replicas" | "offer">, overcommit: Overcommit): Claim[] {
+  const byUnit = new Map(offer.map((unit) => [unit.id, claimOf(unit, overcommit)]));
+  return replicas.flatMap(({ unit, node }) => {
+    const claim = byUnit.get(unit);
+    return claim ? [{ ...claim, node }] : [];
+  });
+}
+
+function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<Claim, "node"> | undefined {
+  const demand = replicaDemand(unit, overcommit);
+  if (typeof demand === "string") return undefined;
+  const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
+  return { ...demand, cards: typeof cards === "string" ? undefined : cards[0] };
+}
+
+function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storagePercent }: Overcommit) {
+  let memoryBytes = unit.memory.bytes;
+  let ephemeralBytes = 0n;
+  let volumes = 0n;
+  const classes = new Map<string, bigint>();
+  for (const volume of unit.storage) {
+    const { persistent, storageClass } = kindOf(volume);
+    if (!persistent && storageClass === "ram") memoryBytes += volume.bytes;
+    else if (!persistent) ephemeralBytes += volume.bytes;
+    else if (storageClass === undefined) return `its volume ${volume.name} is persistent and names no storage class`;
+    else if (storageClass === "ram") return `its volume ${volume.name} is persistent, and memory is not`;
+    else {
+      classes.set(storageClass, (classes.get(storageClass) ?? 0n) + volume.bytes);
+      volumes += 1n;
+    }
+  }
+  const amounts = [
+    committed(unit.cpu.milli, cpuPercent),
+    committed(memoryBytes, memoryPercent),
+    committed(ephemeralBytes, storagePercent),
+    unit.gpu.count,
+    volumes,
+  ];
+  return { amounts, classes };
+}
+
+function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {
+  const value = (name: string) => attributes.find(({ key }: Attribute) => key === name)?.value;
+  return { persistent: value("persistent") === "true", storageClass: value("class") || undefined };
+}
+
+/** What is set aside for what was asked: of 100 + percent sold, 100 are there. Whoever asks for something gets something. */
+export function committed(asked: bigint, percent: number): bigint {
+  const sold = 100n + BigInt(percent);
+  return (asked * 100n + sold - 1n) / sold;
+}
+
+/** Of all replicas together: what a cap counts. */
+export function totalOf(units: readonly UnitDemand[]): Required<OfferCaps> {
+  const storageBytes = new Map<string, bigint>();
+  const sum = (at: number) => units.reduce((all, { amounts, count }) => all + (amounts[at] ?? 0n) * count, 0n);
+  for (const { classes, count } of units) {
+    for (const [name, bytes] of classes) storageBytes.set(name, (storageBytes.get(name) ?? 0n) + bytes * count);
+  }
+  storageBytes.set("ephemeral", sum(2));
+  return { cpuMilli: sum(0), memoryBytes: sum(1), gpuCount: sum(3), storageBytes };
+}
