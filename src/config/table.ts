@@ -6,6 +6,7 @@ import { clusterGroup } from "./settings/cluster.ts";
 import { gatewayGroup } from "./settings/gateway.ts";
 import { ingressGroup } from "./settings/ingress.ts";
 import { operatorsGroup } from "./settings/operators.ts";
+import { policiesGroup } from "./settings/policies.ts";
 import { pricingGroup } from "./settings/pricing.ts";
 import { busGroup, processGroup } from "./settings/process.ts";
 import { publishedGroup } from "./settings/published.ts";
@@ -15,6 +16,7 @@ export const groups: readonly SettingGroup[] = [
   busGroup,
   chainGroup,
   pricingGroup,
+  policiesGroup,
   publishedGroup,
   clusterGroup,
   ingressGroup,
@@ -26,6 +28,7 @@ type Table = typeof processGroup.settings &
   typeof busGroup.settings &
   typeof chainGroup.settings &
   typeof pricingGroup.settings &
+  typeof policiesGroup.settings &
   typeof publishedGroup.settings &
   typeof clusterGroup.settings &
   typeof ingressGroup.settings &

@@ -8,6 +8,7 @@ import { chainErrors } from "./catalogue/chain-errors.ts";
 import { inventoryErrors } from "./catalogue/inventory-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
 import { kubeErrors } from "./catalogue/kube-errors.ts";
+import { pricingErrors } from "./catalogue/pricing-errors.ts";
 import { runningErrors } from "./catalogue/running-errors.ts";
 import { settingErrors } from "./catalogue/setting-errors.ts";
 import { storageErrors } from "./catalogue/storage-errors.ts";
@@ -28,6 +29,7 @@ export const areas = [
   { title: "Transactions", errors: transactionErrors },
   { title: "Kubernetes", errors: kubeErrors },
   { title: "Inventory", errors: inventoryErrors },
+  { title: "Prices and policies", errors: pricingErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -43,6 +45,7 @@ export const catalogue = {
   ...transactionErrors,
   ...kubeErrors,
   ...inventoryErrors,
+  ...pricingErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,

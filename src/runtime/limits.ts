@@ -14,6 +14,8 @@ export const limits = {
   settingsFileDepth: 16,
   /** Faults of syntax that are told: one misplaced bracket makes hundreds, and the first ones say it all. */
   settingsFileFaults: 5,
+  /** How often a file that may change is looked at: a person who changed it waits no longer, and it costs one read. */
+  followedFileMs: 5 * second,
 
   // Keys
   /** The longest file with a secret is an entry of a keyring: under 2 KiB. Not more than redactorSecretMostChars. */

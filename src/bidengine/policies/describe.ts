@@ -1,0 +1,41 @@
+/** Says in sentences what a policy file means, for whoever is about to put it into force. */
+import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
+import { formatTime } from "../../runtime/clock.ts";
+import type { CapPolicy, Dry, Policies, TenantPolicy } from "./policies.ts";
+
+export function describePolicies({ tenants, caps, maintenance, demandConfiguredAttributes }: Policies): string[] {
+  const sentences = [
+    ...(tenants ? describeTenants(tenants).map((said) => said + onlyTold(tenants)) : []),
+    ...(caps ? describeCaps(caps).map((said) => `One order may ask for at most ${said}${onlyTold(caps)}`) : []),
+    ...maintenance.map((window) => {
+      const end = window.untilMs === undefined ? "until further notice" : `until ${formatTime(window.untilMs)}`;
+      return `No bids from ${formatTime(window.fromMs)} ${end}${onlyTold(window)}`;
+    }),
+  ];
+  if (demandConfiguredAttributes !== "off") {
+    const dryRun = demandConfiguredAttributes === "dry-run";
+    sentences.push(`Orders must ask for every attribute of provider.yaml${onlyTold({ dryRun })}`);
+  }
+  return sentences.length > 0 ? sentences.map((said) => `${said}.`) : ["Nothing is refused."];
+}
+
+function onlyTold({ dryRun }: Dry): string {
+  return dryRun ? " (dry-run: what this refuses is recorded, and passes)" : "";
+}
+
+function describeTenants({ allow, refuse }: TenantPolicy): string[] {
+  return [
+    ...(allow ? [`Only these tenants are served: ${[...allow].join(", ") || "none"}`] : []),
+    ...(refuse.size > 0 ? [`These tenants are refused: ${[...refuse].join(", ")}`] : []),
+  ];
+}
+
+function describeCaps({ cpuMilli, memoryBytes, gpus, storageBytes, ips }: CapPolicy): string[] {
+  return [
+    ...(cpuMilli === undefined ? [] : [`${formatCpuMilli(cpuMilli)} of cpu`]),
+    ...(memoryBytes === undefined ? [] : [`${formatBytes(memoryBytes)} of memory`]),
+    ...Array.from(gpus, ([model, most]) => (model === "*" ? `${most} gpus` : `${most} gpus of the model ${model}`)),
+    ...Array.from(storageBytes, ([name, most]) => `${formatBytes(most)} of ${name} storage`),
+    ...(ips === undefined ? [] : [`${ips} leased addresses`]),
+  ];
+}

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { groupOf, type UnitWish } from "../../../test/market-group.ts";
+import { addressOf } from "../../market/address.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { describePolicies } from "./describe.ts";
+import { judgeBy } from "./judgement.ts";
+import { parsePolicies } from "./parse-policies.ts";
+import { createPolicySource, readPolicyFile } from "./policy-source.ts";
+
+const alice = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
+const bob = addressOf(new Uint8Array(20).fill(7));
+const gibi = 2n ** 30n;
+
+const whole = `tenants:
+  allow: [${alice}]
+  refuse: [${bob}]
+caps:
+  cpu: 8
+  memory: 16Gi
+  gpu: { h100: 2, "*": 4 }
+  storage: { ephemeral: 100Gi, beta3: 1Ti, ram: 1Gi }
+  ips: 1
+maintenance:
+  - from: 2026-02-01T22:00:00Z
+    until: 2026-02-02T02:00:00+01:00
+  - from: 2026-03-01T00:00:00Z
+demand-configured-attributes:
+  enabled: true
+`;
+
+function judge(text: string) {
+  return judgeBy(parsePolicies(text, "policies.yaml"));
+}
+
+function refusal(text: string): string {
+  try {
+    parsePolicies(text, "policies.yaml");
+  } catch (thrown) {
+    if (ProviderError.is(thrown, "AKP_POLICY_REFUSED")) return thrown.message;
+    throw thrown;
+  }
+  return assert.fail("it was not refused");
+}
+
+test("tenants are allowed and refused by their address, and a refusal goes before", () => {
+  assert.equal(judge("{}").tenant(bob).yes, true);
+  const only = judge(`tenants: { allow: [${alice}] }`);
+  assert.deepEqual([only.tenant(alice).yes, only.tenant(bob).yes], [true, false]);
+  assert.equal(only.tenant(alice.toUpperCase()).yes, true);
+  const without = judge(`tenants: { refuse: [${bob}] }`);
+  assert.deepEqual([without.tenant(alice).yes, without.tenant(bob).yes], [true, false]);
+  assert.equal(judge(`tenants: { allow: [${bob}], refuse: [${bob}] }`).tenant(bob).yes, false);
+  assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows nobody");
+});
+
+test("caps bound what one order asks for, all its replicas together, and say what is too much", () => {
+  const { caps } = judge(whole);
+  assert.equal(caps(groupOf({ count: 4, cpuMilli: 2_000n, memoryBytes: 4n * gibi })).yes, true);
+  const cases: [UnitWish, RegExp][] = [
+    [{ count: 5, cpuMilli: 2_000n }, /10 of cpu \(at most 8\)/],
+    [{ count: 5, memoryBytes: 4n * gibi }, /20Gi of memory \(at most 16Gi\)/],
+    [{ gpus: 3n, gpuKeys: ["vendor/nvidia/model/h100/ram/80Gi"] }, /3 of gpu h100 \(at most 2\)/],
+    [{ gpus: 5n, gpuKeys: ["vendor/nvidia/model/t4"] }, /5 of gpu \(at most 4\)/],
+    [{ storage: { ephemeral: 101n * gibi } }, /101Gi of storage-ephemeral/],
+    [{ count: 2, storage: { ephemeral: gibi, beta3: 600n * gibi } }, /1200Gi of storage-beta3 \(at most 1Ti\)/],
+    [{ storage: { ephemeral: gibi, ram: 2n * gibi } }, /2Gi of storage-ram/],
+    [{ endpoints: [1, 2].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber })) }, /2 of ips \(at most 1\)/],
+  ];
+  for (const [unit, expected] of cases) {
+    const { yes, reason, evidence } = caps(groupOf(unit));
+    assert.equal(yes, false);
+    assert.match(reason, expected);
+    assert.equal(Object.keys(evidence ?? {}).length, 1);
+  }
+  assert.equal(caps(groupOf({ gpus: 2n, gpuKeys: ["vendor/nvidia/model/h100"] })).yes, true);
+  assert.equal(caps(groupOf({ storage: { ephemeral: gibi, beta2: 9_000n * gibi } })).yes, true, "beta2 is not capped");
+});
+
+test("no bids within a maintenance, from its first instant to the one before its end", () => {
+  const { bidding } = judge(whole);
+  const at = (text: string) => bidding(Date.parse(text)).yes;
+  assert.equal(at("2026-02-01T21:59:59.999Z"), true);
+  assert.equal(at("2026-02-01T22:00:00Z"), false);
+  assert.equal(at("2026-02-02T00:59:59.999Z"), false);
+  assert.equal(at("2026-02-02T01:00:00Z"), true);
+  assert.equal(at("2029-01-01T00:00:00Z"), false, "the second has no end");
+  assert.match(
+    bidding(Date.parse("2026-04-01T00:00:00Z")).reason,
+    /since 2026-03-01T00:00:00.000Z, until further notice/,
+  );
+});
+
+test("what is only tried is judged the same and marked, and what really holds goes before it", () => {
+  const dry = judge(`tenants: { refuse: [${bob}], dry-run: true }
+caps: { cpu: 1, dry-run: true }
+maintenance: [{ from: 2026-01-01T00:00:00Z, dry-run: true }]
+demand-configured-attributes: { enabled: true, dry-run: true }
+`);
+  const now = Date.parse("2026-01-02T00:00:00Z");
+  for (const { yes, dryRun } of [dry.tenant(bob), dry.caps(groupOf({ cpuMilli: 2_000n })), dry.bidding(now)]) {
+    assert.deepEqual([yes, dryRun], [false, true]);
+  }
+  assert.equal(dry.configuredAttributes, "dry-run");
+  const both = judge(`maintenance:
+  - { from: 2026-01-01T00:00:00Z, dry-run: true }
+  - { from: 2026-01-01T12:00:00Z }
+`);
+  assert.equal(both.bidding(now).dryRun, false);
+});
+
+test("what is wrong is told with its line, all of it at once, and an unknown word is wrong", () => {
+  const cases: [string, RegExp][] = [
+    ["tenants:\n  alow: []\n", /policies\.yaml is refused: line 2: there is no tenants\.alow/],
+    ["pause: true\n", /line 1: there is no pause/],
+    ["tenants:\n  allow:\n    - akash1nonsense\n", /line 3: tenants\.allow\.0: .*akash1nonsense/],
+    ["caps:\n  memory: 16 gigs\n", /line 2: caps\.memory: .*16 gigs/],
+    ["caps:\n  cpu: -1\n", /line 2: caps\.cpu/],
+    ["caps:\n  gpu: 4\n", /line 2: caps\.gpu/],
+    ["maintenance:\n  - from: tomorrow\n", /line 2: maintenance\.0\.from: "tomorrow" is no time/],
+    ["maintenance:\n  - until: 2026-01-01T00:00:00Z\n", /maintenance\.0\.from/],
+    ["maintenance: [{ from: 2026-01-02T00:00:00Z, until: 2026-01-01T00:00:00Z }]", /ends before it begins/],
+    ["caps: {cpu: 1\n", /not valid YAML/],
+    ["", /it is empty; write `\{\}` for no policies/],
+    [
+      "caps: { cpu: x }\ntenants: { refuse: [y] }\n",
+      /caps\.cpu.*; .*tenants\.refuse\.0|tenants\.refuse\.0.*; .*caps\.cpu/,
+    ],
+    ["x".repeat(limits.settingsFileChars + 1), /longer than/],
+  ];
+  for (const [text, expected] of cases) assert.match(refusal(text), expected);
+});
+
+test("a file says in sentences what it means", (t) => {
+  const path = join(temporaryFolder(t), "policies.yaml");
+  writeFileSync(path, whole.replace("ips: 1", "ips: 1\n  dry-run: true"));
+  const said = describePolicies(readPolicyFile(path));
+  assert.ok(said.includes(`Only these tenants are served: ${alice}.`));
+  assert.ok(said.includes("No bids from 2026-03-01T00:00:00.000Z until further notice."));
+  assert.ok(said.includes("Orders must ask for every attribute of provider.yaml."));
+  assert.ok(
+    said.some((each) => /at most 2 gpus of the model h100 \(dry-run: what this refuses is recorded/.test(each)),
+  );
+  assert.deepEqual(describePolicies(parsePolicies("{}", "inline")), ["Nothing is refused."]);
+  assert.throws(() => readPolicyFile(`${path}.gone`), { code: "AKP_POLICY_UNREADABLE", message: /it is not there/ });
+});
+
+test("a change is in force within seconds, also through the links of a ConfigMap, and what is bad keeps the last good", async (t) => {
+  const folder = temporaryFolder(t);
+  const publish = (version: string, text: string) => {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, "policies.yaml"), text);
+    symlinkSync(version, join(folder, "..new"));
+    renameSync(join(folder, "..new"), join(folder, "..data"));
+  };
+  publish("..one", "{}");
+  const path = join(folder, "policies.yaml");
+  symlinkSync("..data/policies.yaml", path);
+  const clock = createVirtualClock();
+  const source = createPolicySource(path, { clock, log: silentLog });
+  t.after(source.close);
+  let told = 0;
+  source.onChange(() => {
+    told += 1;
+  });
+  const look = () => clock.advance(limits.followedFileMs);
+  await look();
+  assert.deepEqual([source.judge.tenant(bob).yes, told], [true, 0]);
+  publish("..two", `tenants: { refuse: [${bob}] }`);
+  await look();
+  assert.deepEqual([source.judge.tenant(bob).yes, told], [false, 1]);
+  publish("..three", "tenants: { refuse: [nobody] }");
+  await look();
+  await look();
+  assert.deepEqual([source.judge.tenant(bob).yes, told], [false, 2]);
+  assert.match(source.trouble ?? "", /tenants\.refuse\.0.*the last good policies stay in force/);
+  rmSync(join(folder, "..data"));
+  await look();
+  assert.match(source.trouble ?? "", /it is not there/);
+  assert.equal(source.judge.tenant(bob).yes, false);
+  publish("..four", "{}");
+  await look();
+  assert.deepEqual([source.judge.tenant(bob).yes, source.trouble], [true, undefined]);
+});
+
+test("whoever waits is told when a maintenance begins and when it ends", async (t) => {
+  const path = join(temporaryFolder(t), "policies.yaml");
+  const clock = createVirtualClock();
+  const iso = (ms: number) => new Date(clock.now() + ms).toISOString();
+  writeFileSync(path, `maintenance: [{ from: ${iso(60_000)}, until: ${iso(120_000)} }]`);
+  const source = createPolicySource(path, { clock, log: silentLog });
+  t.after(source.close);
+  const seen: boolean[] = [];
+  source.onChange(() => seen.push(source.judge.bidding(clock.now()).yes));
+  await clock.advance(180_000);
+  assert.deepEqual(seen, [false, true]);
+});
+
+test("a provider does not start with policies that cannot be read, and leaves no timer", () => {
+  const clock = createVirtualClock();
+  assert.throws(() => createPolicySource("/nowhere/policies.yaml", { clock, log: silentLog }), {
+    code: "AKP_POLICY_UNREADABLE",
+  });
+  assert.equal(clock.pendingTimers, 0);
+  assert.equal(createPolicySource(undefined, { clock, log: silentLog }).judge.tenant(bob).yes, true);
+});

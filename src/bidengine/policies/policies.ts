@@ -1,0 +1,48 @@
+/** What an operator has decided about bids, as data: who is served, how much one order may have, when we do not bid. */
+import type { Address } from "../../market/address.ts";
+
+export interface Policies {
+  readonly tenants: TenantPolicy | undefined;
+  readonly caps: CapPolicy | undefined;
+  /** By the beginning of each. */
+  readonly maintenance: readonly MaintenanceWindow[];
+  /** Every attribute of provider.yaml becomes a demand on the order: only those who ask for it all are served. */
+  readonly demandConfiguredAttributes: Switch;
+}
+
+export type Switch = "on" | "off" | "dry-run";
+
+/** What a policy with dry-run refuses is recorded and passes. */
+export interface Dry {
+  readonly dryRun: boolean;
+}
+
+export interface TenantPolicy extends Dry {
+  /** Where it is there, nobody else is served. */
+  readonly allow: ReadonlySet<Address> | undefined;
+  readonly refuse: ReadonlySet<Address>;
+}
+
+/** The most that one order may ask for, all its replicas together. What is not named is not bounded. */
+export interface CapPolicy extends Dry {
+  readonly cpuMilli: bigint | undefined;
+  readonly memoryBytes: bigint | undefined;
+  /** By model, "h100"; "*" is for all gpus together. */
+  readonly gpus: ReadonlyMap<string, bigint>;
+  /** By class; "ephemeral" and "ram" are classes too. */
+  readonly storageBytes: ReadonlyMap<string, bigint>;
+  readonly ips: bigint | undefined;
+}
+
+/** No bids from then on; without an end, until the file says otherwise. */
+export interface MaintenanceWindow extends Dry {
+  readonly fromMs: number;
+  readonly untilMs: number | undefined;
+}
+
+export const noPolicies: Policies = {
+  tenants: undefined,
+  caps: undefined,
+  maintenance: [],
+  demandConfiguredAttributes: "off",
+};

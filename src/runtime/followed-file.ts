@@ -1,0 +1,104 @@
+/**
+ * A small file that a person may change while we run. It is read again and again instead of being watched: a ConfigMap
+ * changes by a swap of symbolic links, which a watch of the file takes for its end. The last good text stays in force.
+ */
+import { readFileSync, statSync } from "node:fs";
+import type { Clock, Timer } from "./clock.ts";
+import { reasonOf, systemCodeOf } from "./errors.ts";
+import { limits } from "./limits.ts";
+import type { Log } from "./log.ts";
+
+interface FollowedFileOptions<T> {
+  readonly path: string;
+  /** Throws what is wrong with the text. */
+  readonly read: (text: string, changedAtMs: number) => T;
+  /** For log lines and words: "policy file". */
+  readonly what: string;
+}
+
+export interface FollowedFile<T> {
+  /** The last good one; undefined until there was one. */
+  readonly current: T | undefined;
+  /** Why what the file says now is not in force. */
+  readonly trouble: string | undefined;
+  /** Told after either has changed. */
+  onChange(listener: () => void): void;
+  /** Told after every look, whatever it saw. */
+  onLook(listener: () => void): void;
+  close(): void;
+}
+
+/** Reads it at once. */
+export function followFile<T>(
+  options: FollowedFileOptions<T>,
+  { clock, log }: { clock: Clock; log: Log },
+): FollowedFile<T> {
+  const { path, read, what } = options;
+  const changed: (() => void)[] = [];
+  const looked: (() => void)[] = [];
+  let good: { readonly value: T } | undefined;
+  let trouble: string | undefined;
+  let last: { readonly text: string; readonly changedAtMs: number } | undefined;
+  let timer: Timer | undefined;
+
+  /** Whether anything is another than before. */
+  function look(): boolean {
+    const before = { good, trouble };
+    try {
+      const now = readText(path);
+      // The same text is as good or bad as it was.
+      if (now.text === last?.text && now.changedAtMs === last.changedAtMs) return false;
+      last = now;
+      good = { value: read(now.text, now.changedAtMs) };
+      trouble = undefined;
+      log.info("read a file anew", { what, path });
+    } catch (thrown) {
+      if (thrown instanceof Unreadable) last = undefined;
+      trouble =
+        thrown instanceof Unreadable ? `the ${what} ${path} cannot be read: ${thrown.message}` : reasonOf(thrown);
+      if (trouble !== before.trouble) log.error("failed to read a file", { what, path, reason: trouble });
+    }
+    return good !== before.good || trouble !== before.trouble;
+  }
+
+  function lookAgain(): void {
+    timer = clock.timer(limits.followedFileMs, () => {
+      lookAgain();
+      if (look()) for (const listener of changed) listener();
+      for (const listener of looked) listener();
+    });
+  }
+
+  look();
+  lookAgain();
+  return {
+    get current() {
+      return good?.value;
+    },
+    get trouble() {
+      return trouble;
+    },
+    onChange: (listener) => void changed.push(listener),
+    onLook: (listener) => void looked.push(listener),
+    close: () => timer?.cancel(),
+  };
+}
+
+class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+
+/** Of a file that a person wrote. Throws a reason that completes "it cannot be read: …". */
+export function readText(path: string): { text: string; changedAtMs: number } {
+  try {
+    const stat = statSync(path);
+    // A pipe would hold everything up until somebody writes into it.
+    if (!stat.isFile()) throw new Unreadable("it is not a file");
+    if (stat.size > limits.settingsFileChars)
+      throw new Unreadable(`it has more than ${limits.settingsFileChars} bytes`);
+    return { text: readFileSync(path, "utf8"), changedAtMs: stat.mtimeMs };
+  } catch (thrown) {
+    if (thrown instanceof Unreadable) throw thrown;
+    throw new Unreadable(systemCodeOf(thrown) === "ENOENT" ? "it is not there" : reasonOf(thrown));
+  }
+}
