@@ -33,8 +33,9 @@ several places, the flag wins over the environment, the environment over the fil
 
 Settings that are marked "no effect yet" are known and checked, and nothing reads them so far.
 
-The programs are \`run\`, which is the provider, \`client\`, which are the commands that act on a chain from a shell, the operators \`inventory\`, \`hostname\` and \`ip\`, and \`discovery\`, which looks
-at the hardware of a node.
+The programs are \`run\`, which is the provider, \`client\`, which are the commands that act on a chain from a shell, \`ask\`, which
+are those that ask the running provider (\`orders\`, \`why\`, \`screen\`, \`pause\` …), the operators \`inventory\`, \`hostname\` and \`ip\`,
+and \`discovery\`, which looks at the hardware of a node.
 
 A setting that does not exist or makes no sense ends the program with exit code 2, and everything that is wrong is told
 at once, with its place and the nearest right name.`;

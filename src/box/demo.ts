@@ -79,6 +79,7 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
   const provider = createProvider({
     dataDir,
     metricsListener: { host: "127.0.0.1", port: 0 },
+    control: true,
     before: [createNodeService(node), createClusterService(cluster)],
     chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer, settings },
     kube,

@@ -27,6 +27,7 @@ export function runCommand(): Command {
       marketRetentionMs,
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),
+      control: true,
       chain,
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,

@@ -2,7 +2,7 @@
 import type { Format } from "./formats/format.ts";
 
 /** The programs that this binary can be; each takes the settings that name it. */
-export const programs = ["run", "client", "inventory", "hostname", "ip", "discovery"] as const;
+export const programs = ["run", "client", "ask", "inventory", "hostname", "ip", "discovery"] as const;
 export type Program = (typeof programs)[number];
 
 /** The provider, and the commands that act on the chain from a shell. */
@@ -14,7 +14,10 @@ export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
 export const busPrograms: readonly Program[] = ["run", ...operators];
 
 /** Those that run until they are told to stop. */
-export const services: readonly Program[] = programs.filter((program) => program !== "client");
+export const services: readonly Program[] = ["run", ...operators, "discovery"];
+
+/** Those that keep a log. */
+export const logPrograms: readonly Program[] = [...services, "client"];
 
 /** What a default may depend on. */
 export interface Surroundings {

@@ -9,6 +9,7 @@ import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { createControlService } from "../runtime/control/control-service.ts";
 import type { GroundService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
@@ -25,6 +26,8 @@ interface ProviderOptions {
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
+  /** Whether commands can ask it, over a socket in its data directory. */
+  readonly control?: boolean;
   readonly chain: ChainServiceOptions;
   /** `run` has none yet: no service of it needs a cluster. */
   readonly kube?: GroundService<Kube>;
@@ -78,10 +81,13 @@ export function createProvider(options: ProviderOptions): Provider {
     bus: bus.opened,
     journal: journal.opened,
   };
+  const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
+    // Its lock makes us the only one in the directory, so that the control socket is ours alone.
     journal,
     bus,
+    ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
     // Before the chain, so that a start that waits for its nodes can be watched.
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     chain,

@@ -27,7 +27,16 @@ export interface Service<Document = unknown> {
   readonly queues?: readonly Queue[];
   /** Says how its metrics are read. Called once, when it has started. */
   measure?(metrics: Metrics): void;
+  /** What it answers to an operator who asks the running process, by the name of the question. */
+  readonly answers?: Readonly<Record<string, Answer>>;
 }
+
+/**
+ * Asked only while its service runs, with whatever a stranger's JSON holds. What it answers is plain JSON, or values that
+ * come one by one for as long as somebody listens.
+ */
+export type Answer = (question: Question, signal: AbortSignal) => unknown;
+export type Question = Readonly<Record<string, unknown>>;
 
 /** A service that others stand on. */
 export interface GroundService<Thing, Document = unknown> extends Service<Document> {

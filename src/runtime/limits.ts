@@ -575,6 +575,22 @@ export const limits = {
   /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
   decisionEvidenceChars: 2_000,
 
+  // Control socket
+  /** An operator's commands at once, those that follow included; a script that asks in a loop still leaves room. */
+  controlConnections: 32,
+  /** A question is small but for an SDL, of which no more than 256 KiB are read; JSON may double it. */
+  controlQuestionBytes: 1024 * 1024,
+  /** Whoever asks is on this machine and has the question ready. */
+  controlQuestionMs: 5 * second,
+  /** A reader that takes nothing for this long is gone, or was stopped with Ctrl-Z. */
+  controlWriteMs: 10 * second,
+  /** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
+  controlAnswerMs: 2 * minute,
+  /** One line of an answer: a decision with all of its evidence is under 100 KB. */
+  controlLineBytes: 16 * 1024 * 1024,
+  /** Those who follow are told that the provider stops; who does not listen is not waited for. */
+  controlStopMs: second,
+
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */
   metricsConnections: 64,

@@ -1,6 +1,8 @@
 /** A process of ours: its services in order, and the one place that gathers what each of them tells of itself. */
 import type { Clock } from "./clock.ts";
-import { createLifecycle, type Service, type ServiceStatus } from "./lifecycle.ts";
+import { ProviderError } from "./errors.ts";
+import { invariant } from "./invariant.ts";
+import { type Answer, createLifecycle, type Question, type Service, type ServiceStatus } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueueCounts } from "./queue.ts";
@@ -20,6 +22,8 @@ export interface Process {
   run(signal: AbortSignal): Promise<void>;
   /** What it can tell about itself at any moment: asking never waits. */
   status(): ProcessStatus;
+  /** What the service that knows of `about` answers. */
+  ask(about: string, question: Question, signal: AbortSignal): unknown;
   onChange(listener: (status: ServiceStatus) => void): void;
 }
 
@@ -47,6 +51,8 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
   );
   measureQueues(metrics, queues);
 
+  const answers = gatherAnswers(services);
+
   return {
     async run(signal) {
       try {
@@ -62,8 +68,31 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
       queues: queues().map(({ name, counts }) => ({ name, counts })),
       documents: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
     }),
+    ask(about, question, signal) {
+      const known = answers.get(about);
+      if (!known) throw new ProviderError("AKP_QUESTION_UNKNOWN", { about, known: [...answers.keys()].join(", ") });
+      const states = lifecycle.services;
+      if (states[known.at]?.state === "running") return known.answer(question, signal);
+      // They start in order, so the first that has not is what all others wait for.
+      const at = states.findIndex(({ state }) => state !== "running");
+      const { name, state } = states[at] ?? { name: "", state: "" };
+      const reason = [`${name} is ${state}`, services[at]?.detail?.()].filter(Boolean).join(": ");
+      throw new ProviderError("AKP_NOT_RUNNING_YET", { about, reason });
+    },
     onChange: lifecycle.onChange,
   };
+}
+
+/** Every answer with the place of its service. */
+function gatherAnswers(services: readonly Service[]): ReadonlyMap<string, { answer: Answer; at: number }> {
+  const gathered = new Map<string, { answer: Answer; at: number }>();
+  for (const [at, { name: service, answers = {} }] of services.entries()) {
+    for (const [about, answer] of Object.entries(answers)) {
+      invariant(!gathered.has(about), "two services answer the same question", { about, service });
+      gathered.set(about, { answer, at });
+    }
+  }
+  return gathered;
 }
 
 /** What a service counts can be read once it has started, and not before. */

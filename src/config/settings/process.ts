@@ -9,6 +9,7 @@ import {
   chainPrograms,
   dead,
   group,
+  logPrograms,
   optional,
   programs,
   services,
@@ -18,16 +19,17 @@ import {
 export const processGroup = group({
   title: "Process",
   about: "Where the program keeps its files, what it says, and how it stops.",
-  usedBy: programs,
+  usedBy: logPrograms,
   settings: {
     home: setting("home", path, {
       default: belowUserHome(".akash"),
+      usedBy: programs,
       doc: "Folder of the keyring and the certificates.",
     }),
     dataDir: setting("data-dir", path, {
       default: belowHome("provider"),
-      usedBy: ["run"],
-      doc: "Folder of the journal; one running provider to a folder.",
+      usedBy: ["run", "ask"],
+      doc: "Folder of the journal and of the socket on which commands ask; one running provider to a folder.",
     }),
     marketRetentionMs: setting("market-retention", duration({ zero: "refused" }), {
       default: formatDuration(limits.journalOrdersKeepMs),
@@ -51,6 +53,7 @@ export const processGroup = group({
     }),
     trace: setting("trace", onOff, {
       default: "false",
+      usedBy: programs,
       doc: "Print where in the program an error arose when it ends the program.",
     }),
     metricsListener: optional("metrics-listener", listenAddress, {

@@ -1,0 +1,112 @@
+/** Asks the running provider over its control socket. */
+import { once } from "node:events";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { catalogue, type ErrorCode } from "../catalogue.ts";
+import { type Clock, withDeadline } from "../clock.ts";
+import { type ErrorDetails, ProviderError, reasonOf, systemCodeOf } from "../errors.ts";
+import { isRecord } from "../is-record.ts";
+import type { Question } from "../lifecycle.ts";
+import { limits } from "../limits.ts";
+import { parseJson } from "../parse-json.ts";
+import { controlPath, tooLarge } from "./control-socket.ts";
+
+export interface Asking {
+  readonly dataDir: string;
+  readonly about: string;
+  readonly question?: Question;
+  readonly clock: Clock;
+  /** Ends an answer that goes on. */
+  readonly signal?: AbortSignal;
+}
+
+/** The one answer. AKP_PROVIDER_NOT_RUNNING when nobody is there to ask. */
+export async function ask(asking: Asking): Promise<unknown> {
+  for await (const answer of askOn(asking)) return answer;
+  throw cut(controlPath(asking.dataDir), "it said nothing");
+}
+
+/** What comes one by one, until the provider or the signal ends it. */
+export async function* askOn({ dataDir, about, question = {}, clock, signal }: Asking): AsyncGenerator<unknown> {
+  const path = controlPath(dataDir);
+  const text = JSON.stringify(question);
+  if (Buffer.byteLength(text) > limits.controlQuestionBytes) throw tooLarge();
+  const asked = request({ socketPath: path, path: `/${about}`, method: "POST", agent: false });
+  const leave = () => asked.destroy();
+  signal?.addEventListener("abort", leave, { once: true });
+  try {
+    const response = await begin(asked, text, path, clock);
+    if (response.statusCode !== 200) throw await refusalOf(response, path);
+    for await (const line of linesOf(response, path)) yield answerOf(line, path);
+  } catch (thrown) {
+    if (!signal?.aborted) throw thrown;
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    asked.destroy();
+  }
+}
+
+async function begin(asked: ClientRequest, text: string, path: string, clock: Clock): Promise<IncomingMessage> {
+  asked.end(text);
+  const began = once(asked, "response").catch((thrown) => {
+    throw connectFault(path, thrown);
+  });
+  const [response] = await withDeadline(clock, limits.controlAnswerMs, began, () => {
+    throw cut(path, `nothing came within ${limits.controlAnswerMs} ms`);
+  });
+  // Told by the stream that is read; before that, nobody would be there to hear it.
+  asked.on("error", () => undefined);
+  return response as IncomingMessage;
+}
+
+function connectFault(path: string, thrown: unknown): ProviderError {
+  const code = systemCodeOf(thrown);
+  const details = { path, reason: reasonOf(thrown) };
+  if (code === "ENOENT") return new ProviderError("AKP_PROVIDER_NOT_RUNNING", { path, reason: "there is no socket" });
+  if (code === "ECONNREFUSED")
+    return new ProviderError("AKP_PROVIDER_NOT_RUNNING", { path, reason: "the one that listened there is gone" });
+  if (code === "EACCES" || code === "EPERM") return new ProviderError("AKP_CONTROL_FORBIDDEN", details);
+  return new ProviderError("AKP_CONTROL_CUT", details, { cause: thrown });
+}
+
+async function refusalOf(response: IncomingMessage, path: string): Promise<ProviderError> {
+  for await (const line of linesOf(response, path)) {
+    const told = parseJson(line);
+    if (!isRecord(told)) break;
+    const { code, message, details } = told;
+    if (typeof code === "string" && Object.hasOwn(catalogue, code))
+      return new ProviderError(code as ErrorCode, details as ErrorDetails<ErrorCode>);
+    return new ProviderError("AKP_QUESTION_REFUSED", { reason: String(message) });
+  }
+  return cut(path, `it answered with status ${response.statusCode}`);
+}
+
+function answerOf(line: string, path: string): unknown {
+  const answer = parseJson(line);
+  if (answer === undefined) throw cut(path, "it answered something that is not JSON");
+  return answer;
+}
+
+async function* linesOf(response: IncomingMessage, path: string): AsyncGenerator<string> {
+  let rest = "";
+  try {
+    for await (const piece of response.setEncoding("utf8") as AsyncIterable<string>) {
+      const [first = "", ...others] = piece.split("\n");
+      const last = others.pop();
+      rest += first;
+      if (last !== undefined) {
+        yield rest;
+        yield* others;
+        rest = last;
+      }
+      if (rest.length > limits.controlLineBytes)
+        throw cut(path, `a line is longer than ${limits.controlLineBytes} bytes`);
+    }
+  } catch (thrown) {
+    throw thrown instanceof ProviderError ? thrown : cut(path, reasonOf(thrown));
+  }
+  if (rest !== "") throw cut(path, "its last line is not whole");
+}
+
+function cut(path: string, reason: string): ProviderError {
+  return new ProviderError("AKP_CONTROL_CUT", { path, reason });
+}

@@ -1,0 +1,122 @@
+/**
+ * Answers an operator's commands: HTTP over the control socket, so that `curl --unix-socket` can ask too. A question is
+ * POST /NAME with a JSON object; an answer is one line of JSON, or many that come one by one.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type Clock, withDeadline } from "../clock.ts";
+import { ProviderError, reasonOf } from "../errors.ts";
+import { isRecord } from "../is-record.ts";
+import type { Question, Service } from "../lifecycle.ts";
+import { limits } from "../limits.ts";
+import { listenOnSocket } from "../listener.ts";
+import type { Log } from "../log.ts";
+import { parseJson } from "../parse-json.ts";
+import type { Process } from "../process.ts";
+import { clearControlPath, controlPath, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
+
+interface ControlOptions {
+  readonly dataDir: string;
+  readonly ask: Process["ask"];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createControlService({ dataDir, ask, clock, log }: ControlOptions): Service {
+  const bounds = { requestTimeout: limits.controlQuestionMs, headersTimeout: limits.controlQuestionMs };
+  let detail = "";
+  return {
+    name: "control",
+    async start(scope) {
+      const path = controlPath(dataDir);
+      warnOfOpenFolder(dataDir, log);
+      await clearControlPath(path);
+      const server = createServer({ ...bounds, connectionsCheckingInterval: 1_000 }, (request, response) => {
+        const { signal, stop } = untilGone(response, scope.signal);
+        void answer(request, response, signal).finally(stop);
+      });
+      const { controlConnections: connections } = limits;
+      const { close } = await listenOnSocket(server, { path, connections, log }).catch((cause) => {
+        throw new ProviderError("AKP_CONTROL_SOCKET_UNUSABLE", { path, reason: reasonOf(cause) }, { cause });
+      });
+      // Node removes the socket's file when it closes.
+      scope.onStop(() => close((closed) => withDeadline(clock, limits.controlStopMs, closed, () => undefined)));
+      detail = path;
+    },
+    detail: () => detail,
+  };
+
+  /** Never rejects: whoever asked is told, or is gone. */
+  async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    // One question to a connection: a command asks once, and a connection that is kept would count for nothing.
+    response.setHeader("connection", "close").setHeader("content-type", "application/x-ndjson");
+    try {
+      const question = await readQuestion(request);
+      const answered = await ask((request.url ?? "").slice(1), question, signal);
+      if (!isStream(answered)) return void response.end(line(answered));
+      response.flushHeaders();
+      for await (const value of answered) {
+        if (signal.aborted) break;
+        if (!response.write(line(value))) await untilTaken(response);
+      }
+      response.end();
+    } catch (thrown) {
+      tell(response, thrown, signal);
+    }
+  }
+
+  function tell(response: ServerResponse, thrown: unknown, signal: AbortSignal): void {
+    if (thrown === signal.reason && signal.aborted) return void response.end();
+    const { entry, code, message, details } = ProviderError.from(thrown);
+    if (code === "AKP_INTERNAL") log.error("control question failed", { error: thrown });
+    // In the middle of an answer nothing can be said any more; that it is cut can be seen.
+    if (response.headersSent) response.destroy();
+    else response.writeHead(entry.http).end(line({ code, message, details: simple(details) }));
+  }
+
+  async function untilTaken(response: ServerResponse): Promise<void> {
+    const taken = Promise.race([once(response, "drain"), once(response, "close")]);
+    await withDeadline(clock, limits.controlWriteMs, taken, () => response.destroy());
+  }
+}
+
+/** Aborted when the asker has left, or when the provider stops. */
+function untilGone(response: ServerResponse, stopping: AbortSignal): { signal: AbortSignal; stop: () => void } {
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  response.once("close", leave);
+  stopping.addEventListener("abort", leave, { once: true });
+  if (stopping.aborted) leave();
+  return { signal: gone.signal, stop: () => stopping.removeEventListener("abort", leave) };
+}
+
+async function readQuestion(request: IncomingMessage): Promise<Question> {
+  const refuse = (reason: string) => new ProviderError("AKP_QUESTION_REFUSED", { reason });
+  if (request.method !== "POST") throw refuse(`it is asked with POST, not ${request.method}`);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > limits.controlQuestionBytes) throw tooLarge();
+    pieces.push(piece);
+  }
+  const question = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));
+  if (!isRecord(question)) throw refuse("it is not a JSON object");
+  return question;
+}
+
+function isStream(answered: unknown): answered is AsyncIterable<unknown> {
+  return typeof answered === "object" && answered !== null && Symbol.asyncIterator in answered;
+}
+
+/** What the words of an error are made of. Beside that, it may hold anything as evidence for the log. */
+function simple(details: Readonly<Record<string, unknown>>): Question {
+  const isSimple = (value: unknown) => ["string", "number", "bigint"].includes(typeof value);
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => isSimple(value)));
+}
+
+/** JSON has no large numbers: amounts and heights travel as texts. */
+function line(value: unknown): string {
+  const text = (_: string, each: unknown) => (typeof each === "bigint" ? String(each) : each);
+  return `${JSON.stringify(value ?? null, text)}\n`;
+}
