@@ -1,0 +1,171 @@
+/**
+ * The world of the bids benchmark in a process of its own: a node that makes a block a second, and a tenant that posts any
+ * number of orders in one block. It tells its parent of every block how many orders and bids are in it.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { SimulateRequest, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type { App } from "../src/box/chain/abci.ts";
+import { createApp } from "../src/box/chain/app.ts";
+import type { Block } from "../src/box/chain/node/block-store.ts";
+import { createNode } from "../src/box/chain/node/node.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import { parseAddress } from "../src/market/address.ts";
+import type { DeploymentId } from "../src/market/ids.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { signTransaction, type TestKey } from "../test/chain-signing.ts";
+import { closeDeployment, createDeployment } from "../test/market-messages.ts";
+import type { Message } from "../test/market-stage.ts";
+import { chainId, providerKey, registration, tenantKey } from "../test/outbox-stage.ts";
+
+export type Asked =
+  /** Every so many, an order is closed again in the next block, before any bid can be in it. */
+  | { readonly what: "post"; readonly orders: number; readonly badEvery?: number }
+  /** All that are open. */
+  | { readonly what: "close" }
+  /** From now on an estimate of gas takes so long for each message of its transaction. */
+  | { readonly what: "estimate"; readonly msPerMessage: number }
+  | { readonly what: "stop" };
+
+export type Told = { readonly what: "ready"; readonly rpcUrl: string } | ({ readonly what: "block" } & BlockCounts);
+
+export interface BlockCounts {
+  readonly height: number;
+  readonly orders: number;
+  readonly closed: number;
+  readonly bids: number;
+  readonly failedTxs: number;
+  /** How long the application took to make it. */
+  readonly madeInMs: number;
+  /** Messages estimated since the block before. */
+  readonly estimated: number;
+}
+
+const perTransaction = 50;
+const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10n ** 16n }));
+const accounts = [providerKey, tenantKey].map(({ address }) => ({ address, coins }));
+const owner = parseAddress(tenantKey.address);
+
+let msPerMessage = 0;
+let estimated = 0;
+let madeInMs = 0;
+const app = slowed(createApp({ chainId, timeNs: BigInt(Date.now()) * 1_000_000n, accounts }));
+const node = createNode({ app, clock: realClock, log: silentLog, blockMs: 1_000, keepBlocks: 100 });
+await node.start();
+const pool = createPool({ nodes: [node.transport()], clock: realClock, random: realRandom, log: silentLog });
+await pool.open();
+const chain = createCometBroadcaster(pool);
+node.onBlock((block) => {
+  tell({ what: "block", ...countsOf(block), madeInMs: Math.round(madeInMs), estimated });
+  estimated = 0;
+});
+
+let nextDseq = 1n;
+let open: DeploymentId[] = [];
+await submit(await sign(providerKey, [[registration(providerKey.address)]]));
+tell({ what: "ready", rpcUrl: node.rpcUrl });
+process.on("message", (asked: Asked) => void answer(asked));
+
+async function answer(asked: Asked): Promise<void> {
+  if (asked.what === "post") await post(asked.orders, asked.badEvery);
+  if (asked.what === "close") {
+    const closing = open.splice(0);
+    await submit(await sign(tenantKey, inGroups(closing.map((id) => closeDeployment(id)))));
+  }
+  if (asked.what === "estimate") msPerMessage = asked.msPerMessage;
+  if (asked.what === "stop") {
+    pool.close();
+    await node.stop();
+    process.disconnect();
+  }
+}
+
+/** Signed in advance and handed over at the beginning of a block, so that the next one has them all. */
+async function post(count: number, badEvery: number | undefined): Promise<void> {
+  const ids = Array.from({ length: count }, (): DeploymentId => ({ owner, dseq: nextDseq++ }));
+  open.push(...ids);
+  const creating = await sign(tenantKey, inGroups(ids.map((id) => createDeployment({ id }))));
+  const bad = badEvery === undefined ? [] : ids.filter((_, index) => index % badEvery === badEvery - 1);
+  const closing = await sign(tenantKey, inGroups(bad.map((id) => closeDeployment(id))));
+  open = open.filter((id) => !bad.includes(id));
+  await nextBlock();
+  await submit(creating);
+  await nextBlock();
+  await submit(closing);
+}
+
+function inGroups(messages: readonly Message[]): Message[][] {
+  const count = Math.ceil(messages.length / perTransaction);
+  return Array.from({ length: count }, (_, n) => messages.slice(n * perTransaction, (n + 1) * perTransaction));
+}
+
+async function sign(key: TestKey, transactions: readonly (readonly Message[])[]): Promise<Uint8Array[]> {
+  const head = await chain.head();
+  const account = await chain.account(key.address, head.height);
+  const signed: Uint8Array[] = [];
+  for (const messages of transactions) {
+    const gas = 1_500_000 * messages.length;
+    const unorderedNs = head.timeNs + 300_000_000_000n + BigInt(realRandom.int(1_000_000_000));
+    const signers = [{ key, accountNumber: account?.number ?? 0n }];
+    const fee = [{ denom: "uakt", amount: `${gas}` }];
+    signed.push(signTransaction({ messages, signers, chainId, gas, fee, unorderedNs }));
+    // Blocks are not late because of the tenant.
+    await nextTurn();
+  }
+  return signed;
+}
+
+async function submit(transactions: readonly Uint8Array[]): Promise<void> {
+  for (const tx of transactions) {
+    const receipt = await chain.broadcast(tx);
+    if (receipt.kind === "refused") throw new Error(receipt.log);
+  }
+}
+
+function nextBlock(): Promise<void> {
+  return new Promise((resolve) => {
+    const end = node.onBlock(() => {
+      end();
+      resolve();
+    });
+  });
+}
+
+function countsOf({ header, output }: Block) {
+  const events = output.txResults.flatMap((result) => (result.code === 0 ? result.events : []));
+  const count = (name: string) => events.filter(({ type }) => type.endsWith(`.${name}`)).length;
+  return {
+    height: Number(header.height),
+    orders: count("EventOrderCreated"),
+    closed: count("EventDeploymentClosed"),
+    bids: count("EventBidCreated"),
+    failedTxs: output.txResults.filter(({ code }) => code !== 0).length,
+  };
+}
+
+/** The same application, with estimates as slow as wanted: all that the node does stands still meanwhile. */
+function slowed(of: App): App {
+  const still = new Int32Array(new SharedArrayBuffer(4));
+  const query: App["query"] = (path, request, height) => {
+    if (path === "/cosmos.tx.v1beta1.Service/Simulate") {
+      const { txBytes } = SimulateRequest.decode(request);
+      const messages = TxBody.decode(TxRaw.decode(txBytes).bodyBytes).messages.length;
+      estimated += messages;
+      if (msPerMessage > 0) Atomics.wait(still, 0, 0, msPerMessage * messages);
+    }
+    return of.query(path, request, height);
+  };
+  const finalizeBlock: App["finalizeBlock"] = (block) => {
+    const startedMs = performance.now();
+    const output = of.finalizeBlock(block);
+    madeInMs = performance.now() - startedMs;
+    return output;
+  };
+  return Object.create(of, { query: { value: query }, finalizeBlock: { value: finalizeBlock } }) as App;
+}
+
+function tell(message: Told): void {
+  process.send?.(message);
+}
