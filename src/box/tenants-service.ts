@@ -34,8 +34,8 @@ interface TenantsGround {
   readonly log: Log;
 }
 
-/** How a story ended for the provider of the demo: it had the lease, another one had it, or nobody bid. */
-export type StoryEnd = "won" | "lost" | "no bids";
+/** How a story ended for the provider of the demo: with the lease, outbid, without a bid of it, or without any. */
+export type StoryEnd = "won" | "lost" | "elsewhere" | "no bids";
 
 export interface StoryDocument {
   readonly order: string;
@@ -70,7 +70,7 @@ export function createTenantsService(
 ): Service<TenantsDocument> {
   const { clock, random, log } = ground;
   const stories: Story[] = [];
-  const ended: Record<StoryEnd, number> = { won: 0, lost: 0, "no bids": 0 };
+  const ended: Record<StoryEnd, number> = { won: 0, lost: 0, elsewhere: 0, "no bids": 0 };
   let told = 0;
 
   function begin(order: OrderId, { name, groups }: Wish): Story {
@@ -119,7 +119,8 @@ export function createTenantsService(
     }
     await sendMessages(deps, [closeDeployment(order)]);
     if (!best) return "no bids";
-    return best.id.provider === provider ? "won" : "lost";
+    if (best.id.provider === provider) return "won";
+    return items.some(({ id }) => id.provider === provider) ? "lost" : "elsewhere";
   }
 
   return {

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { DemoStatus } from "./demo.ts";
-import { type OrderAnswer, storyLine } from "./market-view.ts";
+import { type SaidToOrder, storyLine } from "./market-view.ts";
 import type { StoryDocument } from "./tenants-service.ts";
 import { renderView, seconds, shortId } from "./view.ts";
 
@@ -18,14 +18,14 @@ const stories: StoryDocument[] = [
   { ...story, order: `${owner}/10004/1/1`, asked: "1 a100 and far more than fits", bids: 0, end: "no bids" },
   { ...story, order: `${owner}/10005/1/1` },
 ];
-const answers: Record<string, OrderAnswer> = {
-  "10001": { verdict: "bid", price: "4.5uact" },
-  "10002": { verdict: "bid", price: "4.5uact" },
-  "10003": { verdict: "bid", price: "5.1uact" },
-  "10004": { verdict: "no", check: "placement", reason: "no node has a card of nvidia/a100" },
+const answers: Record<string, SaidToOrder> = {
+  "10001": { verdict: "bid", reason: undefined, price: "4.5uact" },
+  "10002": { verdict: "bid", reason: undefined, price: "4.5uact" },
+  "10003": { verdict: "bid", reason: undefined, price: "5.1uact" },
+  "10004": { verdict: "no", reason: "placement: no node has a card of nvidia/a100", price: undefined },
 };
 const market = {
-  tenants: { stories, ended: { won: 1, lost: 1, "no bids": 1 } },
+  tenants: { stories, ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1 } },
   answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
   provider: "us",
 };
@@ -91,7 +91,7 @@ const options = {
 
 test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
-  assert.match(text, /ORDER asks for +outcome +answer +1 won, 1 lost, 1 no bids/);
+  assert.match(text, /ORDER asks for +outcome +answer +1 won, 1 lost, 0 elsewhere, 1 no bids/);
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
   assert.match(text, /10002 2 × 500m cpu 512Mi +won +bid 4\.5uact\n/);
