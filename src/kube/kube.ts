@@ -125,6 +125,8 @@ export interface WatchCache<T> {
   readonly ready: boolean;
   /** Resolves when it is ready. */
   synced(signal?: AbortSignal): Promise<void>;
+  /** All that happened up to this version of the server is in it; undefined until it was filled. */
+  readonly version: string | undefined;
   /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
   readonly trouble: Error | undefined;
   /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */

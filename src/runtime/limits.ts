@@ -371,6 +371,8 @@ export const limits = {
   grpcRequestMs: 10 * second,
   /** A client that does not answer a ping before the next one is gone. */
   grpcPingMs: 30 * second,
+  /** A server in the same cluster greets within milliseconds; one that is starting is tried again anyway. */
+  grpcConnectMs: 5 * second,
   /** Clients are told that the server stops; one that does not listen is not waited for. */
   grpcStopMs: second,
 
@@ -473,6 +475,24 @@ export const limits = {
   inventoryLabelWrites: 4,
   /** A workload that is restarted or moved has its next pod well within this. */
   inventoryGtKeptMs: 10 * minute,
+
+  // Inventory feed
+  /** A picture: 1,000 nodes with eight cards each are about 1 MB, so ten of the largest clusters there are. */
+  feedPictureBytes: 32 * 1024 * 1024,
+  /** A stream is silent while nothing changes; so often it is asked for whether anybody is there. */
+  feedProofMs: minute,
+  /** An operator that has just started says soon what it waits for. */
+  feedFirstMs: 5 * second,
+  /** How long its answer may take: a large picture over a slow wire. */
+  feedAnswerMs: 15 * second,
+  /** What was last known to be so longer ago promises nothing: two proofs have failed. */
+  feedOldMs: 2 * minute,
+  /** First pause before the operator is looked for again; a restart of it takes a few seconds. */
+  feedRetryFirstMs: 500,
+  /** Longest one, so that several tries lie within the time that the last picture still counts. */
+  feedRetryMostMs: 10 * second,
+  /** Conditions of a picture that are told: one foreign version of the operator gives as many as there are nodes. */
+  feedConditions: 20,
 
   // Simulated cluster
   /** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */

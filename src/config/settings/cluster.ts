@@ -63,6 +63,9 @@ export const clusterGroup = group({
       default: "5s",
       doc: "A random time up to this is added to that pause.",
     }),
+    inventoryOperatorEndpoint: optional("inventory-operator-endpoint", endpoint, {
+      doc: "Where the inventory operator answers over gRPC; without it, it is looked for in the cluster.",
+    }),
     ipOperator: setting("ip-operator", onOff, {
       default: "false",
       doc: "Lease IP addresses, with the help of the IP operator.",

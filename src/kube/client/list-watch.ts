@@ -45,6 +45,8 @@ export function createListWatch<T>(
   const firstList = Promise.withResolvers<void>();
   /** Where the next watch begins; without one, with a list. */
   let version: string | undefined;
+  /** The same of what the cache shows, which it still does while a version is given up. */
+  let shown: string | undefined;
   /** Why the last version was given up, until there is a list again. */
   let relisting: RelistReason | undefined;
   /** The list that is being read. */
@@ -101,6 +103,7 @@ export function createListWatch<T>(
     relisting = undefined;
     freshness.heard();
     await handOver(cache.replaced(found, otherPast));
+    shown = listed;
     ready = true;
     firstList.resolve();
     return listed;
@@ -149,6 +152,7 @@ export function createListWatch<T>(
       await handOver(changesOf(type, object));
     }
     version = object.metadata.resourceVersion ?? version;
+    shown = version;
     if (opened) opened.brought = true;
   }
 
@@ -229,6 +233,9 @@ export function createListWatch<T>(
       return ready;
     },
     synced: (stop) => endedBy(firstList.promise, stop ? AbortSignal.any([stop, signal]) : signal),
+    get version() {
+      return shown;
+    },
     get trouble() {
       return freshness.trouble;
     },

@@ -104,6 +104,7 @@ export function createAssembly(deps: AssemblyDeps) {
       storage: classes,
       conditions: [...conditions, ...config.conditions, ...registry.conditions, ...stale()],
       atMs: clock.now(),
+      ...(pods.version !== undefined && { podsVersion: pods.version }),
     };
     pictures += 1;
     if (pictures === 1) log.info("read the whole cluster", summary(inventory));

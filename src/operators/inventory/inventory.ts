@@ -90,6 +90,8 @@ export interface Inventory {
   /** By class. */
   readonly storage: readonly StorageInventory[];
   readonly atMs: number;
+  /** Every pod's change up to this version of the API server is in it. */
+  readonly podsVersion?: string;
   readonly conditions: readonly Condition[];
 }
 

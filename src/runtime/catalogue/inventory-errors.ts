@@ -51,6 +51,11 @@ export const inventoryErrors = {
     advice: "Name one that is, with the metadata `node`; QueryCluster has them all.",
     ...statuses(404, "NOT_FOUND"),
   },
+  AKP_OPERATOR_NOT_FOUND: {
+    message: "the {operator} was not found: {reason}",
+    advice: "Install it, or say with {setting} where it answers. It is looked for again by itself.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_HTTP_PATH_UNKNOWN: {
     message: "there is nothing at {path}",
     advice: "Here are {paths}.",

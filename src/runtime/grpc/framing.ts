@@ -1,5 +1,5 @@
 /** Messages on a gRPC call: each has a head that says whether it is compressed, and how long it is. */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Http2Stream, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 
 const headBytes = 5;
@@ -10,25 +10,51 @@ export function messageHead(message: Uint8Array): Buffer {
   return head;
 }
 
-/** The messages of a request that goes on, each as soon as it is whole. */
+/** A message with its head, ready to be sent. */
+export function framed(message: Uint8Array): Buffer {
+  return Buffer.concat([messageHead(message), message]);
+}
+
+/** The messages of one side of a call, each as soon as it is whole. The stream is left to whoever gave it. */
 export async function* readMessages(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  stream: Http2Stream,
+  headers: () => IncomingHttpHeaders,
   mostBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    rest = Buffer.concat([rest, chunk]);
-    while (rest.length >= headBytes) {
-      const size = rest.readUInt32BE(1);
-      if (size > mostBytes) throw tooLarge(size, mostBytes);
-      if (rest.length < headBytes + size) break;
-      refuseCompressed(rest, headers);
-      yield rest.subarray(headBytes, headBytes + size);
-      rest = rest.subarray(headBytes + size);
-    }
-  }
-  if (rest.length > 0) throw new GrpcRefusal(grpcCodes.Internal, "grpc: the request ends within a message");
+  const cut = createCutter(headers, mostBytes);
+  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
+    yield* cut.take(chunk);
+  if (cut.held > 0) throw new GrpcRefusal(grpcCodes.Internal, "grpc: the call ends within a message");
+}
+
+/** Cuts what comes in into messages. Pieces are joined once a message is whole: a large one comes in hundreds of them. */
+export function createCutter(headers: () => IncomingHttpHeaders, mostBytes: number) {
+  let pieces: Buffer[] = [];
+  let held = 0;
+  let needed = headBytes;
+  return {
+    *take(chunk: Buffer): Generator<Uint8Array> {
+      pieces.push(chunk);
+      held += chunk.length;
+      while (held >= needed) {
+        const joined = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+        pieces = [joined];
+        const size = joined.readUInt32BE(1);
+        if (size > mostBytes) throw tooLarge(size, mostBytes);
+        needed = headBytes + size;
+        if (held < needed) return;
+        refuseCompressed(joined, headers());
+        yield joined.subarray(headBytes, needed);
+        pieces = [joined.subarray(needed)];
+        held -= needed;
+        needed = headBytes;
+      }
+    },
+    /** Bytes of a message that is not whole yet. */
+    get held() {
+      return held;
+    },
+  };
 }
 
 /** The one message of a request. */

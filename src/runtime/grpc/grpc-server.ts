@@ -97,7 +97,7 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
   ): AsyncGenerator<Uint8Array> {
     let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
     try {
-      for await (const request of readMessages(stream, headers, bounds.requestBytes)) {
+      for await (const request of readMessages(stream, () => headers, bounds.requestBytes)) {
         timer.cancel();
         yield request;
         timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");

@@ -10,6 +10,7 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../../runtime/grpc/methods.ts";
+import { encodeProof } from "../../../runtime/grpc/picture-proof.ts";
 import { symbolsOf } from "../../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -72,9 +73,14 @@ export const ageHeader = "akash-inventory-age-ms";
 function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMethod][] {
   /** How long ago the cluster was heard of: the messages are the network's and have no place for it. */
   const headers = () => ({ [ageHeader]: `${publisher.ageMs}` });
+  /** But a stream has its headers once, and our own provider wants to know it of every picture. */
+  const withProof = (picture: Picture) => {
+    const proof = { podsVersion: picture.inventory.podsVersion ?? "", ageMs: BigInt(publisher.ageMs) };
+    return Buffer.concat([picture.clusterMessage(), encodeProof(proof)]);
+  };
   const queryCluster: GrpcMethod = {
     kind: "unary",
-    answer: () => ({ message: publisher.picture().clusterMessage(), headers: headers() }),
+    answer: () => ({ message: withProof(publisher.picture()), headers: headers() }),
   };
   const streamCluster: GrpcMethod = {
     kind: "stream",
@@ -82,7 +88,7 @@ function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMeth
     async *answers(_, { signal }) {
       for (let last: Picture | undefined; ; ) {
         last = await publisher.next(last, signal);
-        yield last.clusterMessage();
+        yield withProof(last);
       }
     },
   };

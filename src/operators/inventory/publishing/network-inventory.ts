@@ -14,8 +14,8 @@ import type { JsonObject } from "../../../bus/topics.ts";
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { type Amounts, isForSale, type NamedGpu, type NodeInventory, type StorageInventory } from "../inventory.ts";
 
-type NetworkNode = ReturnType<typeof networkNode>;
-type NetworkStorage = ReturnType<typeof networkStorage>;
+export type NetworkNode = ReturnType<typeof networkNode>;
+export type NetworkStorage = ReturnType<typeof networkStorage>;
 
 /** Kubernetes tells which volumes are attached; how many are mounted the network's operator does not count either. */
 const notCounted = quantities({ allocatable: 0n, allocated: 0n, capacity: 0n }, formatCount);

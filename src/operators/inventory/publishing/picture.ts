@@ -9,6 +9,8 @@ import { interfaceKind } from "../gpu-names/registry.ts";
 import type { Condition, Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
 import {
   clusterMessage,
+  type NetworkNode,
+  type NetworkStorage,
   networkNode,
   networkNodeJson,
   networkStorage,
@@ -19,6 +21,8 @@ import {
 
 export interface Picture {
   readonly inventory: Inventory;
+  /** What the network is told, in its own words. A node that stayed the same object does so here. */
+  readonly network: { readonly nodes: readonly NetworkNode[]; readonly storage: readonly NetworkStorage[] };
   /** akash.inventory.v1.Cluster with the nodes that are offered: to the network, others do not exist. */
   clusterMessage(): Buffer;
   /** akash.inventory.v1.Node; undefined where the node is not offered, or is none. */
@@ -37,9 +41,10 @@ export interface Picture {
 
 /** Makes pictures that share what they can. */
 export function createPictures(): (inventory: Inventory) => Picture {
-  const message = memoized((node: NodeInventory) => nodeMessage(networkNode(node)));
+  const network = memoized(networkNode);
+  const message = memoized((node: NodeInventory) => nodeMessage(network(node)));
   const messageInCluster = memoized((node: NodeInventory) => nodeOfCluster(message(node)));
-  const networkJson = memoized((node: NodeInventory) => networkNodeJson(networkNode(node)));
+  const networkJson = memoized((node: NodeInventory) => networkNodeJson(network(node)));
   const fullText = memoized((node: NodeInventory) => JSON.stringify(fullNodeJson(node)));
   const hardwareJson = memoized(nodeHardwareJson);
   const hardwareText = memoized((node: NodeInventory) => JSON.stringify(hardwareJson(node)));
@@ -53,6 +58,9 @@ export function createPictures(): (inventory: Inventory) => Picture {
     const storageText = once(() => JSON.stringify(classes()));
     return {
       inventory,
+      get network() {
+        return { nodes: offered.map(network), storage: networkClasses };
+      },
       offered: offered.map(({ name }) => name),
       clusterMessage: once(() => clusterMessage(offered.map(messageInCluster), networkClasses)),
       nodeMessage(name) {

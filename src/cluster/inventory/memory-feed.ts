@@ -1,0 +1,87 @@
+/** Follows an inventory operator in the same process: the same pictures, without the wire between. */
+import type { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { InventoryFeed, PictureNode } from "./feed.ts";
+import { createNewestPicture } from "./newest-picture.ts";
+import { attempt, contentOf, type Read } from "./read-cluster.ts";
+import { readClass, readNode } from "./read-node.ts";
+
+/** What the feed needs of the operator; its publisher is one. */
+export interface PictureSource {
+  /** What listeners were told last, as soon as it is another than this one. */
+  next(after: SourcePicture | undefined, signal: AbortSignal): Promise<SourcePicture>;
+  /** The newest one, which listeners may not have been told: nothing that they see has changed. Throws until there is one. */
+  picture(): SourcePicture;
+  /** How long ago it heard of the cluster. */
+  readonly ageMs: number;
+}
+
+/** A node that stayed as it was is the same object as in the picture before. */
+export interface SourcePicture {
+  readonly network: { readonly nodes: readonly Node[]; readonly storage: readonly Storage[] };
+  readonly inventory: { readonly podsVersion?: string };
+}
+
+interface MemoryFeedDeps {
+  readonly source: Promise<PictureSource>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): InventoryFeed {
+  const known = new WeakMap<Node, Read<PictureNode>>();
+  let opened: PictureSource | undefined;
+  let shown: SourcePicture | undefined;
+  const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: opened?.ageMs ?? 0 }));
+
+  function readOnce(node: Node): Read<PictureNode> {
+    const read = known.get(node) ?? attempt(() => readNode(node));
+    known.set(node, read);
+    return read;
+  }
+
+  function show(picture: SourcePicture): void {
+    shown = picture;
+    const { nodes, storage } = picture.network;
+    const content = contentOf(
+      nodes.map((node) => [node.name, readOnce(node)] as const),
+      storage.map((each) => attempt(() => readClass(each))),
+    );
+    newest.show({ ...content, podsVersion: picture.inventory.podsVersion, cameAtMs: clock.monotonicMs() });
+  }
+
+  async function followChanges(from: PictureSource, signal: AbortSignal): Promise<never> {
+    for (let told: SourcePicture | undefined; ; ) {
+      told = await from.next(told, signal);
+      // It may have been asked for already.
+      if (told !== shown) show(told);
+    }
+  }
+
+  /** Also brings what changes nothing but how new the picture is. */
+  async function lookNowAndThen(from: PictureSource, signal: AbortSignal): Promise<never> {
+    for (;;) {
+      await sleep(clock, limits.feedProofMs, signal);
+      try {
+        const picture = from.picture();
+        if (picture !== shown) show(picture);
+        newest.counts.proofs += 1;
+      } catch (thrown) {
+        newest.failed(reasonOf(thrown));
+      }
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    const from = await source;
+    opened = from;
+    await Promise.all([followChanges(from, signal), lookNowAndThen(from, signal)]).catch((thrown) => {
+      if (!signal.aborted) throw thrown;
+    });
+  }
+
+  return Object.assign(newest, { run });
+}

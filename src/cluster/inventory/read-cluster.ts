@@ -1,0 +1,94 @@
+/**
+ * Makes a picture of what an inventory operator shows. Nodes that stayed as they were are taken over from the picture
+ * before: a thousand nodes come with every pod that starts. What makes no sense is left out, with a condition.
+ */
+import { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { reasonOf } from "../../runtime/errors.ts";
+import { bytes, messageOf, plain, repeated, text } from "../../runtime/protobuf.ts";
+import type { ClusterPicture, PictureClass, PictureCondition, PictureNode } from "./feed.ts";
+import { readClass, readNode } from "./read-node.ts";
+
+/** akash.inventory.v1.Cluster with its parts unread. */
+const clusterParts = messageOf({ nodes: repeated(1, bytes), storage: repeated(2, bytes) });
+const nameOnly = messageOf({ name: plain(1, text, "") });
+
+export type Read<T> = { readonly is: T } | { readonly nonsense: string };
+/** All of a picture but when it came and what is in it. */
+export type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
+
+interface KnownNode {
+  readonly bytes: Uint8Array;
+  readonly read: Read<PictureNode>;
+}
+
+/** Reads one message after the other. Throws where one is no message at all. */
+export function createClusterReader(): (message: Uint8Array) => PictureContent {
+  let known = new Map<string, KnownNode>();
+  return (message) => {
+    const { nodes, storage } = clusterParts.decode(message);
+    const now = new Map<string, KnownNode>();
+    const reads = nodes.map((bytes): [name: string, Read<PictureNode>] => {
+      const { name } = nameOnly.decode(bytes);
+      const before = known.get(name);
+      const same = before !== undefined && Buffer.compare(before.bytes, bytes) === 0;
+      const read = same ? before.read : attempt(() => readNode(Node.decode(bytes)));
+      // With the bytes of this message, or every message that ever brought a node would be kept.
+      now.set(name, { bytes, read });
+      return [name, read];
+    });
+    known = now;
+    return contentOf(
+      reads,
+      storage.map((bytes) => attempt(() => readClass(Storage.decode(bytes)))),
+    );
+  };
+}
+
+export function attempt<T>(read: () => T): Read<T> {
+  try {
+    return { is: read() };
+  } catch (thrown) {
+    return { nonsense: reasonOf(thrown) };
+  }
+}
+
+/** Of two with one name nobody knows which is right, and both together would be sold twice. */
+export function contentOf(
+  nodes: readonly (readonly [name: string, Read<PictureNode>])[],
+  storage: readonly Read<PictureClass>[],
+): PictureContent {
+  const conditions: PictureCondition[] = [];
+  const leaveOut = (type: string, message: string) => conditions.push({ type, message });
+  const timesNode = times(nodes.map(([name]) => name));
+  const timesClass = times(storage.flatMap((read) => ("is" in read ? [read.is.class] : [])));
+  const kept: PictureNode[] = [];
+  for (const [name, read] of nodes) {
+    if ("nonsense" in read) leaveOut("NodeUnreadable", `node ${JSON.stringify(name)} is left out: ${read.nonsense}`);
+    else if (name === "") leaveOut("NodeUnreadable", "a node is left out: it has no name");
+    else if (timesNode.get(name) !== 1) leaveOut("NodeTwice", `node ${name} is left out: it is there more than once`);
+    else kept.push(read.is);
+  }
+  const classes: PictureClass[] = [];
+  for (const read of storage) {
+    if ("nonsense" in read) leaveOut("ClassUnreadable", `a storage class is left out: ${read.nonsense}`);
+    else if (read.is.class === "") leaveOut("ClassUnreadable", "a storage class is left out: it has no name");
+    else if (timesClass.get(read.is.class) !== 1)
+      leaveOut("ClassTwice", `storage class ${read.is.class} is left out: it is there more than once`);
+    else classes.push(read.is);
+  }
+  return {
+    nodes: kept.sort((a, b) => compare(a.name, b.name)),
+    storage: classes.sort((a, b) => compare(a.class, b.class)),
+    conditions,
+  };
+}
+
+function times(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
