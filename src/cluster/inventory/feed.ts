@@ -1,4 +1,5 @@
 /** What the provider is told of the cluster by the inventory operator, whichever operator that is and wherever it runs. */
+import type { CardCount } from "../placement/cards.ts";
 
 export interface InventoryFeed {
   /** The newest one, whatever happens to its source; undefined until one has come. */
@@ -48,8 +49,8 @@ export interface PictureNode {
   readonly memoryBytes: Amount;
   readonly ephemeralBytes: Amount;
   readonly gpus: Amount;
-  /** Those that have a name in the market. */
-  readonly cards: readonly PictureCard[];
+  /** Those that have a name in the market, taken or not. */
+  readonly cards: readonly CardCount[];
   /** Volumes attached to it; of which it takes any number where none is told. */
   readonly volumes: Amount;
   readonly storageClasses: readonly string[];
@@ -58,17 +59,6 @@ export interface PictureNode {
 export interface PictureClass {
   readonly class: string;
   readonly bytes: Amount;
-}
-
-export interface PictureCard {
-  /** "nvidia" */
-  readonly vendor: string;
-  /** "h100" */
-  readonly model: string;
-  /** "PCIe", "SXM5"; empty where nobody knows. */
-  readonly interface: string;
-  /** "80Gi"; empty where nobody knows. */
-  readonly memorySize: string;
 }
 
 export interface Amount {

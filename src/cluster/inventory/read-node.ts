@@ -1,7 +1,9 @@
 /** What the network's messages say of a node and of a storage class, in exact numbers. What makes no sense is refused. */
 import type { GPUInfo, Node, ResourcePair, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { type Card, cardOf, describeCard } from "../../market/gpu-attributes.ts";
 import { parseQuantity } from "../../market/quantity.ts";
-import type { Amount, PictureCard, PictureClass, PictureNode } from "./feed.ts";
+import type { CardCount } from "../placement/cards.ts";
+import type { Amount, PictureClass, PictureNode } from "./feed.ts";
 
 const nanoPerMilli = 10n ** 6n;
 const nanoPerOne = 10n ** 9n;
@@ -15,7 +17,7 @@ export function readNode({ name, resources, capabilities }: Node): PictureNode {
     memoryBytes: amount("memory", memory?.quantity, nanoPerOne),
     ephemeralBytes: amount("ephemeral storage", ephemeralStorage, nanoPerOne),
     gpus: amount("gpus", gpu?.quantity, nanoPerOne),
-    cards: gpu?.info.map(cardOf) ?? [],
+    cards: countCards(gpu?.info ?? []),
     // Zero is what an operator says that does not know it; nobody's driver takes none.
     volumes: volumes.allocatable === 0n ? { ...volumes, allocatable: "unlimited" } : volumes,
     storageClasses: capabilities?.storageClasses ?? [],
@@ -26,8 +28,15 @@ export function readClass({ quantity, info }: Storage): PictureClass {
   return { class: info?.class ?? "", bytes: amount("storage", quantity, nanoPerOne) };
 }
 
-function cardOf({ vendor, name, interface: kind, memorySize }: GPUInfo): PictureCard {
-  return { vendor, model: name, interface: kind, memorySize };
+/** How many there are of each kind. */
+function countCards(told: readonly GPUInfo[]): CardCount[] {
+  const counts = new Map<string, { card: Card; count: bigint }>();
+  for (const each of told) {
+    const card = cardOf(each);
+    const kind = describeCard(card);
+    counts.set(kind, { card, count: (counts.get(kind)?.count ?? 0n) + 1n });
+  }
+  return [...counts.values()];
 }
 
 /** A part of a unit is nothing that could be given, but it is taken. */

@@ -2,14 +2,14 @@
 import type { Bus } from "../../bus/bus.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Scope, Service } from "../../runtime/lifecycle.ts";
+import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type ClusterView, clusterView } from "./cluster-view.ts";
 import { measureInventory } from "./inventory-metrics.ts";
 import { createInventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
 import { startGrpc } from "./publishing/grpc.ts";
-import { createPublisher } from "./publishing/publisher.ts";
+import { createPublisher, type Publisher } from "./publishing/publisher.ts";
 import { startRest } from "./publishing/rest.ts";
 
 export interface InventoryServiceOptions extends InventoryOperatorOptions {
@@ -36,14 +36,21 @@ type Opened<Ground> = { readonly [Part in keyof Ground]: Awaited<Ground[Part]> }
 /** The settings may need the cluster, to learn what pod we run in. */
 type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
 
-export function createInventoryService(settle: SettleOptions, ground: InventoryGround): Service<ClusterView> {
+/** What it opens is the publisher, for whoever reads pictures in the same process. */
+export function createInventoryService(
+  settle: SettleOptions,
+  ground: InventoryGround,
+): GroundService<Publisher, ClusterView> {
+  const { promise: opened, resolve } = Promise.withResolvers<Publisher>();
   let parts: InventoryParts | undefined;
   return {
     name: "inventory",
+    opened,
     async start(scope) {
       const [kube, bus] = await Promise.all([ground.kube, ground.bus]);
       const log = ground.log.with({ module: "inventory" });
       parts = await startInventory(await settle(kube, scope), { ...ground, kube, bus, log }, scope);
+      resolve(parts.publisher);
     },
     detail() {
       if (!parts) return "";

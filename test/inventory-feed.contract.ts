@@ -1,0 +1,164 @@
+/** What every feed of the inventory does, whether the operator is in another process or in this one. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClusterPicture, InventoryFeed } from "../src/cluster/inventory/feed.ts";
+import { roomOf } from "../src/cluster/inventory/room-of.ts";
+import type { Publisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { eventually } from "./eventually.ts";
+import { amounts, sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "./inventory-samples.ts";
+import type { Owner } from "./owner.ts";
+
+export interface FeedContract {
+  readonly name: string;
+  open(owner: Owner, publisher: Publisher, clock: VirtualClock): Promise<InventoryFeed>;
+}
+
+async function stage(owner: Owner, contract: FeedContract) {
+  const operator = { ageMs: 0 };
+  const publisher = createPublisher({
+    // In real time, as an operator in another process would be; only the feed's own time is moved.
+    clock: realClock,
+    log: silentLog,
+    waitingFor: () => "nodes",
+    ageMs: () => operator.ageMs,
+  });
+  owner.after(() => publisher.close());
+  const clock = createVirtualClock();
+  const feed = await contract.open(owner, publisher, clock);
+  const pictures: ClusterPicture[] = [];
+  feed.onPicture((picture) => {
+    assert.equal(feed.picture, picture);
+    pictures.push(picture);
+  });
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  owner.after(stop);
+  return { operator, publisher, clock, feed, pictures, stop };
+}
+
+export function checkFeed(contract: FeedContract): void {
+  const check = (sentence: string, run: (s: Awaited<ReturnType<typeof stage>>) => Promise<void>) =>
+    test(`${contract.name}: ${sentence}`, async (t) => run(await stage(t, contract)));
+
+  check("until a picture has come nothing is promised, and it says since when", async ({ clock, feed }) => {
+    assert.deepEqual([feed.picture, feed.ageMs], [undefined, undefined]);
+    assert.equal(feed.trouble, "no picture of the cluster has come for 0 s");
+    await clock.advance(4_000);
+    assert.equal(feed.trouble, "no picture of the cluster has come for 4 s");
+  });
+
+  check("a picture has what is offered, in exact numbers", async ({ publisher, feed }) => {
+    const away = sampleNode("away", { offered: false, notOffered: [{ type: "Cordoned", message: "cordoned" }] });
+    const odd = sampleNode("odd", {
+      cpuMilli: amounts(3_999n, 1n),
+      memoryBytes: amounts(1_000_000_001n, 5_000_000_000n),
+      gpus: amounts(4n, 1n),
+      volumes: amounts(25n, 3n),
+    });
+    publisher.show(sampleInventory([odd, away, sampleNode("even")], { podsVersion: "17" }));
+    const picture = await eventually("the picture", () => feed.picture);
+    assert.deepEqual(
+      picture.nodes.map(({ name }) => name),
+      ["even", "odd"],
+    );
+    const [even, oddly] = picture.nodes;
+    assert.deepEqual(oddly, {
+      name: "odd",
+      cpuMilli: { allocatable: 3_999n, allocated: 1n },
+      memoryBytes: { allocatable: 1_000_000_001n, allocated: 5_000_000_000n },
+      ephemeralBytes: { allocatable: 475_899_064_320n, allocated: 10n * 1024n ** 3n },
+      gpus: { allocatable: 4n, allocated: 1n },
+      cards: [{ card: { vendor: "nvidia", model: "rtx4090", memoryGi: 24n, interface: "pcie" }, count: 8n }],
+      volumes: { allocatable: 25n, allocated: 3n },
+      storageClasses: ["beta2"],
+    });
+    assert.deepEqual(even?.volumes, { allocatable: "unlimited", allocated: 0n });
+    assert.deepEqual(picture.storage, [
+      { class: "beta2", bytes: { allocatable: 5_000n * 1024n ** 3n, allocated: 100n * 1024n ** 3n } },
+    ]);
+    assert.deepEqual([picture.podsVersion, picture.conditions], ["17", []]);
+    assert.deepEqual([feed.trouble, feed.lastError], [undefined, undefined]);
+    const { nodes, classes } = roomOf(picture);
+    const { cpuMilli, memoryBytes, gpus, unknownCards, volumes } = nodes[1] ?? assert.fail("no room");
+    assert.deepEqual([cpuMilli, memoryBytes, gpus, unknownCards, volumes], [3_998n, -3_999_999_999n, 3n, 5n, 22n]);
+    assert.equal(nodes[0]?.volumes, undefined);
+    assert.deepEqual([...classes], [["beta2", 4_900n * 1024n ** 3n]]);
+  });
+
+  check("each change comes, and a node that stayed as it was is the same object", async ({ publisher, pictures }) => {
+    const [one, two] = [sampleNode("one"), sampleNode("two")];
+    publisher.show(sampleInventory([one, two]));
+    await eventually("the first", () => pictures.length === 1);
+    publisher.show(sampleInventory([withOnePodMore(one), two]));
+    await eventually("the change", () => pictures.length === 2);
+    assert.equal(pictures[1]?.nodes[0]?.cpuMilli.allocated, 32_250n);
+    assert.equal(pictures[0]?.nodes[1], pictures[1]?.nodes[1]);
+    const [before, after] = pictures.map((picture) => roomOf(picture).nodes);
+    assert.equal(before?.[1], after?.[1]);
+  });
+
+  check("a picture with fewer nodes, or none at all, is taken as it is", async ({ publisher, feed, pictures }) => {
+    publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
+    await eventually("both", () => feed.picture?.nodes.length === 2);
+    publisher.show(
+      sampleInventory([sampleNode("two")], { storage: [sampleStorage(), sampleStorage({ class: "beta3" })] }),
+    );
+    await eventually("one", () => feed.picture?.nodes.length === 1);
+    assert.equal(feed.picture?.storage.length, 2);
+    publisher.show(sampleInventory([], { storage: [] }));
+    await eventually("none", () => feed.picture?.nodes.length === 0);
+    assert.equal(pictures.length, 3);
+    assert.equal(feed.trouble, undefined);
+  });
+
+  check("a cluster in which nothing happens for hours is not silent", async ({ publisher, clock, feed }) => {
+    publisher.show(sampleInventory());
+    await eventually("the picture", () => feed.picture);
+    for (let minute = 1; minute <= 180; minute += 1) {
+      await clock.advance(limits.feedProofMs);
+      await eventually("the proof", () => feed.counts.proofs === minute);
+      assert.ok((feed.ageMs ?? 0) < 1_000);
+      assert.equal(feed.trouble, undefined);
+    }
+    assert.equal(feed.counts.reconnects, 0);
+  });
+
+  check("what changes only how new the picture is comes within a minute", async ({ publisher, clock, feed }) => {
+    const node = sampleNode();
+    publisher.show(sampleInventory([node], { podsVersion: "99" }));
+    await eventually("the picture", () => feed.picture?.podsVersion === "99");
+    publisher.show(sampleInventory([node], { podsVersion: "100" }));
+    await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
+    await clock.advance(limits.feedProofMs);
+    await eventually("the version", () => feed.picture?.podsVersion === "100");
+  });
+
+  check("an operator that has not heard of the cluster itself proves nothing", async (s) => {
+    const { operator, publisher, clock, feed } = s;
+    publisher.show(sampleInventory());
+    await eventually("the picture", () => feed.picture);
+    operator.ageMs = limits.feedOldMs + 3_000;
+    await clock.advance(limits.feedProofMs);
+    await eventually("the trouble", () => feed.trouble);
+    assert.match(feed.trouble ?? "", /^the inventory operator has not heard of the cluster for 12[3-9] s$/);
+    assert.equal(feed.picture?.nodes.length, 1);
+    operator.ageMs = 0;
+    await clock.advance(limits.feedProofMs);
+    await eventually("the trouble to end", () => feed.trouble === undefined);
+  });
+
+  check("it leaves no timer behind", async ({ publisher, clock, feed, stop }) => {
+    publisher.show(sampleInventory());
+    await eventually("the picture", () => feed.picture);
+    await stop();
+    assert.equal(clock.pendingTimers, 0);
+  });
+}
