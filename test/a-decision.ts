@@ -60,6 +60,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
     bidDeposit: { denom: "uakt", amount: 500_000n },
     reclamationWindowNs: 24n * hourNs,
     mirror: { ready: true, behind: 0n },
+    pause: undefined,
     policies: openPolicies,
     capacity: {
       picture: { ageMs: 1_000, trouble: undefined },

@@ -23,6 +23,10 @@ const coinParts = new RegExp(`^\\s*(\\d+(?:\\.\\d+)?)\\s*(${denomPattern})\\s*$`
 /** A decimal of 97 characters and a denom of 128; reading a number of a million digits would take long. */
 const longestText = 256;
 
+export function isDenom(text: string): boolean {
+  return denomOnly.test(text);
+}
+
 export function coinOf(amount: bigint, denom: string): Coin {
   if (amount < 0n || amount > mostAmount) {
     throw outOfRange(amount, `an amount of ${denom}`, { least: 0n, most: "2^256 - 1" });
@@ -131,7 +135,7 @@ function parseList<C extends { denom: string }>(
 }
 
 function checkDenom(denom: string): string {
-  if (denomOnly.test(denom)) return denom;
+  if (isDenom(denom)) return denom;
   throw malformed(
     denom,
     "a denom",

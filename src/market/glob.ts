@@ -1,32 +1,49 @@
 /** Patterns of attribute names, as Go's path.Match reads them: `*` and `?` do not cross a slash, `[a-z]` and `[^a-z]` are classes. */
 
 type Matcher = (character: string) => boolean;
-type Token = Matcher | "star";
+/** A text stands for itself. */
+type Token = Matcher | string | typeof star;
+
+const star = Symbol("star");
 
 /** Undefined where the pattern is malformed; the network takes such a one to match nothing. */
 export function compileGlob(pattern: string): ((text: string) => boolean) | undefined {
-  const tokens = readTokens([...pattern]);
-  return tokens && ((text) => matches(tokens, [...text]));
+  const tokens = readTokens(charactersOf(pattern));
+  return tokens && ((text) => matches(tokens, charactersOf(text)));
+}
+
+/** Whether it can match anything but its own text. */
+export function isPattern(text: string): boolean {
+  return /[*?[\\]/.test(text);
 }
 
 export function globMatches(pattern: string, text: string): boolean {
   return compileGlob(pattern)?.(text) ?? false;
 }
 
+/** A text is its own list, unless it has characters that take two places in it. */
+function charactersOf(text: string): ArrayLike<string> {
+  return /[\ud800-\udfff]/.test(text) ? [...text] : text;
+}
+
 /**
  * When a part does not match, only the last star takes one more: an earlier one could not do better, since none crosses a
  * slash. So the work is at most the product of the lengths.
  */
-function matches(tokens: readonly Token[], text: readonly string[]): boolean {
+function matches(tokens: readonly Token[], text: ArrayLike<string>): boolean {
   let [token, at] = [0, 0];
   let retry: { token: number; at: number } | undefined;
   for (;;) {
     const wanted = tokens[token];
     const character = text[at];
-    if (wanted === "star") {
+    if (wanted === star) {
       retry = { token: token + 1, at };
       token += 1;
-    } else if (wanted !== undefined && character !== undefined && wanted(character)) {
+    } else if (
+      wanted !== undefined &&
+      character !== undefined &&
+      (wanted === character || accepts(wanted, character))
+    ) {
       token += 1;
       at += 1;
     } else if (wanted === undefined && character === undefined) {
@@ -40,12 +57,18 @@ function matches(tokens: readonly Token[], text: readonly string[]): boolean {
   }
 }
 
-function readTokens(pattern: readonly string[]): Token[] | undefined {
+function accepts(wanted: Matcher | string, character: string): boolean {
+  return typeof wanted === "function" && wanted(character);
+}
+
+function readTokens(pattern: ArrayLike<string>): Token[] | undefined {
   const tokens: Token[] = [];
   for (let at = 0; at < pattern.length; at += 1) {
     const sign = pattern[at];
-    if (sign === "*") tokens.push("star");
-    else if (sign === "?") tokens.push((character) => character !== "/");
+    if (sign === "*") {
+      // Two in a row match what one does, and would be tried each with each.
+      if (tokens.at(-1) !== star) tokens.push(star);
+    } else if (sign === "?") tokens.push((character) => character !== "/");
     else if (sign === "[") {
       const read = readClass(pattern, at + 1);
       if (!read) return undefined;
@@ -55,14 +78,14 @@ function readTokens(pattern: readonly string[]): Token[] | undefined {
       if (sign === "\\") at += 1;
       const literal = pattern[at];
       if (literal === undefined) return undefined;
-      tokens.push((character) => character === literal);
+      tokens.push(literal);
     }
   }
   return tokens;
 }
 
 /** From behind the bracket on; `end` is where the closing one stands. Unlike `?`, a class may match a slash. */
-function readClass(pattern: readonly string[], start: number): { matcher: Matcher; end: number } | undefined {
+function readClass(pattern: ArrayLike<string>, start: number): { matcher: Matcher; end: number } | undefined {
   const negated = pattern[start] === "^";
   const ranges: [number, number][] = [];
   let at = negated ? start + 1 : start;

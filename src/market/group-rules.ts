@@ -1,5 +1,5 @@
 /** What the network demands of the groups of a deployment. The chain refuses all others, and nobody can bid on them. */
-import { showDecCoin } from "./coin.ts";
+import { isDenom, showDecCoin } from "./coin.ts";
 import { compareDecimals, decimalOf } from "./decimal.ts";
 import type { Attribute, GroupSpec, ResourceUnit } from "./group-spec.ts";
 
@@ -17,6 +17,9 @@ export const unitLimits = {
 export const unitsOfGroup = 50n;
 /** 10 of the whole token, per block and unit. */
 export const mostPrice = decimalOf(10_000_000n);
+/** Faults that are told of one group: a few say it all, and a group may have ten thousand. */
+const faultsTold = 20;
+const shownChars = 80;
 export const attributeKey = /^([a-zA-Z][\w/.-]{1,126}[\w*]?)$/;
 
 export function faultsOfGroups(groups: readonly GroupSpec[]): string[] {
@@ -25,55 +28,104 @@ export function faultsOfGroups(groups: readonly GroupSpec[]): string[] {
   const names = groups.map(({ name }) => name);
   for (const name of repeated(names)) faults.push(`two groups are named ${name}`);
   const denoms = new Set(groups.flatMap(({ units }) => units.map(({ price }) => price.denom)));
-  if (denoms.size > 1)
-    faults.push(`all prices must be in one denomination, and these are in ${[...denoms].join(", ")}`);
+  if (groups.length > 1 && denoms.size > 1) faults.push(inOneDenom(denoms));
   return faults;
 }
 
+/** The first of them, in the order of the units. */
 export function faultsOfGroup({ name, units }: GroupSpec): string[] {
-  const faults = units.flatMap((unit) => faultsOfUnit(unit).map((reason) => `unit ${unit.id}: ${reason}`));
+  const faults: string[] = [];
+  for (const unit of units) {
+    if (faults.length >= faultsTold) return faults.slice(0, faultsTold);
+    for (const reason of faultsOfUnit(unit)) faults.push(`unit ${unit.id}: ${reason}`);
+  }
   if (name === "") faults.push("it has no name");
   for (const id of repeated(units.map(({ id }) => id))) faults.push(`two units have the id ${id}`);
-  const total = (what: string, amount: (unit: ResourceUnit) => bigint, least: bigint, mostOfUnit: bigint) => {
-    const sum = units.reduce((all, unit) => all + amount(unit) * BigInt(unit.count), 0n);
+  const denoms = new Set(units.map(({ price }) => price.denom));
+  if (denoms.size > 1) faults.push(inOneDenom(denoms));
+  faults.push(...faultsOfTotals(units));
+  return faults.slice(0, faultsTold);
+}
+
+function faultsOfTotals(units: readonly ResourceUnit[]): string[] {
+  const faults: string[] = [];
+  const within = (what: string, sum: bigint, least: bigint, mostOfUnit: bigint) => {
     const most = mostOfUnit * unitsOfGroup;
     if (sum < least || sum > most)
       faults.push(`${what} of all units together must be from ${least} to ${most}, not ${sum}`);
   };
-  total("cpu", ({ cpu }) => cpu.milli, 1n, unitLimits.cpuMilli.most);
-  total("gpus", ({ gpu }) => gpu.count, 0n, unitLimits.gpuCount.most);
-  total("memory", ({ memory }) => memory.bytes, 1n, unitLimits.memoryBytes.most);
-  const volumes = Math.max(0, ...units.map(({ storage }) => storage.length));
-  for (let slot = 0; slot < volumes; slot += 1) {
-    total(`volume ${slot + 1}`, ({ storage }) => storage[slot]?.bytes ?? 0n, 1n, unitLimits.storageBytes.most);
+  const total = (amount: (unit: ResourceUnit) => bigint) =>
+    units.reduce((all, unit) => all + amount(unit) * BigInt(unit.count), 0n);
+  const cpuMilli = total(({ cpu }) => cpu.milli);
+  within("cpu", cpuMilli, 1n, unitLimits.cpuMilli.most);
+  const gpuCount = total(({ gpu }) => gpu.count);
+  within("gpus", gpuCount, 0n, unitLimits.gpuCount.most);
+  const memoryBytes = total(({ memory }) => memory.bytes);
+  within("memory", memoryBytes, 1n, unitLimits.memoryBytes.most);
+  // The first volumes of all units together, then the second ones, and so on.
+  const slots: bigint[] = [];
+  for (const { storage, count } of units) {
+    storage.forEach(({ bytes }, slot) => {
+      slots[slot] = (slots[slot] ?? 0n) + bytes * BigInt(count);
+    });
   }
+  slots.forEach((bytes, slot) => {
+    if (faults.length < faultsTold) within(`volume ${slot + 1}`, bytes, 1n, unitLimits.storageBytes.most);
+  });
   return faults;
 }
 
-function faultsOfUnit({ id, cpu, memory, gpu, storage, endpoints, price }: ResourceUnit): string[] {
+function faultsOfUnit({ id, count, cpu, memory, gpu, storage, endpoints, price }: ResourceUnit): string[] {
   const faults: string[] = [];
   const within = (what: string, amount: bigint, { least, most }: { least: bigint; most: bigint }) => {
-    if (amount < least || amount > most) faults.push(`${what} must be from ${least} to ${most}, not ${amount}`);
+    if (faults.length < faultsTold && (amount < least || amount > most))
+      faults.push(`${what} must be from ${least} to ${most}, not ${amount}`);
   };
   if (id < 1) faults.push("ids count from 1");
+  if (count < 1) faults.push("it is wanted zero times");
   within("cpu in thousandths", cpu.milli, unitLimits.cpuMilli);
   within("memory in bytes", memory.bytes, unitLimits.memoryBytes);
   within("gpus", gpu.count, unitLimits.gpuCount);
   if (storage.length === 0) faults.push("it has no storage");
-  for (const { name, bytes } of storage) within(`volume ${name} in bytes`, bytes, unitLimits.storageBytes);
+  for (const { name, bytes } of storage) within(`volume ${shorten(name)} in bytes`, bytes, unitLimits.storageBytes);
   if (endpoints.some(({ kind }) => kind === "unknown")) faults.push("an endpoint is of a kind that nobody knows");
   if (gpu.count === 0n && gpu.attributes.length > 0) faults.push("it has attributes of a gpu, and no gpu");
-  for (const { attributes } of [cpu, memory, gpu, ...storage]) faults.push(...faultsOfAttributes(attributes));
+  for (const { attributes } of [cpu, memory, gpu, ...storage]) {
+    if (faults.length < faultsTold) faults.push(...faultsOfAttributes(attributes));
+  }
+  if (!isDenom(price.denom))
+    faults.push(`its price is in ${JSON.stringify(shorten(price.denom))}, which is no denomination`);
+  if (price.amount.atto < 0n) faults.push("its price is below zero");
   if (compareDecimals(price.amount, mostPrice) > 0) faults.push(`a price of ${showDecCoin(price)} is above 10000000`);
   return faults;
 }
 
 function faultsOfAttributes(attributes: readonly Attribute[]): string[] {
   const keys = attributes.map(({ key }) => key);
-  const strange = keys.filter((key) => !attributeKey.test(key)).map((key) => `${JSON.stringify(key)} is no attribute`);
-  return [...strange, ...repeated(keys).map((key) => `${key} stands twice`)];
+  const strange = keys.filter((key) => !attributeKey.test(key)).slice(0, faultsTold);
+  return [
+    ...strange.map((key) => `${JSON.stringify(shorten(key))} is no attribute`),
+    ...repeated(keys).map((key) => `${shorten(key)} stands twice`),
+  ];
 }
 
+function inOneDenom(denoms: ReadonlySet<string>): string {
+  const some = [...denoms].slice(0, faultsTold).map(shorten);
+  return `all prices must be in one denomination, and these are in ${some.join(", ")}`;
+}
+
+/** The first of those that stand more than once. */
 function repeated<T>(values: readonly T[]): T[] {
-  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
+  const seen = new Set<T>();
+  const twice = new Set<T>();
+  for (const value of values) {
+    if (seen.has(value)) twice.add(value);
+    if (twice.size >= faultsTold) break;
+    seen.add(value);
+  }
+  return [...twice];
+}
+
+function shorten(text: string): string {
+  return text.length > shownChars ? `${text.slice(0, shownChars)}…` : text;
 }

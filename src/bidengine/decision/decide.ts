@@ -32,16 +32,16 @@ const questions = {
   mirrorIsFresh, // we know what the chain knows
   pictureIsFresh, // and what the cluster has
   groupIsWellFormed, // the chain lets nonsense through; we don't
-  attributesMatch, // what the tenant requires of us, we publish
-  configuredAttributesDemanded, // and asks for what we want to be asked for, where we want that
-  auditorsMatch, // someone the tenant trusts has signed it
-  capabilitiesMatch, // the kinds of volumes and cards are ours
-  volumesWithinLimit,
+  attributesMatch: ofSense(attributesMatch), // what the tenant requires of us, we publish
+  configuredAttributesDemanded: ofSense(configuredAttributesDemanded), // and, where we want that, is asked for
+  auditorsMatch: ofSense(auditorsMatch), // someone the tenant trusts has signed it
+  capabilitiesMatch: ofSense(capabilitiesMatch), // the kinds of volumes and cards are ours
+  volumesWithinLimit: ofSense(volumesWithinLimit),
   tenantAllowed, // we want this tenant
-  denominationKnown, // and that money
+  denominationKnown: ofSense(denominationKnown), // and that money
   reclamationAgreed,
   placementExists, // every replica has a node, all at once
-  withinOfferCaps, // it is not more than we want to sell
+  withinOfferCaps: ofSense(withinOfferCaps), // it is not more than we want to sell
   addressesAvailable,
   depositCovered, // we can pay for the bid
   bidsLeft, // and the order takes one more
@@ -71,6 +71,12 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
 export function screen(asked: Asked, standing: Standing, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
   return decide({ asked, bidsOnOrder: undefined, standing }, pricing, signal);
+}
+
+/** A group that no one could have meant is not read any further. */
+function ofSense(question: Question): Question {
+  return (gathered) =>
+    gathered.excess === undefined ? question(gathered) : notAsked("no one could have meant the group");
 }
 
 function named(name: string, verdict: Verdict): Check {

@@ -77,8 +77,13 @@ export const volumesWithinLimit: Question = ({ asked: { group } }) => {
 export const tenantAllowed: Question = ({ asked: { owner }, standing: { policies } }) =>
   byPolicy(policies.tenant(owner));
 
-export const withinOfferCaps: Question = ({ asked: { group }, standing: { policies } }) =>
-  byPolicy(policies.caps(group));
+/** By the cards that it would get, where it fits: the order may name none, or many that would do. */
+export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies } }) => {
+  const offer = fit?.fits ? fit.offer : [];
+  return byPolicy(
+    policies.caps({ units: group.units.map((unit, at) => ({ ...unit, gpu: offer[at]?.gpu ?? unit.gpu })) }),
+  );
+};
 
 function evidenceOf(missing: Parameters<typeof showAttribute>[0][]) {
   return { missing: missing.slice(0, limits.decisionListed * 2).map(showAttribute) };

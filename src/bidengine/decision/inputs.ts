@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../bus/topics.ts";
 import type { Coin } from "../../market/coin.ts";
 import type { Fit } from "../../market/fit.ts";
+import { excessOf } from "../../market/group-excess.ts";
 import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import type { AuditedAttributes } from "../../market/signed-by.ts";
@@ -16,9 +17,11 @@ export interface Inputs {
 
 /** The inputs, with what the group itself and the cluster say to them. */
 export interface Gathered extends Inputs {
-  /** What is wrong with the group. */
+  /** Why nobody could have meant this; then nothing else is asked about the group, since reading it would take long. */
+  readonly excess: string | undefined;
+  /** What the network would not allow. */
   readonly faults: readonly string[];
-  /** Undefined for a group that the network does not allow: nobody places it. */
+  /** Undefined for a group with faults: nobody places it. */
   readonly fit: Fit | undefined;
   readonly addresses: Answer | undefined;
 }
@@ -26,9 +29,10 @@ export interface Gathered extends Inputs {
 export function gather(inputs: Inputs): Gathered {
   const { group } = inputs.asked;
   const { capacity } = inputs.standing;
-  const faults = faultsOfGroup(group);
-  if (faults.length > 0) return { ...inputs, faults, fit: undefined, addresses: undefined };
-  return { ...inputs, faults, fit: capacity.fit(group), addresses: capacity.addressesFor(group) };
+  const excess = excessOf(group);
+  const faults = excess === undefined ? faultsOfGroup(group) : [excess];
+  if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, addresses: undefined };
+  return { ...inputs, excess, faults, fit: capacity.fit(group), addresses: capacity.addressesFor(group) };
 }
 
 /** What a tenant asks for: of an order, or of one that does not exist yet. */
@@ -58,6 +62,8 @@ export interface Standing {
   /** The setting; 0 where we agree to none. */
   readonly reclamationWindowNs: bigint;
   readonly mirror: MirrorState;
+  /** Undefined while bidding is not paused. */
+  readonly pause: Pause | undefined;
   readonly policies: PolicyAnswers;
   readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor">;
   readonly nowMs: number;
@@ -86,13 +92,20 @@ export interface MirrorState {
   readonly behind: bigint | undefined;
 }
 
+/** By `akash-provider pause`, until `resume`. */
+export interface Pause {
+  readonly sinceMs: number;
+  /** Only told, not done. */
+  readonly dryRun: boolean;
+}
+
 /** What an operator has decided about bids. */
 export interface PolicyAnswers {
-  /** Whether we bid at all just now: not while paused, not before maintenance. */
+  /** Whether we bid at all at this time: not during maintenance. */
   bidding(nowMs: number): PolicyAnswer;
   tenant(owner: string): PolicyAnswer;
-  /** Whether an order stays below what may be offered of each resource. */
-  caps(group: GroupSpec): PolicyAnswer;
+  /** Whether it stays below what may be offered of each resource; a cap on a model counts what names that model. */
+  caps(group: Pick<GroupSpec, "units">): PolicyAnswer;
   /** Whether orders must ask for every attribute of provider.yaml. */
   readonly configuredAttributes: "on" | "off" | "dry-run";
 }

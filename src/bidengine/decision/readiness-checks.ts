@@ -1,8 +1,16 @@
 /** Whether we may bid at all just now: nobody stopped us, and what we know is not too old. */
+import { formatTime } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { byPolicy, fail, pass, type Question } from "./verdict.ts";
 
-export const biddingIsOn: Question = ({ standing: { policies, nowMs } }) => byPolicy(policies.bidding(nowMs));
+export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) => {
+  if (pause) {
+    const reason = `bidding is paused since ${formatTime(pause.sinceMs)}: akash-provider resume`;
+    const paused = byPolicy({ yes: false, reason, dryRun: pause.dryRun });
+    if (!pause.dryRun || policies.bidding(nowMs).yes) return paused;
+  }
+  return byPolicy(policies.bidding(nowMs));
+};
 
 /** What is behind shows orders that are gone, and a wallet that is spent. */
 export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { aGroup, aStanding, aUnit, fixedPrice, someInputs } from "../../../test/a-decision.ts";
+import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
+import { decide } from "./decide.ts";
+import { refusals } from "./decision.ts";
+import { explain } from "./explain.ts";
+import { writeDecision } from "./record.ts";
+
+const { signal } = new AbortController();
+const cheap = fixedPrice("1uakt");
+const requirements = { attributes: [], allOf: [], anyOf: [] };
+
+function times<T>(count: number, make: (at: number) => T): T[] {
+  return Array.from({ length: count }, (_, at) => make(at));
+}
+
+const hostile = (at: number): Attribute => ({ key: `${"a*".repeat(60)}b${at}`, value: "true" });
+/** As many as anybody publishes, all alike as far as a pattern can tell. */
+const ownAttributes = times(100, (at) => ({ key: "a".repeat(120) + at, value: "true" }));
+
+const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
+  "no units": [aGroup({ units: [] }), /cpu of all units together/],
+  "zero replicas": [aGroup({ units: [aUnit({ count: 0 })] }), /wanted zero times/],
+  "zero replicas of one unit of two": [
+    aGroup({ units: [aUnit(), aUnit({ id: 2, count: 0 })] }),
+    /unit 2: it is wanted/,
+  ],
+  "four billion replicas": [aGroup({ units: [aUnit({ count: 2 ** 32 - 1 })] }), /4294967295 replicas/],
+  "more memory than there is": [
+    aGroup({ units: [aUnit({ memory: { bytes: 2n ** 255n, attributes: [] } })] }),
+    /memory in bytes must be/,
+  ],
+  "less than nothing": [aGroup({ units: [aUnit({ cpu: { milli: -5n, attributes: [] } })] }), /not -5/],
+  "10,000 units": [aGroup({ units: times(10_000, (at) => aUnit({ id: at + 1 })) }), /10000 units/],
+  "10,000 required attributes": [
+    aGroup({ requirements: { ...requirements, attributes: times(10_000, (at) => ({ key: `k${at}`, value: "v" })) } }),
+    /10000 attributes/,
+  ],
+  "10,000 hostile patterns": [
+    aGroup({ requirements: { ...requirements, attributes: times(10_000, hostile) } }),
+    /10000 attributes/,
+  ],
+  "as many hostile patterns as are read": [
+    aGroup({ requirements: { ...requirements, attributes: times(100, hostile) } }),
+    /we do not publish a\*a\*.* and 95 more/,
+  ],
+  "10,000 attributes of a card": [
+    aGroup({ units: [aUnit({ gpu: { count: 1n, attributes: times(10_000, hostile) } })] }),
+    /10000 attributes/,
+  ],
+  "10,000 volumes": [
+    aGroup({
+      units: [aUnit({ storage: times(10_000, (at) => ({ name: `v${at}`, bytes: 2n ** 30n, attributes: [] })) })],
+    }),
+    /10000 volumes/,
+  ],
+  "10,000 auditors": [
+    aGroup({ requirements: { ...requirements, anyOf: times(10_000, (at) => `akash1${at}`) } }),
+    /10000 auditors/,
+  ],
+  "a name of 100 KB": [aGroup({ name: "n".repeat(100_000) }), /a text of 100000 characters/],
+  "an attribute of 100 KB": [
+    aGroup({ requirements: { ...requirements, attributes: [{ key: "*".repeat(100_000), value: "x" }] } }),
+    /a text of 100000 characters/,
+  ],
+  "an endpoint of a kind that nobody knows": [
+    aGroup({ units: [aUnit({ endpoints: [{ kind: "unknown", sequenceNumber: 0 }] })] }),
+    /a kind that nobody knows/,
+  ],
+  "a price in no denomination": [
+    aGroup({ units: [aUnit({ price: { denom: "", amount: { atto: 1n } } })] }),
+    /which is no denomination/,
+  ],
+  "a price below zero": [
+    aGroup({ units: [aUnit({ price: { denom: "uakt", amount: { atto: -1n } } })] }),
+    /its price is below zero/,
+  ],
+  "two denominations": [
+    aGroup({ units: [aUnit(), aUnit({ id: 2, price: { denom: "uact", amount: { atto: 1n } } })] }),
+    /one denomination, and these are in uakt, uact/,
+  ],
+};
+
+for (const [name, [group, reason]] of Object.entries(absurd)) {
+  test(`an order with ${name} is a no with a short reason, within milliseconds`, async () => {
+    const standing = aStanding({ own: { state: "registered", attributes: ownAttributes, audited: [] } });
+    const inputs = someInputs({ asked: { group }, standing });
+    const decision = await decide(inputs, cheap, signal);
+    // The best of three: others may be using the processor.
+    let tookMs = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < 3; run += 1) {
+      const startedAt = performance.now();
+      await decide(inputs, cheap, signal);
+      tookMs = Math.min(tookMs, performance.now() - startedAt);
+    }
+    assert.equal(decision.verdict, "no");
+    assert.match(refusals(decision)[0]?.reason ?? "", reason);
+    assert.ok(tookMs < 50, `${tookMs} ms`);
+    assert.ok(JSON.stringify(writeDecision(decision)).length < 10_000);
+    assert.ok(explain(decision).every((line) => line.length < 1_000));
+  });
+}
+
+test("what a tenant wrote cannot move a terminal's cursor, nor hide in a line", async () => {
+  const attributes = [{ key: "a\u001b[2Jb\u202ec\nd", value: "\u0007" }];
+  const inputs = someInputs({ asked: { group: aGroup({ requirements: { ...requirements, attributes } }) } });
+  const decision = await decide(inputs, cheap, signal);
+  for (const line of explain(decision)) assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u);
+  assert.match(refusals(decision)[0]?.reason ?? "", /a\\u\{1b\}\[2Jb\\u\{202e\}c\\u\{a\}d=\\u\{7\}/);
+});

@@ -1,0 +1,67 @@
+/** Groups that no one could have meant. The chain lets them through, and reading them would take longer than they are worth. */
+import type { Attribute, GroupSpec, UnitResources } from "./group-spec.ts";
+
+/** Far above what anybody deploys. Work on a group of this size takes milliseconds; beyond, nobody promises that. */
+export const groupBounds = {
+  units: 250,
+  /** Pods: more than all the nodes of a large cluster take. */
+  replicas: 20_000,
+  /** Of one list. */
+  attributes: 100,
+  auditors: 100,
+  volumes: 50,
+  endpoints: 1_000,
+  /** Of a name, a key or a value. Kubernetes stops at 253. */
+  textChars: 1_000,
+};
+
+/** The first bound that it passes, in words. */
+export function excessOf({ name, requirements, units }: GroupSpec): string | undefined {
+  const { attributes, allOf, anyOf } = requirements;
+  return (
+    tooMany("units", units.length, groupBounds.units) ??
+    tooMany("replicas", replicasOf(units), groupBounds.replicas) ??
+    tooLong([name]) ??
+    tooMany("auditors", allOf.length + anyOf.length, groupBounds.auditors) ??
+    tooLong([...allOf, ...anyOf]) ??
+    excessOfAttributes(attributes) ??
+    firstOf(units, excessOfUnit)
+  );
+}
+
+function excessOfUnit({ cpu, memory, gpu, storage, endpoints }: UnitResources): string | undefined {
+  return (
+    tooMany("volumes", storage.length, groupBounds.volumes) ??
+    tooMany("endpoints", endpoints.length, groupBounds.endpoints) ??
+    tooLong(storage.map(({ name }) => name)) ??
+    firstOf([cpu, memory, gpu, ...storage], (part) => excessOfAttributes(part.attributes))
+  );
+}
+
+function excessOfAttributes(attributes: readonly Attribute[]): string | undefined {
+  return (
+    tooMany("attributes", attributes.length, groupBounds.attributes) ??
+    firstOf(attributes, ({ key, value }) => tooLong([key, value]))
+  );
+}
+
+function replicasOf(units: GroupSpec["units"]): number {
+  return units.reduce((all, { count }) => all + count, 0);
+}
+
+function tooMany(what: string, count: number, most: number): string | undefined {
+  return count > most ? `it has ${count} ${what} where at most ${most} make sense` : undefined;
+}
+
+function tooLong(texts: readonly string[]): string | undefined {
+  const long = texts.find(({ length }) => length > groupBounds.textChars);
+  return long && `it has a text of ${long.length} characters where at most ${groupBounds.textChars} make sense`;
+}
+
+function firstOf<T>(items: readonly T[], look: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = look(item);
+    if (found) return found;
+  }
+  return undefined;
+}
