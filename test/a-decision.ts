@@ -1,5 +1,6 @@
 /** Inputs of a decision that all checks pass, to be changed in one place by a test. */
-import type { Inputs, PolicyAnswers, Standing } from "../src/bidengine/decision/inputs.ts";
+import type { Inputs, Standing } from "../src/bidengine/decision/inputs.ts";
+import type { Judge } from "../src/bidengine/policies/judgement.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
 import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
@@ -28,7 +29,7 @@ export function aGroup(change: Partial<GroupSpec> = {}): GroupSpec {
 
 const yes = { yes: true, dryRun: false };
 
-export const openPolicies: PolicyAnswers = {
+export const openPolicies: Judge = {
   bidding: () => ({ ...yes, reason: "bidding is on" }),
   tenant: () => ({ ...yes, reason: "every tenant is welcome" }),
   caps: () => ({ ...yes, reason: "nothing is capped" }),
@@ -45,7 +46,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
         { key: "capabilities/storage/1/persistent", value: "true" },
         { key: "capabilities/gpu/vendor/nvidia/model/a100", value: "true" },
       ],
-      audited: [{ auditor, attributes: [{ key: "region", value: "us-west" }] }],
+      audited: new Map([[auditor, [{ key: "region", value: "us-west" }]]]),
     },
     configuredAttributes: [{ key: "region", value: "us-west" }],
     params: {

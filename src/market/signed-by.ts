@@ -2,11 +2,8 @@
 import { unsatisfied } from "./attributes.ts";
 import type { Attribute, Requirements } from "./group-spec.ts";
 
-/** What one auditor has signed of us. */
-export interface AuditedAttributes {
-  readonly auditor: string;
-  readonly attributes: readonly Attribute[];
-}
+/** What each auditor has signed of us. */
+export type AuditedAttributes = ReadonlyMap<string, readonly Attribute[]>;
 
 export interface Signatures {
   readonly signed: boolean;
@@ -17,16 +14,11 @@ export interface Signatures {
 }
 
 /** An auditor counts who has signed everything that the group asks for; for one that asks for nothing, anything will do. */
-export function signaturesFor(
-  { attributes, allOf, anyOf }: Requirements,
-  audited: readonly AuditedAttributes[],
-): Signatures {
-  const verdicts = new Map<string, boolean>();
-  const named = new Set([...allOf, ...anyOf]);
-  for (const entry of audited) {
-    if (named.has(entry.auditor)) verdicts.set(entry.auditor, unsatisfied(attributes, entry.attributes).length === 0);
-  }
-  const hasSigned = (auditor: string) => verdicts.get(auditor) ?? false;
+export function signaturesFor({ attributes, allOf, anyOf }: Requirements, audited: AuditedAttributes): Signatures {
+  const hasSigned = (auditor: string) => {
+    const signed = audited.get(auditor);
+    return signed !== undefined && unsatisfied(attributes, signed).length === 0;
+  };
   const allOfMissing = allOf.filter((auditor) => !hasSigned(auditor));
   const anyOfMissing = anyOf.some(hasSigned) ? [] : anyOf;
   return { signed: allOfMissing.length === 0 && anyOfMissing.length === 0, allOfMissing, anyOfMissing };

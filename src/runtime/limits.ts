@@ -582,6 +582,11 @@ export const limits = {
   redactorSecretMostChars: 8_192,
 
   // Decisions
+  /** Changes are told by blocks; this is for what none has told, such as the network's vote on parameters. */
+  ownEntryEveryMs: 10 * minute,
+  /** Until it has been read nothing is bid on, so the first tries come quickly. */
+  ownEntryRetryFirstMs: second,
+  ownEntryRetryMostMs: minute,
   /** What is further behind shows orders that are gone already, and coins that are spent. */
   bidMirrorBlocksBehind: 5,
   /** The network's operator tells every few seconds; a cluster may have changed a lot in more than this. */

@@ -84,7 +84,7 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
 
 for (const [name, [group, reason]] of Object.entries(absurd)) {
   test(`an order with ${name} is a no with a short reason, within milliseconds`, async () => {
-    const standing = aStanding({ own: { state: "registered", attributes: ownAttributes, audited: [] } });
+    const standing = aStanding({ own: { state: "registered", attributes: ownAttributes, audited: new Map() } });
     const inputs = someInputs({ asked: { group }, standing });
     const decision = await decide(inputs, cheap, signal);
     // The best of three: others may be using the processor.

@@ -1,5 +1,4 @@
 /** Everything that a check looks at, gathered first: plain values, and what of the cluster answers at once. */
-import type { JsonObject } from "../../bus/topics.ts";
 import type { Coin } from "../../market/coin.ts";
 import type { Fit } from "../../market/fit.ts";
 import { excessOf } from "../../market/group-excess.ts";
@@ -7,6 +6,7 @@ import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import type { AuditedAttributes } from "../../market/signed-by.ts";
 import type { Answer, Capacity } from "../capacity.ts";
+import type { Judge } from "../policies/judgement.ts";
 
 export interface Inputs {
   readonly asked: Asked;
@@ -64,7 +64,7 @@ export interface Standing {
   readonly mirror: MirrorState;
   /** Undefined while bidding is not paused. */
   readonly pause: Pause | undefined;
-  readonly policies: PolicyAnswers;
+  readonly policies: Judge;
   readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor">;
   readonly nowMs: number;
 }
@@ -74,7 +74,7 @@ export interface OwnEntry {
   /** "unknown" until it was read for the first time. */
   readonly state: "unknown" | "not registered" | "registered";
   readonly attributes: readonly Attribute[];
-  readonly audited: readonly AuditedAttributes[];
+  readonly audited: AuditedAttributes;
 }
 
 /** What the network's vote has set for bids. */
@@ -97,21 +97,4 @@ export interface Pause {
   readonly sinceMs: number;
   /** Only told, not done. */
   readonly dryRun: boolean;
-}
-
-/** What an operator has decided about bids. */
-export interface PolicyAnswers {
-  /** Whether we bid at all at this time: not during maintenance. */
-  bidding(nowMs: number): PolicyAnswer;
-  tenant(owner: string): PolicyAnswer;
-  /** Whether it stays below what may be offered of each resource; a cap on a model counts what names that model. */
-  caps(group: Pick<GroupSpec, "units">): PolicyAnswer;
-  /** Whether orders must ask for every attribute of provider.yaml. */
-  readonly configuredAttributes: "on" | "off" | "dry-run";
-}
-
-export interface PolicyAnswer extends Answer {
-  /** A no that is only told, not done. */
-  readonly dryRun: boolean;
-  readonly evidence?: JsonObject;
 }

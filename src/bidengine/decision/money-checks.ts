@@ -1,16 +1,15 @@
 /** What a bid costs us and brings: its deposit, the window that it promises, and the price. */
 import { type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
 import { compareDecimals, subDecimals } from "../../market/decimal.ts";
+import { isDollar, uakt } from "../../market/denom.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import type { Inputs, Standing } from "./inputs.ts";
 import { fail, pass, type Question, type Verdict } from "./verdict.ts";
 import { listed, shown } from "./words.ts";
 
-const knownDenom = /^(uakt|uact|ibc\/[0-9A-F]{64})$/;
-
 export const denominationKnown: Question = ({ asked: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
-  const unknown = denoms.filter((denom) => !knownDenom.test(denom));
+  const unknown = denoms.filter((denom) => denom !== uakt && !isDollar(denom));
   if (unknown.length > 0)
     return fail("never", `we do not know what ${listed(unknown, (denom) => denom || "no denomination")} is worth`);
   return pass(`it pays in ${listed(denoms, (denom) => denom)}`);

@@ -1,7 +1,8 @@
 /** What a check comes to. */
 import type { JsonObject } from "../../bus/topics.ts";
+import type { Judgement } from "../policies/judgement.ts";
 import type { Until } from "./decision.ts";
-import type { Gathered, PolicyAnswer } from "./inputs.ts";
+import type { Gathered } from "./inputs.ts";
 
 export interface Verdict {
   readonly verdict: "pass" | "fail" | "not asked";
@@ -27,7 +28,7 @@ export function notAsked(reason: string): Verdict {
 }
 
 /** A policy on trial passes whatever it says, and says what it would have done. */
-export function byPolicy({ yes, reason, dryRun, evidence = {} }: PolicyAnswer): Verdict {
+export function byPolicy({ yes, reason, dryRun, evidence = {} }: Judgement): Verdict {
   if (yes) return pass(reason, evidence);
   if (dryRun) return pass(`dry run, it would be a no: ${reason}`, { ...evidence, dryRun });
   return fail("policies", reason, evidence);

@@ -1,0 +1,158 @@
+/**
+ * What the chain has of us and demands of everyone: our published attributes, what auditors have signed of them, the
+ * parameters of the market. Read beside the orders, never in their path; when it cannot be read, the last good answer stays.
+ */
+import type { AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { Chain, QueryOptions, Step } from "../chain/chain.ts";
+import { showAttribute } from "../market/attributes.ts";
+import type { Attribute } from "../market/group-spec.ts";
+import { growingPauseMs } from "../runtime/back-off.ts";
+import { largest } from "../runtime/bigint.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createPause } from "../runtime/pause.ts";
+import type { MarketTerms, OwnEntry } from "./decision/inputs.ts";
+import { listed } from "./decision/words.ts";
+
+export interface FollowedEntry {
+  readonly entry: OwnEntry;
+  /** Undefined until they were read. */
+  readonly params: MarketTerms | undefined;
+  /** How old that is; undefined until it was read. */
+  readonly ageMs: number | undefined;
+  /** What an operator should know: not registered, registered with other attributes, not readable. */
+  readonly trouble: string | undefined;
+  /** Told when any of it is different. */
+  onChange(listener: () => void): void;
+  /** To be given every step along the chain. */
+  onStep(step: Step): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+interface OwnEntryDeps {
+  readonly chain: Pick<Chain, "queries" | "provider">;
+  /** What provider.yaml says of us. */
+  readonly configured: readonly Attribute[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Reading {
+  readonly entry: OwnEntry;
+  readonly params: MarketTerms | undefined;
+}
+
+const unread: Reading = { entry: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
+
+export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps): FollowedEntry {
+  const listeners: (() => void)[] = [];
+  const pause = createPause(clock);
+  let current = unread;
+  let readAtMs: number | undefined;
+  let failure: string | undefined;
+  /** A node that has not come so far would still tell the old. */
+  let changedAt = 0n;
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const read = await readOwnEntry(chain, { atOrAbove: changedAt || undefined, signal });
+    readAtMs = clock.monotonicMs();
+    failure = undefined;
+    if (textOf(read) === textOf(current)) return;
+    current = read;
+    log.info("own entry on the chain changed", {
+      state: read.entry.state,
+      attributes: read.entry.attributes.length,
+      auditors: read.entry.audited.size,
+    });
+    for (const listener of listeners) listener();
+  }
+
+  return {
+    get entry() {
+      return current.entry;
+    },
+    get params() {
+      return current.params;
+    },
+    get ageMs() {
+      return readAtMs === undefined ? undefined : clock.monotonicMs() - readAtMs;
+    },
+    get trouble() {
+      return failure ?? differenceFrom(configured, current.entry);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    onStep({ block, gap, changed }) {
+      const isOurs = changed.some(({ kind }) => kind === "provider");
+      // What lost or unreadable blocks said of us, nobody knows.
+      const isInDoubt = gap !== undefined || (block?.malformed.length ?? 0) > 0;
+      if (!isOurs && !isInDoubt) return;
+      changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
+      pause.ring();
+    },
+    async run(signal) {
+      for (let failures = 0; !signal.aborted; ) {
+        try {
+          await look(signal);
+          failures = 0;
+        } catch (thrown) {
+          if (signal.aborted) return;
+          const error = ProviderError.from(thrown);
+          failures += 1;
+          failure = `what the chain has of us cannot be read: ${error.message}`;
+          log.error("could not read own entry on the chain", { error, failures });
+        }
+        const { ownEntryRetryFirstMs: first, ownEntryRetryMostMs: most, ownEntryEveryMs: every } = limits;
+        await pause.wait(failures > 0 ? growingPauseMs(first, most, failures) : every, signal);
+      }
+    },
+  };
+}
+
+async function readOwnEntry({ queries, provider }: OwnEntryDeps["chain"], options: QueryOptions): Promise<Reading> {
+  const [entry, audited, params] = await Promise.all([
+    queries.provider(provider, options),
+    queries.auditedAttributes(provider, options),
+    queries.marketParams(undefined, options),
+  ]);
+  return {
+    entry: {
+      state: entry.value ? "registered" : "not registered",
+      attributes: plain(entry.value?.attributes ?? []),
+      audited: new Map(audited.items.map(({ auditor, attributes }: AuditedProvider) => [auditor, plain(attributes)])),
+    },
+    params: params.value && {
+      minDeposits: params.value.bidMinDeposits.map(({ denom, amount }) => ({ denom, amount: BigInt(amount) })),
+      orderMaxBids: params.value.orderMaxBids,
+      minReclamationWindowNs: params.value.minReclamationWindowNs,
+      maxReclamationWindowNs: params.value.maxReclamationWindowNs,
+    },
+  };
+}
+
+function plain(attributes: readonly Attribute[]): Attribute[] {
+  return attributes.map(({ key, value }) => ({ key, value }));
+}
+
+/** Why `register` should be run, if it should. Who configures no attributes leaves those on the chain as they are. */
+function differenceFrom(configured: readonly Attribute[], { state, attributes }: OwnEntry): string | undefined {
+  if (state === "unknown") return undefined;
+  if (state === "not registered") return "we are not registered on the chain: run akash-provider register";
+  if (configured.length === 0) return undefined;
+  const [ours, theirs] = [new Set(configured.map(showAttribute)), new Set(attributes.map(showAttribute))];
+  const missing = [...ours].filter((each) => !theirs.has(each));
+  const other = [...theirs].filter((each) => !ours.has(each));
+  if (missing.length + other.length === 0) return undefined;
+  const parts = [
+    ...(missing.length > 0 ? [`it lacks ${listed(missing, (each) => each)}`] : []),
+    ...(other.length > 0 ? [`it has ${listed(other, (each) => each)} besides`] : []),
+  ];
+  return `the chain has other attributes of us than provider.yaml (${parts.join("; ")}): run akash-provider register`;
+}
+
+function textOf({ entry, params }: Reading): string {
+  return JSON.stringify([entry.state, entry.attributes, [...entry.audited], params], (_, value) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
+}
