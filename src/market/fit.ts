@@ -27,9 +27,9 @@ export interface Misfit {
 /** What one unit lacks. */
 export interface Shortage {
   readonly unit: number;
-  /** "cpu", "memory", "gpu nvidia/h100", "storage-ephemeral", "storage-beta3", "nodes with storage-beta3" … */
+  /** "cpu", "memory", "gpu nvidia/h100", "storage-ephemeral", "storage-beta3", "volumes", "nodes with storage-beta3" … */
   readonly resource: string;
-  /** By one replica. */
+  /** By one replica; by all of the group together where the place is the cluster. */
   readonly wanted: bigint;
   /** The most that any one place has of it. */
   readonly available: bigint;

@@ -38,10 +38,13 @@ export interface Claim extends ReplicaDemand {
 export function demandOf(units: readonly ResourceUnit[], overcommit: Overcommit): UnitDemand[] | Unreadable {
   const demands: UnitDemand[] = [];
   for (const unit of units) {
+    if (!Number.isSafeInteger(unit.count) || unit.count < 1) {
+      return { unit: unit.id, fault: `asks for ${unit.count} replicas` };
+    }
     const demand = replicaDemand(unit, overcommit);
     if (typeof demand === "string") return { unit: unit.id, fault: demand };
     const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
-    if (typeof cards === "string") return { unit: unit.id, fault: cards };
+    if (typeof cards === "string") return { unit: unit.id, fault: `asks for a gpu that nobody can read: ${cards}` };
     if (unit.gpu.count > 0n && cards.length === 0) {
       return { unit: unit.id, fault: "asks for a gpu and does not say of which vendor and model" };
     }
@@ -80,8 +83,8 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
     const { persistent, storageClass } = kindOf(volume);
     if (!persistent && storageClass === "ram") memoryBytes += volume.bytes;
     else if (!persistent) ephemeralBytes += volume.bytes;
-    else if (storageClass === undefined) return `its volume ${volume.name} is persistent and names no storage class`;
-    else if (storageClass === "ram") return `its volume ${volume.name} is persistent, and memory is not`;
+    else if (storageClass === undefined) return `has a persistent volume ${volume.name} that names no storage class`;
+    else if (storageClass === "ram") return `has a persistent volume ${volume.name} in memory, which keeps nothing`;
     else {
       classes.set(storageClass, (classes.get(storageClass) ?? 0n) + volume.bytes);
       volumes += 1n;
@@ -94,7 +97,8 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
     unit.gpu.count,
     volumes,
   ];
-  return { amounts, classes };
+  const isBelowZero = [...amounts, ...classes.values()].some((amount) => amount < 0n);
+  return isBelowZero ? "asks for less than nothing" : { amounts, classes };
 }
 
 function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {

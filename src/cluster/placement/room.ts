@@ -1,4 +1,5 @@
 /** What is free in the cluster. A picture says it of one moment; a room follows what is taken and given back since. */
+import { type Card, describeCard } from "../../market/gpu-attributes.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { type CardCount, cardsOf, kindsFor, type NodeCards, takeCards } from "./cards.ts";
 import type { Claim } from "./demand.ts";
@@ -38,6 +39,8 @@ export const endless = 2n ** 100n;
 
 export interface NodeState {
   readonly name: string;
+  /** Its place among all, by name. */
+  readonly at: number;
   /** In the order of `nodeResources`. */
   readonly free: bigint[];
   readonly cards: NodeCards;
@@ -48,7 +51,11 @@ export interface Room {
   /** By name. */
   readonly nodes: readonly NodeState[];
   readonly classes: ReadonlyMap<string, bigint>;
+  /** Every kind of card that there is, once. */
+  readonly cards: readonly Card[];
   node(name: string): NodeState | undefined;
+  /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. */
+  tightest(): readonly NodeState[];
   /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
   take(claim: Claim): void;
   /** Exactly what was taken from this very room. */
@@ -56,14 +63,18 @@ export interface Room {
 }
 
 export function openRoom(picture: ClusterRoom): Room {
-  const nodes = picture.nodes.map(stateOf).sort((left, right) => (left.name < right.name ? -1 : 1));
+  const nodes = picture.nodes.toSorted((left, right) => (left.name < right.name ? -1 : 1)).map(stateOf);
   const byName = new Map(nodes.map((node) => [node.name, node]));
   invariant(byName.size === nodes.length, "two nodes have one name");
   const classes = new Map(Array.from(picture.classes, ([name, bytes]) => [name, bytes ?? endless]));
+  const cards = new Map(picture.nodes.flatMap((node) => node.cards.map(({ card }) => [describeCard(card), card])));
+  const tight = [...nodes];
+  let isSorted = false;
   const change = (claim: Claim, sign: 1n | -1n) => {
     const node = byName.get(claim.node);
     // A node that is no longer in the picture has nothing to take from, and got nothing taken.
     if (node) takeFrom(node, claim, sign);
+    isSorted = false;
     for (const [name, bytes] of claim.classes) {
       const left = classes.get(name);
       if (left !== undefined) classes.set(name, left - sign * bytes);
@@ -72,6 +83,13 @@ export function openRoom(picture: ClusterRoom): Room {
   return {
     nodes,
     classes,
+    cards: [...cards.values()],
+    tightest() {
+      // Little has changed since the last time, which makes sorting again cheap.
+      if (!isSorted) tight.sort(compareTightness);
+      isSorted = true;
+      return tight;
+    },
     node: (name) => byName.get(name),
     take: (claim) => change(claim, 1n),
     giveBack: (claim) => change(claim, -1n),
@@ -88,10 +106,32 @@ function takeFrom(node: NodeState, { amounts, cards }: Claim, sign: 1n | -1n): v
   if (cards) takeCards(node.cards, kindsFor(node.cards, cards), sign * (amounts[gpuAt] ?? 0n));
 }
 
-function stateOf(node: NodeRoom): NodeState {
+/** What is free of a resource on all nodes together. */
+export function freeInAll({ nodes }: Pick<Room, "nodes">, at: number): bigint {
+  let sum = 0n;
+  for (const { free } of nodes) if ((free[at] ?? 0n) > 0n) sum += free[at] ?? 0n;
+  return sum;
+}
+
+function compareTightness(left: NodeState, right: NodeState): number {
+  return (
+    Math.min(left.cards.kinds.length, 1) - Math.min(right.cards.kinds.length, 1) ||
+    compare(left.free[gpuAt], right.free[gpuAt]) ||
+    compare(left.free[0], right.free[0]) ||
+    compare(left.free[1], right.free[1]) ||
+    left.at - right.at
+  );
+}
+
+function compare(left = 0n, right = 0n): number {
+  return left < right ? -1 : Number(left > right);
+}
+
+function stateOf(node: NodeRoom, at: number): NodeState {
   const { name, cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes = endless } = node;
   return {
     name,
+    at,
     free: [cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes],
     cards: cardsOf(node.cards, node.unknownCards),
     classes: new Set(node.storageClasses),

@@ -1,0 +1,165 @@
+/**
+ * The exact search, for groups of few replicas. A way to place them is a way to share them out into parts, each of which
+ * goes whole onto a node of its own. There are few ways to share out six replicas, however many nodes there are; and of
+ * the nodes that can hold a part, as many as there are replicas are enough, because the other parts cannot take them all.
+ */
+import { limits } from "../../runtime/limits.ts";
+import { cardsLeft, kindsFor, takeCards } from "./cards.ts";
+import type { NodeState } from "./room.ts";
+import { gpusOf, type Option, type Spot, type Task } from "./task.ts";
+
+/** How many replicas of each task. */
+type Part = readonly number[];
+
+/** A node that can hold a part, with the model that each of its tasks would get there. */
+interface Home {
+  readonly node: NodeState;
+  readonly options: ReadonlyMap<number, Option>;
+}
+
+/** The models that the replicas of a task may get in one run of the search, and the nodes that have one of them. */
+interface Way {
+  readonly name: string;
+  readonly options: readonly Option[];
+  readonly nodes: ReadonlySet<NodeState>;
+}
+
+/** Undefined where there is none. */
+export function exactFit(tasks: readonly Task[]): Spot[] | undefined {
+  const whole: Part = tasks.map(({ unit }) => Number(unit.count));
+  const replicas = whole.reduce((sum, count) => sum + count, 0);
+  const known = new Map<string, readonly Home[]>();
+  let tried = 0;
+  for (const ways of combinations(tasks.map(waysOf))) {
+    tried += 1;
+    if (tried > limits.placementModelChoices) return undefined;
+    const homesOf = (part: Part): readonly Home[] => {
+      const name = part.map((count, at) => (count === 0 ? "" : `${count}${ways[at]?.name}`)).join();
+      const homes = known.get(name) ?? findHomes(tasks, part, ways, replicas);
+      known.set(name, homes);
+      return homes;
+    };
+    const homes = shareOut(whole, [], new Map(), homesOf);
+    if (homes) return spotsOf(tasks, homes);
+  }
+  return undefined;
+}
+
+/** Only where a unit has several replicas must its model be settled beforehand: a single one takes what its node has. */
+function waysOf({ unit, options }: Task): Way[] {
+  const settled = unit.count === 1n ? [options] : options.map((option) => [option]);
+  return settled.map((some, at) => ({
+    name: `x${at}`,
+    options: some,
+    nodes: new Set(some.flatMap(({ nodes }) => nodes)),
+  }));
+}
+
+function* combinations<T>(lists: readonly (readonly T[])[]): Generator<T[]> {
+  const [first, ...others] = lists;
+  if (!first) yield [];
+  else for (const each of first) for (const rest of combinations(others)) yield [each, ...rest];
+}
+
+/** Takes parts off what is left, each with a replica of the first task that is left, and finds each a node of its own. */
+function shareOut(
+  left: Part,
+  parts: readonly Part[],
+  taken: ReadonlyMap<NodeState, number>,
+  homesOf: (part: Part) => readonly Home[],
+): { part: Part; home: Home }[] | undefined {
+  const first = left.findIndex((count) => count > 0);
+  if (first < 0) {
+    return [...taken].flatMap(([node, at]) => {
+      const part = parts[at] ?? [];
+      return homesOf(part).flatMap((home) => (home.node === node ? [{ part, home }] : []));
+    });
+  }
+  for (const part of partsOf(left, first)) {
+    const more = [...parts, part];
+    const matched = housed(more, more.length - 1, taken, homesOf, new Set());
+    if (!matched) continue;
+    const rest = left.map((count, at) => count - (part[at] ?? 0));
+    const found = shareOut(rest, more, matched, homesOf);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The largest first, so that little is spread out. */
+function* partsOf(left: Part, first: number, at = 0): Generator<Part> {
+  if (at === left.length) {
+    yield [];
+    return;
+  }
+  for (let count = left[at] ?? 0; count >= (at === first ? 1 : 0); count -= 1) {
+    for (const rest of partsOf(left, first, at + 1)) yield [count, ...rest];
+  }
+}
+
+/** Gives the part a node; one that is taken is free when its part can move to another. */
+function housed(
+  parts: readonly Part[],
+  at: number,
+  taken: ReadonlyMap<NodeState, number>,
+  homesOf: (part: Part) => readonly Home[],
+  asked: Set<NodeState>,
+): ReadonlyMap<NodeState, number> | undefined {
+  for (const { node } of homesOf(parts[at] ?? [])) {
+    if (asked.has(node)) continue;
+    asked.add(node);
+    const other = taken.get(node);
+    const moved = other === undefined ? taken : housed(parts, other, taken, homesOf, asked);
+    if (moved) return new Map(moved).set(node, at);
+  }
+  return undefined;
+}
+
+function findHomes(tasks: readonly Task[], part: Part, ways: readonly Way[], enough: number): Home[] {
+  const members = tasks.flatMap((task, at): Member[] => {
+    const [count, way] = [BigInt(part[at] ?? 0), ways[at]];
+    return count > 0n && way ? [{ at, way, amounts: task.amounts.map((amount) => amount * count) }] : [];
+  });
+  const sum = members.reduce<bigint[]>((all, { amounts }) => amounts.map((amount, at) => amount + (all[at] ?? 0n)), []);
+  const [fewest, ...others] = members.map(({ way }) => way.nodes).sort((left, right) => left.size - right.size);
+  const homes: Home[] = [];
+  for (const node of fewest ?? []) {
+    if (!others.every((nodes) => nodes.has(node)) || sum.some((amount, at) => amount > (node.free[at] ?? 0n))) continue;
+    const options = chooseModels(node, members);
+    if (options) homes.push({ node, options });
+    if (homes.length === enough) break;
+  }
+  return homes;
+}
+
+interface Member {
+  readonly at: number;
+  /** Of all its replicas in the part. */
+  readonly amounts: readonly bigint[];
+  readonly way: Way;
+}
+
+/** A model for each of them, by their places, such that the node has cards for all. */
+function chooseModels(node: NodeState, members: readonly Member[]): Home["options"] | undefined {
+  const [member, ...others] = members;
+  if (!member) return new Map();
+  const gpus = gpusOf(member.amounts);
+  for (const option of member.way.options) {
+    const kinds = option.cards && gpus > 0n ? kindsFor(node.cards, option.cards) : undefined;
+    if (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus) continue;
+    if (kinds !== undefined) takeCards(node.cards, kinds, gpus);
+    const rest = chooseModels(node, others);
+    if (kinds !== undefined) takeCards(node.cards, kinds, -gpus);
+    if (rest) return new Map(rest).set(member.at, option);
+  }
+  return undefined;
+}
+
+function spotsOf(tasks: readonly Task[], homes: readonly { part: Part; home: Home }[]): Spot[] {
+  return homes.flatMap(({ part, home }) =>
+    tasks.flatMap((task, at) => {
+      const [count, option] = [part[at] ?? 0, home.options.get(at)];
+      return count > 0 && option ? [{ task, option, node: home.node, count: BigInt(count) }] : [];
+    }),
+  );
+}

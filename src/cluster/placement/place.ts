@@ -1,0 +1,67 @@
+/** Whether a group fits, all replicas of all its units at once, and where each would go. Takes nothing. */
+import type { Fit, Fits, OfferCaps } from "../../market/fit.ts";
+import { cardAttribute } from "../../market/gpu-attributes.ts";
+import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
+import { limits } from "../../runtime/limits.ts";
+import { demandOf, noOvercommit, type Overcommit } from "./demand.ts";
+import { exactFit } from "./exact-fit.ts";
+import { anyFit, bestFit } from "./first-fit.ts";
+import { beyondCluster, eachAloneOnly, refuse, unplaceable } from "./misfit.ts";
+import type { Room } from "./room.ts";
+import { type Spot, type Task, taskOf } from "./task.ts";
+
+export interface Terms {
+  readonly overcommit?: Overcommit;
+  /** What the caps leave: the caps without what is sold already. */
+  readonly left?: OfferCaps;
+}
+
+export function place(
+  room: Room,
+  units: readonly ResourceUnit[],
+  { overcommit = noOvercommit, left = {} }: Terms = {},
+): Fit {
+  if (units.length === 0) return refuse("the group has no units");
+  if (units.length > limits.placementUnits) {
+    return refuse(`the group has ${units.length} units, at most ${limits.placementUnits} are placed`);
+  }
+  if (new Set(units.map(({ id }) => id)).size < units.length) return refuse("two units of the group have the same id");
+  const demands = demandOf(units, overcommit);
+  if (!Array.isArray(demands)) return refuse(`unit ${demands.unit} ${demands.fault}`);
+  const misfit = beyondCluster(room, demands, left);
+  if (misfit) return misfit;
+  const tasks = demands.map((unit) => taskOf(unit, room));
+  const stuck = tasks.filter(({ options }) => options.length === 0);
+  if (stuck.length > 0) return unplaceable(room, stuck);
+  const replicas = demands.reduce((sum, { count }) => sum + count, 0n);
+  if (replicas > BigInt(limits.placementReplicas)) {
+    return refuse(`the group has ${replicas} replicas, at most ${limits.placementReplicas} are placed`);
+  }
+  const spots = search(tasks, room);
+  return spots ? fitsOf(units, spots) : eachAloneOnly(room, tasks, search);
+}
+
+/** Where all of it goes; exact for few replicas, and never worse than first-fit-decreasing for many. */
+function search(tasks: readonly Task[], room: Room): Spot[] | undefined {
+  const spots = bestFit(tasks, room);
+  if (spots || tasks.length === 1) return spots;
+  const replicas = tasks.reduce((sum, { unit }) => sum + unit.count, 0n);
+  return replicas <= BigInt(limits.placementExactReplicas) ? exactFit(tasks) : anyFit(tasks, room);
+}
+
+function fitsOf(units: readonly ResourceUnit[], spots: readonly Spot[]): Fits {
+  const byUnit = Map.groupBy(spots, ({ task }) => task.unit.id);
+  const offer = units.map((unit) => offered(unit, byUnit.get(unit.id)?.[0]));
+  const replicas = units.flatMap(({ id }) =>
+    (byUnit.get(id) ?? []).flatMap(({ node, count }) =>
+      Array.from({ length: Number(count) }, () => ({ unit: id, node: node.name })),
+    ),
+  );
+  return { fits: true, replicas, offer };
+}
+
+/** As it was asked for, with one model for its gpus. */
+function offered({ count: _count, price: _price, ...unit }: ResourceUnit, spot: Spot | undefined): UnitResources {
+  const cards = spot?.option.cards;
+  return cards ? { ...unit, gpu: { count: unit.gpu.count, attributes: [cardAttribute(cards)] } } : unit;
+}
