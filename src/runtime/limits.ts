@@ -504,6 +504,18 @@ export const limits = {
   /** Conditions of a picture that are told: one foreign version of the operator gives as many as there are nodes. */
   feedConditions: 20,
 
+  // Leased addresses
+  /** Pause after the IP operator has answered: it counts anew as often itself. */
+  addressesPollMs: 5 * second,
+  /** One answer of it: it has them prepared, or asks the API server for a few Services. */
+  addressesAnswerMs: 5 * second,
+  /** The longest one: a lease with hundreds of ports. */
+  addressesAnswerBytes: 1024 * 1024,
+  /** What was told longer ago promises nothing. */
+  addressesOldMs: 2 * minute,
+  /** Leases that are asked about at once; each is a question to the API server for the operator. */
+  addressesLeasesAtOnce: 4,
+
   // Simulated cluster
   /** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */
   simulatedHistory: 4_096,

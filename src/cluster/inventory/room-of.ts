@@ -19,7 +19,7 @@ export function roomOf({ nodes, storage }: ClusterPicture): ClusterRoom {
 function nodeRoom(node: PictureNode): NodeRoom {
   const { name, cards, gpus, storageClasses } = node;
   const listed = cards.reduce((sum, { count }) => sum + count, 0n);
-  const allocatable = gpus.allocatable === "unlimited" ? endless : gpus.allocatable;
+  const allocatable = gpus.allocatable === "unlimited" ? listed : gpus.allocatable;
   return {
     name,
     cpuMilli: free(node.cpuMilli),
@@ -27,7 +27,7 @@ function nodeRoom(node: PictureNode): NodeRoom {
     ephemeralBytes: free(node.ephemeralBytes),
     gpus: free(gpus),
     cards,
-    unknownCards: unknownCards(listed, allocatable, free(gpus)),
+    unknownCards: unknownCards(listed, allocatable, allocatable - gpus.allocated),
     volumes: limited(node.volumes),
     storageClasses,
   };

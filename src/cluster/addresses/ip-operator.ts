@@ -1,0 +1,58 @@
+/** Asks the IP operator, ours or the network's: how many addresses its pool has, and which a lease got. */
+
+import { z } from "zod";
+import { formatOrderId, parseOrderId } from "../../market/ids.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
+
+export interface AddressUsage {
+  /** Of the pool. */
+  readonly total: bigint;
+  readonly inUse: bigint;
+}
+
+export interface IpOperator {
+  usage(signal: AbortSignal): Promise<AddressUsage>;
+  /** How many addresses the order's lease has. */
+  addressesOf(orderId: string, signal: AbortSignal): Promise<bigint>;
+}
+
+/** A GET of a path, with an end. */
+export type Get = (path: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
+
+const count = z.int().nonnegative();
+/** What it calls available is all that the pool has. */
+const usageShape = z.object({ Available: count, InUse: count });
+/** One entry per port; several may share an address. */
+const leaseShape = z.array(z.object({ IP: z.string().min(1) }));
+
+const ok = 200;
+const nothing = 204;
+
+export function createIpOperator(get: Get): IpOperator {
+  async function read<T>(path: string, shape: z.ZodType<T>, none: T | undefined, signal: AbortSignal): Promise<T> {
+    const { status, body } = await get(path, signal);
+    if (status === nothing && none !== undefined) return none;
+    if (status !== ok) throw new Error(`${path} was answered with HTTP ${status}${shortened(body)}`);
+    const { data, success } = shape.safeParse(parseJson(body));
+    if (!success) throw new Error(`${path} was answered with nonsense${shortened(body)}`);
+    return data;
+  }
+
+  return {
+    async usage(signal) {
+      const { Available, InUse } = await read("/usage", usageShape, undefined, signal);
+      return { total: BigInt(Available), inUse: BigInt(InUse) };
+    },
+    async addressesOf(orderId, signal) {
+      const path = `/ip-lease-status/${formatOrderId(parseOrderId(orderId))}`;
+      const ports = await read(path, leaseShape, [], signal);
+      return BigInt(new Set(ports.map(({ IP }) => IP)).size);
+    },
+  };
+}
+
+/** Enough of what a server said to see what it is. */
+function shortened(body: string): string {
+  const text = body.trim().slice(0, 200);
+  return text === "" ? "" : `: ${text}`;
+}
