@@ -177,7 +177,8 @@ export const migrations: readonly string[] = [
     name TEXT PRIMARY KEY,
     reason TEXT NOT NULL,
     since INTEGER NOT NULL,
-    from_at INTEGER
+    from_at INTEGER,
+    dry_run INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
 ];

@@ -147,6 +147,30 @@ export const limits = {
   ordersTold: 50,
   /** Decisions on one order that are told: they are recorded when they differ, and the last few say it all. */
   decisionsTold: 20,
+  /** Of a group as JSON: a usual one has a few hundred characters, and what is longer than this nobody means. */
+  orderSpecChars: 16_384,
+  /** Runs of the order loop at once: those that wait for a price script must not hold up those that end a bid. */
+  orderRuns: 10_000,
+  /** Orders that got a no are looked at again at this pace, when what they wait for has changed. */
+  orderRecheckEveryMs: 2 * second,
+  /** Of them in one go: a few milliseconds of work. */
+  orderRecheckKeys: 250,
+  /** And all of them this often, changed or not; a price script is not asked sooner about the same order. */
+  orderRecheckMs: 10 * minute,
+  /** What changes by itself, as the age of a picture does, is looked at this often. */
+  orderTimeRecheckMs: 15 * second,
+  /** A bid that has not left by then was priced for another world. */
+  bidIntentMs: 10 * minute,
+  /** A bid that could not be closed is tried again after this: each attempt may cost a fee. */
+  bidCloseRetryMs: minute,
+  /** The mirror and the chain do not agree on a bid: the next block settles it. */
+  bidLookAgainMs: 2 * second,
+  /** Ends of orders that blocks told and nobody has asked for yet. */
+  marketEndsHeld: 20_000,
+  /** Orders whose end is asked of the chain at once: nobody waits for it, and nodes have other things to do. */
+  marketMemoryQueries: 4,
+  /** How often the status goes out on the bus at most. */
+  bidengineStatusMs: second,
 
   // Live view
   /** The newest events of the market that are kept to be shown. */

@@ -36,7 +36,7 @@ const requirements = { attributes: [], allOf: [], anyOf: [] };
 /** For every check an order that fails there and nowhere else. */
 const rows: Readonly<Record<string, Row>> = {
   biddingIsOn: {
-    inputs: someInputs({ standing: { pause: { sinceMs: 0, dryRun: false } } }),
+    inputs: someInputs({ standing: { pause: { sinceMs: 0, reason: "", dryRun: false } } }),
     reason: /bidding is paused since 1970-01-01T00:00:00.000Z: akash-provider resume/,
     until: "policies",
   },

@@ -95,6 +95,8 @@ export interface MirrorState {
 /** By `akash-provider pause`, until `resume`. */
 export interface Pause {
   readonly sinceMs: number;
+  /** As the person who paused it gave it; may be empty. */
+  readonly reason: string;
   /** Only told, not done. */
   readonly dryRun: boolean;
 }

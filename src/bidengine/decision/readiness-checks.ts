@@ -5,7 +5,8 @@ import { byPolicy, fail, pass, type Question } from "./verdict.ts";
 
 export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) => {
   if (pause) {
-    const reason = `bidding is paused since ${formatTime(pause.sinceMs)}: akash-provider resume`;
+    const why = pause.reason && `, ${pause.reason}`;
+    const reason = `bidding is paused since ${formatTime(pause.sinceMs)}${why}: akash-provider resume`;
     const paused = byPolicy({ yes: false, reason, dryRun: pause.dryRun });
     if (!pause.dryRun || policies.bidding(nowMs).yes) return paused;
   }

@@ -1,0 +1,266 @@
+/** The bid engine: every open order is decided on, bid for where that is a yes, and followed to its end. */
+import type { Bus } from "../bus/bus.ts";
+import type { JsonObject } from "../bus/topics.ts";
+import type { Chain, MirrorKey, Settled, Step } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Switch } from "../journal/switches.ts";
+import type { Coin } from "../market/coin.ts";
+import type { Attribute } from "../market/group-spec.ts";
+import { formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import type { GroundService, Scope } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createQueue, type Queue } from "../runtime/queue.ts";
+import type { Random } from "../runtime/random.ts";
+import { type OrderLine, readOrders, readWhy } from "./answers.ts";
+import { createBidCounts } from "./bid-counts.ts";
+import type { BidEngine } from "./bidengine.ts";
+import { measureBidEngine } from "./bidengine-metrics.ts";
+import type { Capacity } from "./capacity.ts";
+import { createDecider, pauseSwitch } from "./decider.ts";
+import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
+import { createMarketMemory } from "./market-memory.ts";
+import { createOrderLoop } from "./order-loop.ts";
+import { followOwnEntry } from "./own-entry.ts";
+import type { PolicySource } from "./policies/policy-source.ts";
+import type { Pricing } from "./pricing/pricing.ts";
+import { createStatusTeller } from "./status-teller.ts";
+import { type BidOutcome, createTally } from "./tally.ts";
+import { createWaitingOrders } from "./waiting-orders.ts";
+
+export interface BidEngineOptions {
+  /** What provider.yaml says of us. */
+  readonly attributes: readonly Attribute[];
+  readonly bidDeposit: Coin;
+  /** 0 turns it off. */
+  readonly bidTimeoutMs: number;
+  /** 0 agrees to none. */
+  readonly reclamationWindowMs: number;
+  /** What sending one bid costs at most; undefined where somebody else pays. */
+  readonly fee: Coin | undefined;
+}
+
+interface BidEngineGround {
+  readonly chain: Promise<Chain>;
+  readonly journal: Promise<Journal>;
+  readonly bus: Promise<Bus>;
+  readonly capacity: Promise<Capacity>;
+  readonly pricing: Promise<Pricing>;
+  readonly policies: Pick<PolicySource, "judge" | "trouble" | "onChange">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface BidEngineDocument {
+  /** Open orders, those among them that wait for something to change, and our bids that are open. */
+  readonly orders: number;
+  readonly waiting: number;
+  readonly bids: number;
+  readonly paused: Switch | undefined;
+  readonly accepted: number;
+  readonly declined: number;
+  readonly outcomes: Readonly<Record<BidOutcome, number>>;
+  readonly deposits: readonly LockedDeposits[];
+  readonly trouble: string | undefined;
+  /** The orders seen last, the newest first. */
+  readonly recent: readonly OrderLine[];
+}
+
+export function createBidEngineService(
+  options: BidEngineOptions,
+  ground: BidEngineGround,
+): GroundService<BidEngine, BidEngineDocument> {
+  const { clock, random } = ground;
+  const log = ground.log.with({ module: "bidengine" });
+  const { promise: opened, resolve } = Promise.withResolvers<BidEngine>();
+  const queues: Queue[] = [];
+  let running: Running | undefined;
+  let lastDocument: BidEngineDocument | undefined;
+
+  async function open(scope: Scope): Promise<Running> {
+    const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
+    const [capacity, pricing] = await Promise.all([ground.capacity, ground.pricing]);
+    const { policies } = ground;
+    const { mirror, outbox, provider } = chain;
+    const tally = createTally();
+    const listeners = new Set<(orderId: string) => void>();
+    const teller = createStatusTeller(clock, () => bus.publish("akash.provider.bidengine.status", plain(lookNow())));
+    const onNews = (key: string) => {
+      teller.tell();
+      for (const listener of listeners) listener(key);
+    };
+    const waits = createWaitingOrders(clock, (key) => void queue.add(key, "low"));
+    const memory = createMarketMemory({ chain, journal, clock, random, log, onEnd: onNews });
+    const bidCounts = createBidCounts();
+    const own = followOwnEntry({ chain, configured: options.attributes, clock, log });
+    const decider = createDecider({
+      ...options,
+      ...{ chain, capacity, pricing, own, bidCounts, tally, clock },
+      read: journal.read,
+      policies: () => policies.judge,
+      configuredAttributes: options.attributes,
+    });
+    const loop = createOrderLoop({
+      ...{ chain, journal, capacity, memory, waits, tally, onNews, clock, log },
+      judge: decider,
+      bidTimeoutMs: options.bidTimeoutMs,
+    });
+    const queue = createQueue({
+      ...{ name: "bidengine-orders", clock, random, log },
+      work: loop.look,
+      concurrency: limits.orderRuns,
+    });
+    queues.push(queue, memory.queue);
+
+    function onStep(step: Step): void {
+      if (step.block) {
+        memory.take(step.block);
+        bidCounts.take(step.block);
+      }
+      own.onStep(step);
+      for (const changed of step.changed) note(changed);
+      teller.tell();
+    }
+
+    function note({ kind, key }: MirrorKey): void {
+      if (kind === "order") queue.add(key, mirror.order(parseOrderId(key)) ? "normal" : "high");
+      if (kind === "bid" || kind === "lease") queue.add(orderKeyOf(key), "high");
+      if (kind === "balance") waits.changed("wallet");
+    }
+
+    function onSettled({ id, ...settled }: Settled): void {
+      const intent = journal.read.intents.get(id);
+      if (intent?.what !== "createBid" && intent?.what !== "closeBid") return;
+      if (intent.what === "createBid") decider.kept(intent.subject);
+      tally.settled(intent.what === "createBid" ? "open" : "close", { id, ...settled });
+      queue.add(intent.subject, "high");
+    }
+
+    /** What no event tells: a picture that is fresh again, a mirror that has caught up, a pause that begins. */
+    async function letTimePass(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        await sleep(clock, limits.orderTimeRecheckMs, signal);
+        waits.changed("time");
+      }
+    }
+
+    chain.onStep(onStep);
+    scope.onStop(outbox.onSettled(onSettled));
+    capacity.onRoom(() => waits.changed("room"));
+    pricing.onChange(() => waits.changed("prices"));
+    policies.onChange(() => waits.changed("policies"));
+    own.onChange(() => {
+      waits.changed("attributes");
+      waits.changed("time");
+    });
+    waits.start();
+    scope.onStop(() => {
+      waits.stop();
+      teller.stop();
+    });
+    scope.task("own entry", own.run);
+    scope.task("orders", queue.run);
+    scope.task("market memory", memory.queue.run);
+    scope.task("time", letTimePass);
+    // All that may need a look, whatever happened while nobody did.
+    for (const { id } of mirror.orders()) queue.add(formatOrderId(id));
+    for (const { id } of mirror.bids()) queue.add(formatOrderId(id), "high");
+    for (const orderId of capacity.reserved()) queue.add(orderId, "high");
+    for (const orderId of journal.read.orders.open()) queue.add(orderId, "low");
+
+    const switchPause = async <T>(change: () => Promise<T>): Promise<T> => {
+      const changed = await change();
+      waits.changed("policies");
+      teller.tell();
+      return changed;
+    };
+    const engine: BidEngine = {
+      pause(reason, { fromMs, dryRun = false } = {}) {
+        const pause = { name: pauseSwitch, reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
+        return switchPause(() => journal.durable("pause", ({ switches }) => switches.put(pause)));
+      },
+      resume: () => switchPause(() => journal.durable("resume", ({ switches }) => switches.remove(pauseSwitch))),
+      get paused() {
+        return journal.read.switches.get(pauseSwitch);
+      },
+      orders: (limit) => readOrders(journal.read, limit),
+      why: (id) => readWhy(journal.read, id),
+      screen: (group, owner, signal = scope.signal) => decider.screen(group, owner, signal),
+      onNews(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+
+    function lookNow(): BidEngineDocument {
+      return {
+        orders: sizeOf(mirror.orders()),
+        waiting: waits.size,
+        bids: sizeOf([...mirror.bids()].filter(({ state, id }) => state === "open" && id.provider === provider)),
+        paused: engine.paused,
+        accepted: tally.shouldBid.accept,
+        declined: tally.shouldBid.decline,
+        outcomes: { ...tally.complete },
+        deposits: lockedDeposits(chain),
+        trouble: capacity.picture.trouble ?? pricing.trouble ?? policies.trouble ?? own.trouble,
+        recent: readOrders(journal.read, limits.viewEvents),
+      };
+    }
+
+    return { engine, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
+  }
+
+  return {
+    name: "bidengine",
+    opened,
+    queues,
+    async start(scope) {
+      running = await open(scope);
+      resolve(running.engine);
+      // Whoever asks after the end gets the last word; the journal is closed by then.
+      scope.onStop(() => {
+        lastDocument = running?.lookNow();
+      });
+    },
+    detail() {
+      const document = lastDocument ?? running?.lookNow();
+      if (!document) return "";
+      const { orders, bids, outcomes, paused, trouble } = document;
+      const state = paused ? `paused: ${paused.reason}; ` : "";
+      const wrong = trouble === undefined ? "" : `; ${trouble}`;
+      return `${state}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
+    },
+    status: () => lastDocument ?? running?.lookNow(),
+    measure(metrics) {
+      if (!running) return;
+      const { tally, waits, deposits, engine } = running;
+      const [waiting, nowMs] = [() => waits.size, () => clock.now()];
+      measureBidEngine(metrics, { tally, waiting, deposits, isPaused: () => engine.paused !== undefined, nowMs });
+    },
+  };
+}
+
+interface Running {
+  readonly engine: BidEngine;
+  readonly lookNow: () => BidEngineDocument;
+  readonly tally: ReturnType<typeof createTally>;
+  readonly waits: ReturnType<typeof createWaitingOrders>;
+  readonly deposits: () => readonly LockedDeposits[];
+}
+
+function orderKeyOf(bidKey: string): string {
+  return formatOrderId(orderOf(parseBidId(bidKey)));
+}
+
+function sizeOf(items: Iterable<unknown>): number {
+  let size = 0;
+  for (const _ of items) size += 1;
+  return size;
+}
+
+/** For the bus, which carries plain JSON. */
+function plain(document: BidEngineDocument): JsonObject {
+  return JSON.parse(JSON.stringify(document, (_, value) => (typeof value === "bigint" ? `${value}` : value)));
+}

@@ -1,0 +1,136 @@
+/** Gathers how things are with us, and has orders decided on by that. The same for a real order and a screened one. */
+import type { Chain } from "../chain/chain.ts";
+import { packedMessageOf } from "../chain/outbox/intent.ts";
+import type { Order } from "../chain/records.ts";
+import { unpackMessage } from "../chain/tx/messages.ts";
+import type { TableReads } from "../journal/tables.ts";
+import type { Coin } from "../market/coin.ts";
+import type { Attribute, GroupSpec } from "../market/group-spec.ts";
+import { formatOrderId } from "../market/ids.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { BidCounts } from "./bid-counts.ts";
+import type { Capacity } from "./capacity.ts";
+import { decide, screen } from "./decision/decide.ts";
+import type { Decision } from "./decision/decision.ts";
+import type { Asked, Standing } from "./decision/inputs.ts";
+import { type BidTerms, bidTerms } from "./decision/money-checks.ts";
+import type { FollowedEntry } from "./own-entry.ts";
+import type { Pricing } from "./pricing/pricing.ts";
+import type { Tally } from "./tally.ts";
+
+export interface DeciderDeps {
+  readonly chain: Pick<Chain, "mirror" | "status">;
+  readonly read: Pick<TableReads, "intents" | "switches">;
+  readonly capacity: Capacity;
+  readonly pricing: Pricing;
+  readonly policies: () => Standing["policies"];
+  readonly own: Pick<FollowedEntry, "entry" | "params">;
+  readonly bidCounts: BidCounts;
+  readonly tally: Tally;
+  readonly configuredAttributes: readonly Attribute[];
+  readonly bidDeposit: Coin;
+  readonly reclamationWindowMs: number;
+  readonly fee: Coin | undefined;
+  readonly clock: Clock;
+}
+
+/** The name of the switch that stops bidding. */
+export const pauseSwitch = "pause";
+
+export type Decider = ReturnType<typeof createDecider>;
+
+export function createDecider(deps: DeciderDeps) {
+  const { chain, read, capacity, own, bidCounts, tally, clock, fee } = deps;
+  const { mirror } = chain;
+  const promised = promisedDeposits(read);
+  const reclamationWindowNs = BigInt(deps.reclamationWindowMs) * 1_000_000n;
+  const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
+
+  function standing(): Standing {
+    return {
+      own: own.entry,
+      configuredAttributes: deps.configuredAttributes,
+      params: own.params,
+      balances: new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount])),
+      owed: promised.sums(),
+      fee,
+      bidDeposit: deps.bidDeposit,
+      reclamationWindowNs,
+      mirror: { ready: mirror.ready, behind: behind() },
+      pause: pauseAt(clock.now()),
+      policies: deps.policies(),
+      capacity,
+      nowMs: clock.now(),
+    };
+  }
+
+  function behind(): bigint | undefined {
+    const { head } = chain.status;
+    if (head === undefined) return undefined;
+    return head > mirror.height ? head - mirror.height : 0n;
+  }
+
+  function pauseAt(nowMs: number): Standing["pause"] {
+    const pause = read.switches.get(pauseSwitch);
+    if (!pause || (pause.fromMs ?? 0) > nowMs) return undefined;
+    return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason, dryRun: pause.dryRun };
+  }
+
+  const asked = ({ id, spec, reclamationWindowNs: window }: Order): Asked => ({
+    owner: id.owner,
+    group: spec,
+    reclamationWindowNs: window,
+  });
+
+  return {
+    decide(order: Order, signal: AbortSignal): Promise<Decision> {
+      const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
+      return decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);
+    },
+    screen: (group: GroupSpec, owner: string, signal: AbortSignal): Promise<Decision> =>
+      screen({ owner, group, reclamationWindowNs: undefined }, standing(), pricing, signal),
+    terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
+    /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
+    covers({ deposit }: BidTerms): boolean {
+      const balance = mirror.balance(deposit.denom)?.amount ?? 0n;
+      const fees = fee?.denom === deposit.denom ? fee.amount : 0n;
+      return balance >= deposit.amount + fees + (promised.sums().get(deposit.denom) ?? 0n);
+    },
+    promise: (key: string, { deposit }: BidTerms) => promised.add(key, deposit),
+    kept: promised.remove,
+  };
+}
+
+/** Deposits of bids that are decided and not settled, also those from before the start. */
+function promisedDeposits(read: DeciderDeps["read"]) {
+  const deposits = new Map<string, Coin>();
+  const totals = new Map<string, bigint>();
+  const count = ({ denom, amount }: Coin, sign: bigint) => {
+    totals.set(denom, (totals.get(denom) ?? 0n) + sign * amount);
+  };
+  function remove(key: string): void {
+    const deposit = deposits.get(key);
+    if (deposit) count(deposit, -1n);
+    deposits.delete(key);
+  }
+  function add(key: string, deposit: Coin): void {
+    remove(key);
+    deposits.set(key, deposit);
+    count(deposit, 1n);
+  }
+  for (const intent of read.intents.unsettled(read.intents.owed())) {
+    if (intent.what !== "createBid") continue;
+    const amount = unpackMessage("createBid", packedMessageOf(intent)).deposit?.amount;
+    if (amount) add(intent.subject, { denom: amount.denom, amount: BigInt(amount.amount) });
+  }
+  return { add, remove, sums: (): ReadonlyMap<string, bigint> => totals };
+}
+
+function timed(pricing: Pricing, tally: Tally, clock: Clock): Pricing["quote"] {
+  return async (request, signal) => {
+    const startedMs = clock.monotonicMs();
+    const quote = await pricing.quote(request, signal);
+    tally.pricing.observe((clock.monotonicMs() - startedMs) * 1_000);
+    return quote;
+  };
+}

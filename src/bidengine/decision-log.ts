@@ -1,0 +1,58 @@
+/** Which decisions are written down: those that say something else than the last one on the order. */
+import type { Order } from "../chain/records.ts";
+import type { Decision as DecisionRow } from "../journal/decisions.ts";
+import type { NewOrder } from "../journal/orders.ts";
+import type { TableReads, Tables } from "../journal/tables.ts";
+import { showDecCoin } from "../market/coin.ts";
+import { groupToJson } from "../market/group-json.ts";
+import { mostFor } from "../market/group-price.ts";
+import { formatOrderId } from "../market/ids.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { DecisionInputs } from "./answers.ts";
+import type { Check, Decision } from "./decision/decision.ts";
+import { writeDecision } from "./decision/record.ts";
+
+/** Within a unit of work. */
+export function recordDecision(tables: Tables, order: Order, decision: Decision): void {
+  const { verdict, checks, price } = writeDecision(decision);
+  const inputs: DecisionInputs = typeof price === "string" ? { price } : {};
+  tables.orders.see(seenOrder(order));
+  tables.decisions.record({ orderId: formatOrderId(order.id), outcome: `${verdict}`, checks, inputs });
+}
+
+/**
+ * The same checks with the same answers are the same decision. Figures in their words change all the time, so other words
+ * count only after a while.
+ */
+export function isNews(read: Pick<TableReads, "decisions">, key: string, decision: Decision, nowMs: number): boolean {
+  const [last] = read.decisions.about(key, 1);
+  if (!last || last.outcome !== decision.verdict) return true;
+  const before = last.checks as readonly Check[];
+  if (answersOf(before) !== answersOf(decision.checks)) return true;
+  return nowMs - last.atMs >= limits.orderRecheckMs && wordsOf(last) !== wordsOf(decision);
+}
+
+function answersOf(checks: readonly Check[]): string {
+  return checks.map(({ name, verdict }) => `${name} ${verdict}`).join();
+}
+
+function wordsOf({ checks }: DecisionRow | Decision): string {
+  return (checks as readonly Check[]).map(({ verdict, reason }) => (verdict === "fail" ? reason : "")).join();
+}
+
+function seenOrder({ id, spec, createdAt }: Order): NewOrder {
+  const json = groupToJson(spec);
+  const tooLong = JSON.stringify(json).length > limits.orderSpecChars;
+  return { orderId: formatOrderId(id), spec: tooLong ? null : json, most: mostOf(spec), createdAt };
+}
+
+/** A tenant may write any number; a sum that the chain itself could not hold is none. */
+function mostOf(spec: Order["spec"]): string {
+  try {
+    return showDecCoin(mostFor(spec));
+  } catch (thrown) {
+    if (thrown instanceof ProviderError) return "";
+    throw thrown;
+  }
+}

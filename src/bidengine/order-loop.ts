@@ -1,0 +1,307 @@
+/**
+ * The loop of one order, from its first look to its end. It runs alike at start, on an event, after an error and on a
+ * timer: it reads what chain and journal say, and makes the smallest change that brings them together.
+ *
+ *   open, no bid of ours     decide; a yes takes capacity, and is written down with it in one unit
+ *   bid under way            wait for the chain's word; cancel it when the order is gone before it left
+ *   bid open, order open     wait until it is won or too old
+ *   bid open, order gone     take the bid back, or its deposit stays locked for ever
+ *   bid lost or closed       let go of the capacity
+ *   lease of ours            hand the capacity over to the lease
+ */
+import type { Chain } from "../chain/chain.ts";
+import { readGroupSpec } from "../chain/codec/group-spec.ts";
+import type { Bid, Order } from "../chain/records.ts";
+import type { Journal } from "../journal/journal.ts";
+import { showDecCoin } from "../market/coin.ts";
+import type { Misfit } from "../market/fit.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
+import { closeBidMessage, createBidMessage } from "./bid-message.ts";
+import type { Capacity, Reserved } from "./capacity.ts";
+import { type Decision, waitsFor } from "./decision/decision.ts";
+import type { BidTerms } from "./decision/money-checks.ts";
+import { isNews, recordDecision } from "./decision-log.ts";
+import type { MarketMemory } from "./market-memory.ts";
+import type { BidOutcome, Tally } from "./tally.ts";
+import { isUnderWay, readTruth, type Truth } from "./truth.ts";
+import type { WaitingOrders } from "./waiting-orders.ts";
+
+/** What is decided on an order, by how things are with us at this moment. */
+export interface Judge {
+  decide(order: Order, signal: AbortSignal): Promise<Decision>;
+  terms(order: Order): BidTerms;
+  /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
+  covers(terms: BidTerms): boolean;
+  /** Coins of the wallet are spoken for until the bid's intent is settled. */
+  promise(key: string, terms: BidTerms): void;
+}
+
+interface LoopDeps {
+  readonly chain: Pick<Chain, "mirror" | "provider" | "outbox" | "queries" | "status">;
+  readonly journal: Journal;
+  readonly capacity: Capacity;
+  readonly judge: Judge;
+  readonly memory: Pick<MarketMemory, "endOf" | "ended">;
+  readonly waits: WaitingOrders;
+  readonly tally: Tally;
+  /** 0 turns it off. */
+  readonly bidTimeoutMs: number;
+  /** Told when something about an order was written down. */
+  readonly onNews: (key: string) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The kind of its deadlines. */
+const bidDeadline = "bid";
+
+export function createOrderLoop(deps: LoopDeps) {
+  const { chain, journal, capacity, judge, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
+  const { mirror, outbox, queries } = chain;
+
+  async function look(key: string, signal: AbortSignal): Promise<Outcome> {
+    if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
+    const truth = readTruth(key, chain, journal.read);
+    if (truth.order) tally.begin(key);
+    else over(truth);
+    if (truth.lease || truth.bid?.state === "active") return handOver(truth);
+    if (isUnderWay(truth.filed)) return awaitBid(truth);
+    const bid = truth.bid ?? (truth.filed && (await askForBid(truth, signal)));
+    if (bid) return followBid(truth, bid, signal);
+    if (truth.filed) return withoutBid(truth, signal);
+    return truth.order ? consider(truth, truth.order, signal) : letGo(truth, "the order is gone");
+  }
+
+  /** The order is not open any more: nobody waits for it, and how it ended is worth knowing. */
+  function over({ key, seen }: Truth): void {
+    waits.forget(key);
+    tally.end(key);
+    if (seen && !seen.end) memory.ended(key);
+  }
+
+  async function letGo({ key, isReserved }: Truth, why: string): Promise<Outcome> {
+    if (isReserved) await capacity.release(key, why);
+    return done();
+  }
+
+  async function consider(truth: Truth, order: Order, signal: AbortSignal): Promise<Outcome> {
+    const { key, seen } = truth;
+    // A bid from so long ago that its intent is forgotten; the chain takes no second one.
+    if (seen?.ourPrice !== undefined && !truth.filed) return letGo(truth, "our bid on it is over");
+    // Whoever decides at the same time may take what this one counts on; the second decision knows that.
+    for (let isFirst = true; ; isFirst = false) {
+      const mark = waits.mark;
+      const decision = await judge.decide(order, signal);
+      const isOpen = mirror.order(order.id) !== undefined;
+      if (decision.verdict === "bid" && isOpen) {
+        const taken = take(truth, order, decision);
+        if (taken.fits) return placeBid(truth, order, decision, taken);
+        if (isFirst) continue;
+        waits.wait(key, new Set(["room"]), mark);
+        return done();
+      }
+      tally.shouldBid.decline += 1;
+      if (isOpen) waits.wait(key, waitsFor(decision), mark);
+      await note(key, order, decision);
+      // A price may take its time, and the order was gone before it came.
+      if (!isOpen) over(readTruth(key, chain, journal.read));
+      return done();
+    }
+  }
+
+  async function note(key: string, order: Order, decision: Decision): Promise<void> {
+    if (!isNews(journal.read, key, decision, clock.now())) return;
+    await journal.relaxed("decision", (tables) => recordDecision(tables, order, decision));
+    onNews(key);
+  }
+
+  /** In one step with nothing between: what is free is taken at once or not at all. */
+  function take({ key }: Truth, order: Order, { offer }: Decision): Reserved | Misfit {
+    invariant(offer, "a bid has an offer", { key });
+    const terms = judge.terms(order);
+    if (!judge.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
+    const expiresAtMs = bidTimeoutMs > 0 ? clock.now() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
+    const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
+    if (reserved.fits) judge.promise(key, terms);
+    return reserved;
+  }
+
+  async function placeBid(truth: Truth, order: Order, decision: Decision, reserved: Reserved): Promise<Outcome> {
+    const { key, id } = truth;
+    const { price } = decision;
+    invariant(price, "a bid has a price", { key });
+    tally.shouldBid.accept += 1;
+    const content = { ...judge.terms(order), price, offer: reserved.offer };
+    await writeBid(truth, order, decision, reserved, createBidMessage(id, order, content));
+    outbox.wake();
+    onNews(key);
+    log.info("bidding on order", { order: key, price: showDecCoin(price) });
+    return done();
+  }
+
+  /** One unit: after a crash either all of it is there or nothing ever happened. */
+  async function writeBid(
+    { key }: Truth,
+    order: Order,
+    decision: Decision,
+    reserved: Reserved,
+    message: ReturnType<typeof createBidMessage>,
+  ): Promise<void> {
+    const expiresAtMs = clock.now() + limits.bidIntentMs;
+    const intent = outbox.intentOf({ subject: key, why: "an order to bid on", message, priority: "bid", expiresAtMs });
+    const { price } = decision;
+    try {
+      await journal.durable("bid", (tables) => {
+        recordDecision(tables, order, decision);
+        if (price) tables.orders.noteBid(key, showDecCoin(price));
+        reserved.write(tables);
+        tables.intents.file(intent);
+        if (bidTimeoutMs > 0) {
+          tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: clock.now() + bidTimeoutMs });
+        }
+      });
+    } catch (thrown) {
+      await capacity.release(key, "the bid could not be written down");
+      throw thrown;
+    }
+  }
+
+  async function awaitBid(truth: Truth): Promise<Outcome> {
+    const { key, order, filed } = truth;
+    if (order || !filed) return done();
+    // It cannot win any more. If it has left, what became of it is looked at when it is settled.
+    if (truth.isReserved) await capacity.release(key, "the order is gone");
+    if (await outbox.cancel(filed.id, "the order is gone")) await conclude(truth, "order closed");
+    return done();
+  }
+
+  /** Not in the mirror: it ended while we were away, or it never was. */
+  async function askForBid({ id }: Truth, signal: AbortSignal): Promise<Bid | undefined> {
+    return (await queries.bid(id, { atOrAbove: mirror.height, signal })).value;
+  }
+
+  /** The chain has no bid of ours, and our wish to make one is settled. */
+  async function withoutBid(truth: Truth, signal: AbortSignal): Promise<Outcome> {
+    const { key, order, filed } = truth;
+    if (filed?.state === "done") return waiting("chain", "the chain does not show the bid that it has accepted");
+    if (truth.isReserved) await capacity.release(key, "the bid was not made");
+    // It never left in time; the next one is decided on anew, since prices and the cluster may be others by now.
+    if (filed?.state === "expired" && order) return consider(truth, order, signal);
+    await conclude(truth, order ? "failed" : "order closed");
+    return done();
+  }
+
+  async function followBid(truth: Truth, bid: Bid, signal: AbortSignal): Promise<Outcome> {
+    if (bid.state === "active") return handOver(truth);
+    if (bid.state === "lost") return finish(truth, "lost");
+    if (bid.state === "closed") return finish(truth, await closedBy(truth, signal));
+    return truth.order ? stay(truth, truth.order, bid, signal) : takeBack(truth, signal);
+  }
+
+  /** Somebody closed it: we, the tenant with the whole deployment, or whoever else may. */
+  async function closedBy({ id, order, seen }: Truth, signal: AbortSignal): Promise<BidOutcome> {
+    if (order || seen?.outcome !== undefined) return "bid closed";
+    return (await memory.endOf(id, signal))?.how === "leased" ? "lost" : "order closed";
+  }
+
+  async function finish(truth: Truth, outcome: BidOutcome): Promise<Outcome> {
+    if (truth.isReserved) await capacity.release(truth.key, `the bid is over: ${outcome}`);
+    await conclude(truth, outcome);
+    return done();
+  }
+
+  /** Bid and order are open: the tenant has not chosen yet. */
+  async function stay(truth: Truth, order: Order, bid: Bid, signal: AbortSignal): Promise<Outcome> {
+    const { key, closing } = truth;
+    if (isUnderWay(closing)) return done();
+    if (!truth.isReserved && !(await adopt(truth, order, bid))) {
+      if (capacity.picture.trouble !== undefined) return waiting("cluster", capacity.picture.trouble);
+      return closeBid(truth, "no room", signal);
+    }
+    if (bidTimeoutMs === 0) return done();
+    const dueAtMs = journal.read.deadlines.get(bidDeadline, key)?.dueAtMs ?? dueByAge(bid);
+    if (dueAtMs <= clock.now()) return closeBid(truth, "timed out", signal);
+    return recheck(dueAtMs - clock.now());
+  }
+
+  /** A bid of which the journal knows nothing, since it was lost: it holds what it offers all the same. */
+  async function adopt({ key }: Truth, order: Order, bid: Bid): Promise<boolean> {
+    const offered = bid.offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
+    const offer = readGroupSpec({ name: "", requirements: undefined, resources: offered }).units;
+    const expiresAtMs = Number.MAX_SAFE_INTEGER;
+    const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
+    if (!reserved.fits) return false;
+    await journal.durable("adopt bid", (tables) => {
+      reserved.write(tables);
+      if (bidTimeoutMs > 0) tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: dueByAge(bid) });
+    });
+    return true;
+  }
+
+  /** Of a bid that is older than our journal. */
+  function dueByAge({ createdAt }: Bid): number {
+    const blocks = Number(mirror.height - createdAt);
+    return clock.now() - blocks * chain.status.blockTimeMs + bidTimeoutMs;
+  }
+
+  /** Our bid is open and its order is not: the chain leaves it so, and the deposit locked. */
+  async function takeBack(truth: Truth, signal: AbortSignal): Promise<Outcome> {
+    const end = await memory.endOf(truth.id, signal);
+    if (!end) return waiting("chain", "the chain has this order open, and the mirror does not know it");
+    if (end.winner === truth.id.provider) return handOver(truth);
+    return closeBid(truth, end.how === "leased" ? "lost" : "order closed", signal);
+  }
+
+  /** One that is too old keeps its capacity until the chain has closed it: it may be won until then. */
+  async function closeBid(truth: Truth, outcome: BidOutcome, signal: AbortSignal): Promise<Outcome> {
+    const { key, id, closing } = truth;
+    const why = `the bid is over: ${outcome}`;
+    if (truth.isReserved && !truth.order) await capacity.release(key, why);
+    if (isUnderWay(closing)) return done();
+    if (closing && clock.now() - closing.filedAtMs < limits.bidCloseRetryMs) return recheck(limits.bidCloseRetryMs);
+    // A bid that was won meanwhile must not be closed: that would end the lease.
+    const proof = await queries.bid(id, { atOrAbove: mirror.height, signal });
+    if (proof.value?.state !== "open") return recheck(limits.bidLookAgainMs);
+    const intent = outbox.intentOf({ subject: key, why, message: closeBidMessage(id), priority: "close" });
+    const isFirst = await journal.durable("close bid", (tables) => {
+      tables.intents.file(intent);
+      tables.deadlines.remove(bidDeadline, key);
+      return tables.orders.noteOutcome(key, outcome);
+    });
+    outbox.wake();
+    told(key, outcome, isFirst);
+    return done();
+  }
+
+  /** The capacity stays, and is the lease's from now on. */
+  async function handOver(truth: Truth): Promise<Outcome> {
+    const { closing } = truth;
+    if (isUnderWay(closing) && closing) await outbox.cancel(closing.id, "the bid was won");
+    await conclude(truth, "won");
+    return done();
+  }
+
+  /** What became of our bid, once. */
+  async function conclude({ key, seen }: Truth, outcome: BidOutcome): Promise<void> {
+    const hasDeadline = journal.read.deadlines.get(bidDeadline, key) !== undefined;
+    if (!hasDeadline && (!seen || seen.outcome !== undefined)) return;
+    const isFirst = await journal.relaxed("bid outcome", ({ deadlines, orders }) => {
+      deadlines.remove(bidDeadline, key);
+      return orders.noteOutcome(key, outcome);
+    });
+    told(key, outcome, isFirst);
+  }
+
+  function told(key: string, outcome: BidOutcome, isFirst: boolean): void {
+    if (!isFirst) return;
+    tally.complete[outcome] += 1;
+    onNews(key);
+    log.info("bid is over", { order: key, outcome });
+  }
+
+  return { look };
+}

@@ -1,0 +1,74 @@
+/**
+ * Orders that got a no, and what each waits for. When that changes they are looked at again, at a pace and the newest
+ * first: on the network thousands of orders stay open that nobody wants any more, and those must not cost.
+ */
+import type { Clock, Timer } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Until } from "./decision/decision.ts";
+
+export type WaitingOrders = ReturnType<typeof createWaitingOrders>;
+
+export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
+  /** By key: what still has to change. In the order in which they began to wait. */
+  const waits = new Map<string, Set<Until>>();
+  /** To be looked at, the next one last. */
+  let due: string[] = [];
+  /** Counts the changes, and says which was the last of each. */
+  let changes = 0;
+  const lastChange = new Map<Until, number>();
+  let pace: Timer | undefined;
+  let sweep: Timer | undefined;
+  let stopped = false;
+
+  function makeDue(keys: readonly string[]): void {
+    for (const key of keys) waits.delete(key);
+    due = [...due, ...keys];
+    if (due.length > 0 && !stopped) pace ??= clock.timer(limits.orderRecheckEveryMs, lookAtSome);
+  }
+
+  function lookAtSome(): void {
+    pace = undefined;
+    for (const key of due.splice(-limits.orderRecheckKeys)) look(key);
+    makeDue([]);
+  }
+
+  /** Also what nobody told of: a script that would answer otherwise now, a change that was missed. */
+  function sweepSoon(): void {
+    sweep = clock.timer(limits.orderRecheckMs, () => {
+      makeDue([...waits.keys()]);
+      if (!stopped) sweepSoon();
+    });
+  }
+
+  return {
+    /** To be asked for before a decision is made, and given to `wait` after it: what changed meanwhile is not missed. */
+    get mark() {
+      return changes;
+    },
+    /** Nothing to wait for means that it never can become a bid while we run as we do. */
+    wait(key: string, untils: ReadonlySet<Until>, mark: number): void {
+      if (untils.size === 0) return;
+      const left = new Set([...untils].filter((until) => (lastChange.get(until) ?? 0) <= mark));
+      if (left.size > 0) waits.set(key, left);
+      else makeDue([key]);
+    },
+    forget: (key: string) => void waits.delete(key),
+    /** An order becomes a bid only when all that it waits for has changed. */
+    changed(until: Until): void {
+      changes += 1;
+      lastChange.set(until, changes);
+      const ready: string[] = [];
+      for (const [key, untils] of waits) if (untils.delete(until) && untils.size === 0) ready.push(key);
+      makeDue(ready);
+    },
+    start: sweepSoon,
+    stop(): void {
+      stopped = true;
+      pace?.cancel();
+      sweep?.cancel();
+    },
+    get size() {
+      return waits.size + due.length;
+    },
+  };
+}

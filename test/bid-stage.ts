@@ -1,0 +1,233 @@
+/** A chain on the virtual clock with a tenant, and any number of providers that bid on it, each with its own journal. */
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { BidEngine } from "../src/bidengine/bidengine.ts";
+import {
+  type BidEngineDocument,
+  type BidEngineOptions,
+  createBidEngineService,
+} from "../src/bidengine/bidengine-service.ts";
+import type { Capacity } from "../src/bidengine/capacity.ts";
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
+import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import type { Node } from "../src/box/chain/node/node.ts";
+import type { Chain, Queries } from "../src/chain/chain.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
+import { sendMessages } from "../src/chain/tx/send.ts";
+import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import type { Journal } from "../src/journal/journal.ts";
+import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
+import { parseDecimal } from "../src/market/decimal.ts";
+import type { GroupSpec } from "../src/market/group-spec.ts";
+import type { BidId, OrderId } from "../src/market/ids.ts";
+import { createProvider } from "../src/provider/provider.ts";
+import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
+import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { memoryFolder } from "./folder.ts";
+import { createSimpleCapacity, type SimpleCapacity } from "./simple-capacity.ts";
+import { skeletonGroups } from "./skeleton-workload.ts";
+import { whileTimePasses } from "./while-time-passes.ts";
+
+const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+const lookMs = 100;
+export const blockMs = 1_000;
+
+export interface BidStage {
+  readonly clock: VirtualClock;
+  readonly node: Node;
+  readonly queries: Queries;
+  /** A deployment with one group; resolves when its order is on the chain. */
+  post(dseq: bigint, group?: GroupSpec): Promise<OrderId>;
+  /** Many of them, as few transactions as will do. */
+  postMany(dseqs: readonly bigint[], group?: GroupSpec): Promise<void>;
+  accept(bid: BidId): Promise<void>;
+  close(dseq: bigint): Promise<void>;
+  until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
+  blocks(count: number): Promise<void>;
+  /** Registered on the chain, and running. */
+  provider(name: string, options?: ProviderParts): Promise<BiddingProvider>;
+}
+
+export interface ProviderParts {
+  readonly cpuMilli?: bigint;
+  readonly options?: Partial<BidEngineOptions>;
+  readonly pricing?: Pricing;
+  readonly boundary?: Boundary;
+}
+
+export interface BiddingProvider {
+  readonly signer: Signer;
+  readonly chain: Chain;
+  readonly journal: Journal;
+  readonly engine: BidEngine;
+  readonly capacity: SimpleCapacity;
+  status(): BidEngineDocument | undefined;
+  bidOn(order: OrderId): BidId;
+  stop(): Promise<void>;
+}
+
+/** One price for everything. */
+export function fixedPricing(price = "10uact"): Pricing {
+  return {
+    quote: () => ({ price: parseDecCoin(price), evidence: {} }),
+    onChange: () => undefined,
+    trouble: undefined,
+  };
+}
+
+export const smallGroup = skeletonGroups[0] as GroupSpec;
+
+/** The same with so many CPUs. */
+export function groupOfCpus(milli: bigint): GroupSpec {
+  const units = smallGroup.units.map((unit) => ({ ...unit, cpu: { ...unit.cpu, milli } }));
+  return { ...smallGroup, units };
+}
+
+export async function onBidStage(t: TestContext, play: (stage: BidStage) => Promise<void>): Promise<void> {
+  const clock = createVirtualClock();
+  await whileTimePasses(clock, setUp(t, clock, play), 7_200_000);
+}
+
+async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage) => Promise<void>): Promise<void> {
+  const random = createSeededRandom(1);
+  const folder = memoryFolder(t);
+  const names = ["one", "two", "three", "four", "tenant"];
+  const signers = new Map(names.map((name) => [name, createSigner(random.bytes(32))]));
+  const tenant = signers.get("tenant") as Signer;
+  const node = createEmbeddedNode({
+    chainId: "bids-1",
+    accounts: [...signers.values()].map(({ address }) => ({ address, coins: purse })),
+    ...{ clock, log: silentLog, listens: false, blockMs },
+  });
+  await node.start();
+  const pool = createPool({ nodes: [node.transport("tenant's node")], clock, random, log: silentLog });
+  await pool.open();
+  const broadcaster = createCometBroadcaster(pool);
+  const endings: (() => Promise<void>)[] = [];
+
+  async function send(signer: Signer, ...messages: PackedMessage[]): Promise<void> {
+    const deps = { chainId: node.chainId, chain: broadcaster, signer, settings: fees, clock, random };
+    await sendMessages(deps, messages);
+  }
+
+  async function provider(name: string, parts: ProviderParts = {}): Promise<BiddingProvider> {
+    const signer = signers.get(name) as Signer;
+    const { address: owner } = signer;
+    if (!(await stage.queries.provider(owner)).value) {
+      const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
+      await send(signer, packMessage("createProvider", entry));
+    }
+    const running = startProvider({ clock, node, dir: join(folder, name), signer, ...parts });
+    endings.push(running.stop);
+    return running.ready;
+  }
+
+  const deposit = parseCoin("5000000uact");
+  const deploymentOf = (dseq: bigint, group: GroupSpec) =>
+    createDeployment({
+      id: { owner: tenant.address, dseq },
+      groups: [group],
+      hash: new Uint8Array(32).fill(1),
+      deposit,
+    });
+  const stage: BidStage = {
+    clock,
+    node,
+    queries: createQueries(pool),
+    async post(dseq, group = smallGroup) {
+      await send(tenant, deploymentOf(dseq, group));
+      return { owner: tenant.address, dseq, gseq: 1, oseq: 1 };
+    },
+    async postMany(dseqs, group = smallGroup) {
+      for (let from = 0; from < dseqs.length; from += 200) {
+        await send(tenant, ...dseqs.slice(from, from + 200).map((dseq) => deploymentOf(dseq, group)));
+      }
+    },
+    accept: (bid) => send(tenant, createLease(bid)),
+    close: (dseq) => send(tenant, closeDeployment({ owner: tenant.address, dseq })),
+    async until(what, isSo) {
+      const limitMs = clock.now() + 600_000;
+      while (!(await isSo())) {
+        if (clock.now() > limitMs) throw new Error(`waited in vain: ${what}`);
+        await sleep(clock, lookMs);
+      }
+    },
+    async blocks(count) {
+      const wanted = node.height + BigInt(count);
+      while (node.height < wanted) await sleep(clock, lookMs);
+    },
+    provider,
+  };
+  try {
+    await play(stage);
+  } finally {
+    for (const end of endings) await end();
+    pool.close();
+    await node.stop();
+  }
+}
+
+interface Starting extends ProviderParts {
+  readonly clock: VirtualClock;
+  readonly node: Node;
+  readonly dir: string;
+  readonly signer: Signer;
+}
+
+/** A provider of which only the bid engine is of interest. */
+export function startProvider(starting: Starting): { readonly ready: Promise<BiddingProvider>; stop(): Promise<void> } {
+  const { clock, node, dir, signer, cpuMilli = 10_000n, pricing = fixedPricing(), boundary = openBoundary } = starting;
+  const stopping = new AbortController();
+  const opened = Promise.withResolvers<BiddingProvider>();
+  const options: BidEngineOptions = {
+    attributes: [],
+    bidDeposit: parseCoin("500000uakt"),
+    bidTimeoutMs: 300_000,
+    reclamationWindowMs: 0,
+    fee: undefined,
+    ...starting.options,
+  };
+  const ground = { clock, random: createSeededRandom(2), log: silentLog };
+  const running = createProvider({
+    dataDir: dir,
+    chain: { nodes: () => [node.transport()], signer, settings: fees },
+    boundary,
+    ...ground,
+    after(foundation) {
+      const capacity = foundation.journal.then((journal) => createSimpleCapacity(journal, cpuMilli));
+      const policies = createPolicySource(undefined, ground);
+      const deps = {
+        ...foundation,
+        capacity: capacity as Promise<Capacity>,
+        policies,
+        pricing: Promise.resolve(pricing),
+      };
+      const service = createBidEngineService(options, deps);
+      const told = async () => {
+        const [chain, journal, engine] = await Promise.all([foundation.chain, foundation.journal, service.opened]);
+        opened.resolve({
+          ...{ signer, chain, journal, engine, capacity: await capacity, stop },
+          status: () => service.status?.(),
+          bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
+        });
+      };
+      void told();
+      return [service];
+    },
+  });
+  const ended = running.run(stopping.signal);
+  ended.catch(opened.reject);
+  const stop = () => {
+    stopping.abort();
+    return ended;
+  };
+  return { ready: opened.promise, stop };
+}
