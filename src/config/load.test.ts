@@ -41,7 +41,7 @@ test("flag wins over environment, AP_ over AKASH_, environment over file, file o
         { AP_BID_PRICE_CPU_SCALE: ap?.toString(), AKASH_BID_PRICE_CPU_SCALE: akash?.toString() },
         { "p.yaml": file === undefined ? "" : `\nbidpricecpuscale: ${file}\n` },
       );
-      assert.equal(values[name].atto, BigInt(flag ?? ap ?? akash ?? file ?? 0) * 10n ** 18n);
+      assert.equal(values[name].general?.atto, BigInt(flag ?? ap ?? akash ?? file ?? 0) * 10n ** 18n);
       const from = [
         [flag, "flag --bid-price-cpu-scale"],
         [ap, "environment AP_BID_PRICE_CPU_SCALE"],
@@ -191,6 +191,7 @@ test("settings that contradict each other are refused with the one to blame", ()
     [{ "withdrawal-period": "5m" }, /--withdrawal-period.*shorter than lease-funds-monitor-interval, which is 10m/],
     [{ "deployment-ingress-static-hosts": true }, /no domain/],
     [{ "bid-price-strategy": "shellScript" }, /no script/],
+    [{ "token-price-url": "https://a.example.com", "token-price-file": "/a" }, /comes from one place/],
     [{ fees: "5000uakt", "gas-prices": "0.025uakt" }, /exclude each other/],
     [{ "gateway-tls-cert": "/crt" }, /needs its key/],
     [{ "gateway-tls-key": "/key" }, /needs its certificate/],
@@ -230,6 +231,10 @@ test("a provider that asks nothing for everything is refused once it is about to
   assert.throws(() => checkPricing(load({ "bid-price-storage-scale": "0,beta2=0" })));
   assert.doesNotThrow(() => checkPricing(load({ "bid-price-storage-scale": "0,beta2=0.1" })));
   assert.doesNotThrow(() => checkPricing(load({ "bid-price-strategy": "randomRange" })));
+  assert.throws(() => checkPricing(load({ "bid-price-cpu-scale": "0;uakt:0", "bid-price-gpu-scale": "*=0" })));
+  assert.doesNotThrow(() => checkPricing(load({ "bid-price-cpu-scale": "0;uakt:0.1" })));
+  assert.doesNotThrow(() => checkPricing(load({ "bid-price-gpu-scale": "uakt:h100=1" })));
+  assert.doesNotThrow(() => checkPricing(load({ "bid-price-strategy": "table" })));
 });
 
 test("a secret as a flag is refused with why, and with the variables that take it", () => {

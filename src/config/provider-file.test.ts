@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { showDecimal } from "../market/decimal.ts";
+import { type Decimal, showDecimal } from "../market/decimal.ts";
+import type { PerDenom } from "../market/per-denom.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import { loadConfig } from "./load.ts";
@@ -10,6 +11,10 @@ import { loadConfig } from "./load.ts";
 function load(text: string) {
   const flags = { "provider-config": "provider.yaml" };
   return loadConfig({ flags, env: { HOME: "/root" }, readFile: () => text });
+}
+
+function shown({ general }: PerDenom<Decimal>): string | undefined {
+  return general && showDecimal(general);
 }
 
 function refusal(text: string): ProviderError {
@@ -40,10 +45,10 @@ deployment_ingress_domain: provider.example.com
 test("the example of the provider's documentation is read, each value with its line", () => {
   const { values, sources, warnings } = load(example);
   assert.deepEqual(values.attributes, [{ key: "host", value: "akash" }]);
-  assert.equal(showDecimal(values.bidPriceCpuScale), "1");
-  assert.equal(showDecimal(values.bidPriceMemoryScale), "1");
+  assert.equal(shown(values.bidPriceCpuScale), "1");
+  assert.equal(shown(values.bidPriceMemoryScale), "1");
   assert.deepEqual(
-    [...values.bidPriceStorageScale].map(([name, price]) => [name, showDecimal(price)]),
+    [...(values.bidPriceStorageScale.general ?? [])].map(([name, price]) => [name, showDecimal(price)]),
     [["ephemeral", "1"]],
   );
   assert.equal(values.deploymentIngressStaticHosts, true);
@@ -83,19 +88,16 @@ test("an empty file, and keys without a value, are as good as none", () => {
 test("a number is kept digit by digit", () => {
   for (const digits of ["0.1", "0.10", "0.000000000000000001", "123456789012345678.9", "1.0"]) {
     const { values } = load(`bidpricecpuscale: ${digits}\nattributes: [{key: size, value: ${digits}}]`);
-    assert.equal(Number(showDecimal(values.bidPriceCpuScale)), Number(digits));
+    assert.equal(Number(shown(values.bidPriceCpuScale)), Number(digits));
     assert.deepEqual(values.attributes, [{ key: "size", value: digits }]);
   }
-  assert.equal(
-    showDecimal(load("bidpricecpuscale: 0.123456789012345678").values.bidPriceCpuScale),
-    "0.123456789012345678",
-  );
+  assert.equal(shown(load("bidpricecpuscale: 0.123456789012345678").values.bidPriceCpuScale), "0.123456789012345678");
 });
 
 test("numbers and lists of prices may be written as texts too", () => {
   const { values } = load(`bidpricecpuscale: "0.004"\nbidpricestoragescale: 0.1,beta2=0.3`);
-  assert.equal(showDecimal(values.bidPriceCpuScale), "0.004");
-  assert.deepEqual([...values.bidPriceStorageScale.keys()], ["ephemeral", "beta2"]);
+  assert.equal(shown(values.bidPriceCpuScale), "0.004");
+  assert.deepEqual([...(values.bidPriceStorageScale.general?.keys() ?? [])], ["ephemeral", "beta2"]);
 });
 
 test("a wrong name is refused with its place and the nearest right name", () => {

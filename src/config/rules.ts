@@ -1,4 +1,5 @@
 /** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
+import { everyPrice } from "../market/per-denom.ts";
 import { formatDuration } from "./formats/duration.ts";
 import type { Config, SettingName } from "./table.ts";
 
@@ -46,6 +47,13 @@ export const rules: readonly Rule[] = [
       bidPriceStrategy === "shellScript" && bidPriceScriptPath === undefined,
     reason: () => "there is no script to ask",
     hint: "Give its path with --bid-price-script-path.",
+  },
+  {
+    blames: "tokenPriceUrl",
+    reads: ["tokenPriceFile"],
+    isBroken: ({ tokenPriceUrl, tokenPriceFile }) => tokenPriceUrl !== undefined && tokenPriceFile !== undefined,
+    reason: () => "the price of the token comes from one place",
+    hint: "Give either --token-price-url or --token-price-file.",
   },
   {
     blames: "fees",
@@ -108,14 +116,17 @@ export const remarks: readonly ((config: Config) => string | false)[] = [
 export const somePriceIsSet: Rule = {
   blames: "bidPriceStrategy",
   reads: [
-    ...(["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale"] as const),
+    ...(["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"] as const),
     ...(["bidPriceEndpointScale", "bidPriceIpScale"] as const),
   ],
-  isBroken: ({ bidPriceStrategy, bidPriceStorageScale, ...config }) =>
-    bidPriceStrategy === "scale" &&
-    [config.bidPriceCpuScale, config.bidPriceMemoryScale, config.bidPriceEndpointScale, config.bidPriceIpScale]
-      .concat(...bidPriceStorageScale.values())
-      .every(({ atto }) => atto === 0n),
+  isBroken({ bidPriceStrategy, bidPriceStorageScale, bidPriceGpuScale, ...config }) {
+    const { bidPriceCpuScale, bidPriceMemoryScale, bidPriceEndpointScale, bidPriceIpScale } = config;
+    const plain = [bidPriceCpuScale, bidPriceMemoryScale, bidPriceEndpointScale, bidPriceIpScale].flatMap(everyPrice);
+    const named = [bidPriceStorageScale, bidPriceGpuScale]
+      .flatMap(everyPrice)
+      .flatMap((prices) => [...prices.values()]);
+    return bidPriceStrategy === "scale" && [...plain, ...named].every(({ atto }) => atto === 0n);
+  },
   reason: () => "all its prices are zero",
   hint: "Set at least one price, like --bid-price-cpu-scale 0.004.",
 };

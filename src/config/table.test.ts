@@ -36,16 +36,29 @@ test("every default is a value of its setting, and is shown as something that re
   }
 });
 
-test("provider.yaml has exactly the keys that the network and its documents know", () => {
+test("provider.yaml has the keys that the network and its documents know, and every price", () => {
   assert.deepEqual([...settingsByKey.keys()].sort(), [
     "attributes",
     "bidpricecpuscale",
+    "bidpriceendpointscale",
+    "bidpricegpuscale",
+    "bidpriceipscale",
     "bidpricememoryscale",
     "bidpricestoragescale",
+    "bidpricestrategy",
     "deployment_ingress_domain",
     "deployment_ingress_static_hosts",
     "host",
     "info",
+    "price_target_cpu",
+    "price_target_endpoint",
+    "price_target_gpu_mappings",
+    "price_target_hd_ephemeral",
+    "price_target_hd_pers_hdd",
+    "price_target_hd_pers_nvme",
+    "price_target_hd_pers_ssd",
+    "price_target_ip",
+    "price_target_memory",
   ]);
 });
 

@@ -90,7 +90,8 @@ export function toInteger(value: Decimal, rounding: Rounding): bigint {
   return whole;
 }
 
-function divide(numerator: bigint, denominator: bigint, rounding: Rounding): bigint {
+/** For fractions that are no decimals, such as a share of 2³⁰. */
+export function divide(numerator: bigint, denominator: bigint, rounding: Rounding): bigint {
   const quotient = numerator / denominator;
   const remainder = numerator % denominator;
   if (remainder === 0n || rounding === "truncate") return quotient;

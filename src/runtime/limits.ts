@@ -17,6 +17,21 @@ export const limits = {
   /** How often a file that may change is looked at: a person who changed it waits no longer, and it costs one read. */
   followedFileMs: 5 * second,
 
+  // Prices
+  /** What a price script may print, and again its errors: a price is a line, and somebody may let it tell what it does. */
+  priceScriptBytes: 64 * 1024,
+  /** What is shown of that: enough to see what went wrong. */
+  priceOutputChars: 500,
+  /** The price of a token: a number, or a page of JSON with those of many tokens. */
+  tokenPriceBytes: 1024 * 1024,
+  tokenPriceAnswerMs: 10 * second,
+  /** First pause after it could not be read; it grows up to the period. */
+  tokenPriceRetryFirstMs: 10 * second,
+
+  // Programs that we start
+  /** After its end, or our word to it, a program's pipes close at once unless something keeps them. */
+  processEndMs: 500,
+
   // Keys
   /** The longest file with a secret is an entry of a keyring: under 2 KiB. Not more than redactorSecretMostChars. */
   keyFileBytes: 8_192,

@@ -13,6 +13,15 @@ export interface Pricing {
   readonly trouble: string | undefined;
 }
 
+/** One way to come to a price. */
+export type Strategy = Pick<Pricing, "quote"> & {
+  readonly trouble?: string | undefined;
+};
+
+export function no(reason: string, evidence: JsonObject = {}): NoPrice {
+  return { price: undefined, reason, evidence };
+}
+
 export interface PriceRequest {
   /** The tenant. */
   readonly owner: string;
@@ -32,6 +41,8 @@ export interface Price {
 
 export interface NoPrice {
   readonly price: undefined;
+  /** What it would have been, where the order only pays too little. */
+  readonly wanted?: DecCoin;
   readonly reason: string;
   readonly evidence: JsonObject;
 }

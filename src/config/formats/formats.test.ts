@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
+import { showDecimal, zero } from "../../market/decimal.ts";
+import { inDenom } from "../../market/per-denom.ts";
 import { liveSettings } from "../table.ts";
 import {
   account,
@@ -16,7 +18,7 @@ import {
   url,
 } from "./addresses.ts";
 import { BadValue, type TextFormat } from "./format.ts";
-import { coin, gas, gasAdjustment, gasPrices, price, storagePrices } from "./money.ts";
+import { coin, gas, gasAdjustment, gasPrices, gpuPrices, perDenom, price, storagePrices } from "./money.ts";
 import { choice, duration, onOff, path, percent, secret, text, whole } from "./plain.ts";
 
 function takes<T>(format: TextFormat<T>, cases: readonly (readonly [string, T])[]): void {
@@ -154,6 +156,31 @@ test("storage has a price by class, and a number alone is for ephemeral storage"
   assert.deepEqual([...read.keys()], ["ephemeral", "beta2", "ram"]);
   assert.equal(storagePrices.show(read), "0.1,beta2=0.3,ram=0.2");
   refuses(storagePrices, ["beta2=", "=1", "0.1,0.2", "a=1,a=2", "a=b=c", "0.1,,0.2", "-1"]);
+});
+
+test("a gpu has a price by model, perhaps with memory and interface", () => {
+  const read = gpuPrices.read("a100=120, h100.80Gi.sxm=300.5 ,*=100");
+  assert.ok(!(read instanceof BadValue));
+  assert.equal(gpuPrices.show(read), "a100=120,h100.80Gi.sxm=300.5,*=100");
+  takes(gpuPrices, [["", new Map()]]);
+  refuses(gpuPrices, ["100", "a100=", "=1", "a100=1,a100=2", "a100=-1", "a100=x", "a100"]);
+});
+
+test("a price may be another one in some denominations", () => {
+  const axl = "ibc/170C677610AC31DF0904FFE09CD3B5C657492170E7E52372E48756B71E56F2F1";
+  const format = perDenom(price);
+  const read = format.read(`0.004; uakt:0.01;${axl}:0.003`);
+  assert.ok(!(read instanceof BadValue));
+  assert.equal(format.show(read), `0.004;uakt:0.01;${axl}:0.003`);
+  const shown = (denom: string) => showDecimal(inDenom(read, denom) ?? zero);
+  assert.deepEqual(["uakt", axl, "uact"].map(shown), ["0.01", "0.003", "0.004"]);
+  const own = format.read("uakt:0.01");
+  assert.ok(!(own instanceof BadValue));
+  assert.equal(inDenom(own, "uact"), undefined);
+  refuses(format, ["1;2", "uakt:1;uakt:2", "u:1", "uakt:", ":1", "1;", "uakt:-1"]);
+  const classes = perDenom(storagePrices).read("0.1,beta2=0.3;uakt:0.2");
+  assert.ok(!(classes instanceof BadValue));
+  assert.deepEqual([...(inDenom(classes, "uakt")?.keys() ?? [])], ["ephemeral"]);
 });
 
 test("text is trimmed, and a secret is not", () => {

@@ -2,6 +2,7 @@
 import {
   type Coin,
   type DecCoin,
+  decCoinOf,
   formatCoin,
   formatCoins,
   parseCoin,
@@ -9,7 +10,9 @@ import {
   parseDecCoins,
   showDecCoin,
 } from "../../market/coin.ts";
-import { type Decimal, parseDecimal, showDecimal } from "../../market/decimal.ts";
+import { type Decimal, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
+import { ephemeralClass } from "../../market/group-totals.ts";
+import type { PerDenom } from "../../market/per-denom.ts";
 import { quote } from "../problem.ts";
 import { BadValue, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 
@@ -68,29 +71,84 @@ export const gasPrices = textFormat<readonly DecCoin[]>({
   read: (given) => readAsMarket(() => parseDecCoins(given)),
 });
 
-/** Storage that is lost with the pod; a price without a class is meant for it. */
-const ephemeral = "ephemeral";
-
-/** "0.1,beta2=0.3,ram=0.2": a price per storage class. */
-export const storagePrices: TextFormat<ReadonlyMap<string, Decimal>> = textFormat({
+/** "0.1,beta2=0.3,ram=0.2": a price per storage class; one without a class is for storage that is lost with the pod. */
+export const storagePrices = pricesByName({
   expects: "a price, or prices by class like 0.1,beta2=0.3,ram=0.2",
-  placeholder: "<prices>",
-  isList: true,
-  show: (prices) =>
-    [...prices]
-      .map(([name, each]) => (name === ephemeral ? showDecimal(each) : `${name}=${showDecimal(each)}`))
-      .join(","),
-  read(given) {
-    const prices = new Map<string, Decimal>();
-    for (const entry of given.split(",").map((each) => each.trim())) {
-      const [, name = ephemeral, number] = /^(?:([a-z0-9][a-z0-9.-]*)\s*=)?\s*([^=]*)$/i.exec(entry) ?? [];
-      if (number === undefined) return new BadValue(`${quote(entry)} is not a class and its price`);
-      const each = readPrice(number);
-      if (each instanceof BadValue)
-        return new BadValue(`the price of ${name} storage is wrong: ${each.reason}`, each.hint);
-      if (prices.has(name)) return new BadValue(`it has two prices for ${name} storage`);
-      prices.set(name, each);
-    }
-    return prices;
-  },
+  what: (name) => `${name} storage`,
+  unnamed: ephemeralClass,
 });
+
+/** "a100=120,h100.80Gi.sxm=300,*=100": a price per model, perhaps with its memory and its interface. */
+export const gpuPrices = pricesByName({
+  expects: "prices by model like a100=120,h100.80Gi.sxm=300,*=100",
+  what: (name) => `the gpu ${name}`,
+});
+
+function pricesByName({ expects, what, unnamed }: NamedPrices): TextFormat<ReadonlyMap<string, Decimal>> {
+  return textFormat<ReadonlyMap<string, Decimal>>({
+    expects,
+    placeholder: "<prices>",
+    isList: true,
+    ...(unnamed === undefined && { empty: new Map() }),
+    show: (prices) =>
+      [...prices]
+        .map(([name, each]) => (name === unnamed ? showDecimal(each) : `${name}=${showDecimal(each)}`))
+        .join(","),
+    read(given) {
+      const prices = new Map<string, Decimal>();
+      for (const entry of given.split(",").map((each) => each.trim())) {
+        // As the network's script reads it, to which existing lists were written.
+        if (entry === "" && unnamed === undefined) continue;
+        const [, name = unnamed, number] = /^(?:(\*|[a-z0-9][a-z0-9.-]*)\s*=)?\s*([^=]*)$/i.exec(entry) ?? [];
+        if (name === undefined || number === undefined)
+          return new BadValue(`${quote(entry)} is not a name and its price`);
+        const each = readPrice(number);
+        if (each instanceof BadValue)
+          return new BadValue(`the price of ${what(name)} is wrong: ${each.reason}`, each.hint);
+        if (prices.has(name)) return new BadValue(`it has two prices for ${what(name)}`);
+        prices.set(name, each);
+      }
+      return prices;
+    },
+  });
+}
+
+interface NamedPrices {
+  readonly expects: string;
+  readonly what: (name: string) => string;
+  /** What a price without a name is for; without it every price has one. */
+  readonly unnamed?: string;
+}
+
+/** Of another format: "0.004" for every denomination, "0.004;uakt:0.01" with one that has its own. */
+export function perDenom<T>(format: TextFormat<T>): TextFormat<PerDenom<T>> {
+  return textFormat<PerDenom<T>>({
+    expects: `${format.expects}; another for one denomination follows as ;uakt:…`,
+    placeholder: format.placeholder,
+    ...(format.isList && { isList: true }),
+    ...(format.read("") instanceof BadValue ? {} : { empty: { general: undefined, own: new Map() } }),
+    show: ({ general, own }) =>
+      [
+        ...(general === undefined ? [] : [format.show(general)]),
+        ...Array.from(own, ([denom, value]) => `${denom}:${format.show(value)}`),
+      ].join(";"),
+    read(given) {
+      const own = new Map<string, T>();
+      let general: T | undefined;
+      for (const entry of given.split(";").map((each) => each.trim())) {
+        const end = entry.lastIndexOf(":");
+        const value = format.read(entry.slice(end + 1));
+        if (value instanceof BadValue) return value;
+        const denom = end < 0 ? undefined : readAsMarket(() => decCoinOf(zero, entry.slice(0, end).trim()).denom);
+        if (denom instanceof BadValue) return denom;
+        if (denom === undefined ? general !== undefined : own.has(denom))
+          return new BadValue(
+            `it says twice what holds ${denom === undefined ? "for every denomination" : `in ${denom}`}`,
+          );
+        if (denom === undefined) general = value;
+        else own.set(denom, value);
+      }
+      return { general, own };
+    },
+  });
+}

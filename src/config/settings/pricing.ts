@@ -1,32 +1,48 @@
-import { coin, price, storagePrices } from "../formats/money.ts";
-import { choice, duration, path, whole } from "../formats/plain.ts";
+import { url } from "../formats/addresses.ts";
+import { coin, gpuPrices, perDenom, price, storagePrices } from "../formats/money.ts";
+import { choice, duration, path, text, whole } from "../formats/plain.ts";
 import { group, optional, setting } from "../setting.ts";
 
 export const pricingGroup = group({
   title: "Bids and prices",
-  about: "What to ask for an order. Prices are in the order's denom per block.",
+  about:
+    "What to ask for an order, per block and in the order's denom. What stands in provider.yaml is read again when it changes.",
   settings: {
-    bidPriceStrategy: setting("bid-price-strategy", choice(["scale", "randomRange", "shellScript"]), {
+    bidPriceStrategy: setting("bid-price-strategy", choice(["scale", "table", "shellScript", "randomRange"]), {
+      key: "bidpricestrategy",
       default: "scale",
-      doc: "`scale` adds up the prices below, `shellScript` asks a script, `randomRange` is for tests.",
+      doc: "`scale` adds up the bid-price-…-scale prices, `table` the price-target-… dollars, `shellScript` asks a script, `randomRange` is for tests.",
     }),
-    bidPriceCpuScale: setting("bid-price-cpu-scale", price, {
+    bidPriceCpuScale: setting("bid-price-cpu-scale", perDenom(price), {
       key: "bidpricecpuscale",
       default: "0",
       doc: "Price of a thousandth of a CPU.",
     }),
-    bidPriceMemoryScale: setting("bid-price-memory-scale", price, {
+    bidPriceMemoryScale: setting("bid-price-memory-scale", perDenom(price), {
       key: "bidpricememoryscale",
       default: "0",
       doc: "Price of a MiB of memory.",
     }),
-    bidPriceStorageScale: setting("bid-price-storage-scale", storagePrices, {
+    bidPriceStorageScale: setting("bid-price-storage-scale", perDenom(storagePrices), {
       key: "bidpricestoragescale",
       default: "0",
-      doc: "Price of a MiB of storage, by class; a number alone is for ephemeral storage.",
+      doc: "Price of a MiB of storage, by class; a number alone is for ephemeral storage, and RAM without a price costs what memory does.",
     }),
-    bidPriceEndpointScale: setting("bid-price-endpoint-scale", price, { default: "0", doc: "Price of an endpoint." }),
-    bidPriceIpScale: setting("bid-price-ip-scale", price, { default: "0", doc: "Price of a leased IP address." }),
+    bidPriceGpuScale: setting("bid-price-gpu-scale", perDenom(gpuPrices), {
+      key: "bidpricegpuscale",
+      default: "",
+      doc: "Price of a GPU, by model, perhaps with memory and interface; `*` is for the others, and without a price there is no bid.",
+    }),
+    bidPriceEndpointScale: setting("bid-price-endpoint-scale", perDenom(price), {
+      key: "bidpriceendpointscale",
+      default: "0",
+      doc: "Price of an endpoint.",
+    }),
+    bidPriceIpScale: setting("bid-price-ip-scale", perDenom(price), {
+      key: "bidpriceipscale",
+      default: "0",
+      doc: "Price of a leased IP address.",
+    }),
     bidPriceScriptPath: optional("bid-price-script-path", path, {
       doc: "The program that `shellScript` asks for a price.",
     }),
@@ -38,6 +54,38 @@ export const pricingGroup = group({
     bidPriceScriptTimeoutMs: setting("bid-price-script-process-timeout", duration({ zero: "refused" }), {
       default: "10s",
       doc: "How long a price script may run before it is ended.",
+    }),
+    priceTargetCpu: target("CPU", "1.60", "a CPU"),
+    priceTargetMemory: target("MEMORY", "0.80", "a GiB of memory"),
+    priceTargetEphemeral: target("HD_EPHEMERAL", "0.02", "a GiB of ephemeral storage"),
+    priceTargetHdd: target("HD_PERS_HDD", "0.01", "a GiB of storage of the class beta1"),
+    priceTargetSsd: target("HD_PERS_SSD", "0.03", "a GiB of storage of the class beta2"),
+    priceTargetNvme: target("HD_PERS_NVME", "0.04", "a GiB of storage of the class beta3"),
+    priceTargetEndpoint: target("ENDPOINT", "0.05", "an endpoint"),
+    priceTargetIp: target("IP", "5", "a leased IP address"),
+    priceTargetGpuMappings: setting("price-target-gpu-mappings", gpuPrices, {
+      key: "price_target_gpu_mappings",
+      alsoVariable: "PRICE_TARGET_GPU_MAPPINGS",
+      default: "",
+      doc: "Dollars a month for a GPU, by model, perhaps with memory and interface; another one costs as much as the dearest, at least 100.",
+    }),
+    tokenPriceFile: optional("token-price-file", path, {
+      doc: "A file with the dollars that one AKT is worth; `table` needs this or a URL for orders in uakt.",
+    }),
+    tokenPriceUrl: optional("token-price-url", url(["https", "http"], "https://prices.example.com/akt.json"), {
+      doc: "Where the dollars that one AKT is worth are fetched from.",
+    }),
+    tokenPriceField: optional("token-price-field", text("names with dots between them, like akash-network.usd"), {
+      doc: "Where in the JSON of that file or URL the number stands; without it, it is the number alone.",
+    }),
+    tokenPriceMaxAgeMs: setting("token-price-max-age", duration({ zero: "refused" }), {
+      default: "1h",
+      doc: "How old that number may be; with an older one there is no bid on orders in uakt.",
+    }),
+    // Public price servers allow a few requests a minute.
+    tokenPricePeriodMs: setting("token-price-period", duration({ least: "10s" }), {
+      default: "5m",
+      doc: "How often the URL is asked.",
     }),
     bidDeposit: setting("bid-deposit", coin, {
       default: "500000uakt",
@@ -53,3 +101,13 @@ export const pricingGroup = group({
     }),
   },
 });
+
+/** By the names that the network's standard price script and its chart have for it. */
+function target(name: string, dollars: string, thing: string) {
+  return setting(`price-target-${name.toLowerCase().replaceAll("_", "-")}`, price, {
+    key: `price_target_${name.toLowerCase()}`,
+    alsoVariable: `PRICE_TARGET_${name}`,
+    default: dollars,
+    doc: `Dollars a month for ${thing}.`,
+  });
+}

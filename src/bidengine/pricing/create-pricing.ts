@@ -1,0 +1,74 @@
+/** Prices by the strategy that the settings name; made anew whenever they change. */
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
+import type { PriceSettings } from "./price-settings.ts";
+import type { Pricing, Strategy } from "./pricing.ts";
+import { createRandomRange } from "./random-range.ts";
+import { createScale } from "./scale.ts";
+import { createScript } from "./script.ts";
+import { createTable } from "./table.ts";
+import { createTokenPrice, type TokenPrice } from "./token-price.ts";
+
+/** The settings in force; whoever reads them anew keeps the last good ones. */
+export interface PriceSettingsSource {
+  readonly current: PriceSettings;
+  readonly trouble?: string | undefined;
+  onChange?(listener: () => void): void;
+}
+
+interface PricingGround {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface RunningPricing extends Pricing {
+  /** Keeps what comes from outside up to date until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createPricing(settings: PriceSettingsSource, ground: PricingGround): RunningPricing {
+  const log = ground.log.with({ module: "pricing" });
+  // Where the token's price comes from stands in no file that is read again.
+  const tokenPrice = createTokenPrice(settings.current, { clock: ground.clock, log });
+  const listeners: (() => void)[] = [];
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
+  let strategy = strategyOf(settings.current, tokenPrice, { ...ground, log });
+
+  const needsToken = () => settings.current.bidPriceStrategy === "table";
+  const first = needsToken() ? tokenPrice.answer() : undefined;
+  if (first?.price === undefined && first) log.info("no bids on orders in uakt for now", { reason: first.why });
+  settings.onChange?.(() => {
+    strategy = strategyOf(settings.current, tokenPrice, { ...ground, log });
+    tell();
+  });
+  tokenPrice.onChange(() => {
+    if (needsToken()) tell();
+  });
+
+  return {
+    quote: (request, signal) => strategy.quote(request, signal),
+    onChange: (listener) => void listeners.push(listener),
+    get trouble() {
+      const troubles = [settings.trouble, strategy.trouble, needsToken() ? tokenPrice.trouble : undefined];
+      return troubles.filter((trouble) => trouble !== undefined).join("; ") || undefined;
+    },
+    run: (signal) => tokenPrice.run(signal),
+  };
+}
+
+function strategyOf(settings: PriceSettings, tokenPrice: TokenPrice, { clock, random, log }: PricingGround): Strategy {
+  switch (settings.bidPriceStrategy) {
+    case "scale":
+      return createScale(settings);
+    case "table":
+      return createTable(settings, () => tokenPrice.answer());
+    case "randomRange":
+      return createRandomRange(random);
+    case "shellScript":
+      return createScript(settings, { clock, log });
+  }
+}

@@ -1,0 +1,96 @@
+/** Asks a program of the operator's for a price. Whatever is not a price is a no, with what it printed. */
+import { resolve } from "node:path";
+import type { JsonObject } from "../../bus/topics.ts";
+import { type Decimal, parseDecimal } from "../../market/decimal.ts";
+import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { createSlots } from "../../runtime/slots.ts";
+import type { ScriptSettings } from "./price-settings.ts";
+import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
+import { scriptInput } from "./script-input.ts";
+
+export function createScript(settings: ScriptSettings, { clock, log }: { clock: Clock; log: Log }): Strategy {
+  const { bidPriceScriptProcessLimit, bidPriceScriptTimeoutMs: limitMs } = settings;
+  // Without a slash the system would look for it along PATH.
+  const path = resolve(settings.bidPriceScriptPath ?? "");
+  const slots = createSlots(bidPriceScriptProcessLimit);
+  let trouble: string | undefined;
+
+  async function quote(request: PriceRequest, signal: AbortSignal): Promise<Quote> {
+    let giveBack: () => void;
+    try {
+      giveBack = await slots.take(signal);
+    } catch (thrown) {
+      return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
+    }
+    try {
+      const env = { AKASH_OWNER: request.owner, AKASH_DENOM: request.most.denom };
+      const program = { path, env, input: scriptInput(request), limitMs, mostBytes: limits.priceScriptBytes };
+      const begunMs = clock.monotonicMs();
+      const end = await runProgram({ ...program, clock, signal });
+      noteStart(end);
+      return quoteOf(end, request.most.denom, { limitMs, tookMs: Math.round(clock.monotonicMs() - begunMs) });
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** That it cannot be started is a matter of its own: it concerns every order, and somebody has to do something. */
+  function noteStart({ how, reason }: ProgramEnd): void {
+    const before = trouble;
+    trouble = how === "not started" ? `the price script ${path} cannot be started: ${reason}` : undefined;
+    if (trouble && trouble !== before) log.error("failed to start the price script", { path, reason });
+  }
+
+  return {
+    quote,
+    get trouble() {
+      return trouble;
+    },
+  };
+}
+
+function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs: number; tookMs: number }): Quote {
+  const [output, errors] = [shorten(end.stdout), shorten(end.stderr)];
+  const evidence: JsonObject = { strategy: "shellScript", tookMs, output, ...(errors && { errors }) };
+  const fail = (reason: string): NoPrice => no(`the price script ${reason}`, evidence);
+  switch (end.how) {
+    case "not started":
+      return fail(`cannot be started: ${end.reason}`);
+    case "late":
+      return fail(`gave no price within ${limitMs} ms and was ended`);
+    case "flooded":
+      return fail(`printed more than ${limits.priceScriptBytes} bytes and was ended: ${output || errors}`);
+    case "cancelled":
+      return fail("was ended because nobody waits for its price any more");
+    case "killed":
+      return fail(`was ended by the signal ${end.reason}`);
+    case "exited":
+      if (end.code !== 0) return fail(`ended with the code ${end.code}: ${errors || output || "it printed nothing"}`);
+      return priceOf(end.stdout, denom, evidence, fail);
+  }
+}
+
+function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (reason: string) => NoPrice): Quote {
+  const text = stdout.trim();
+  if (text === "") return fail("printed nothing");
+  let amount: Decimal;
+  try {
+    amount = parseDecimal(text);
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    return fail(`printed what is no price: ${JSON.stringify(shorten(text))}`);
+  }
+  if (amount.atto === 0n) return fail("asks for a price of zero");
+  if (amount.atto < 0n) return fail(`asks for a price below zero: ${text}`);
+  return { price: { denom, amount }, evidence };
+}
+
+function shorten(text: string): string {
+  const trimmed = text.trim();
+  const { priceOutputChars: most } = limits;
+  return trimmed.length > most ? `${trimmed.slice(0, most)}…` : trimmed;
+}

@@ -1,0 +1,78 @@
+/** Fetches a small text over HTTP: within a time, up to a length, and from where we were sent and nowhere else. */
+import { type Clock, withDeadline } from "./clock.ts";
+
+export interface FetchedText {
+  readonly text: string;
+  /** The server's mark of this very text. */
+  readonly etag?: string;
+}
+
+interface FetchOptions {
+  /** What was read last, so that a server need not send it again. */
+  readonly known?: FetchedText | undefined;
+  readonly limitMs: number;
+  readonly mostBytes: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** For people and logs: without credentials and query, where keys are put. */
+export function showUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`;
+}
+
+/** Throws in words. Credentials in the address are sent as such. */
+export async function fetchText(url: URL, options: FetchOptions): Promise<FetchedText> {
+  const { clock, limitMs, signal } = options;
+  const late = new AbortController();
+  try {
+    return await withDeadline(clock, limitMs, ask(url, options, AbortSignal.any([signal, late.signal])), () => {
+      throw new Error(`no whole answer within ${limitMs} ms`);
+    });
+  } catch (thrown) {
+    // "fetch failed" is all that fetch says itself.
+    throw thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
+  } finally {
+    late.abort();
+  }
+}
+
+async function ask(given: URL, { known, mostBytes }: FetchOptions, signal: AbortSignal): Promise<FetchedText> {
+  const url = new URL(given);
+  const headers = {
+    accept: "application/json",
+    ...(known?.etag ? { "if-none-match": known.etag } : {}),
+    ...takeCredentials(url),
+  };
+  const answer = await fetch(url, { headers, redirect: "manual", signal });
+  if (answer.status === 304 && known?.etag) return known;
+  if (answer.status !== 200) throw new Error(refusalOf(answer));
+  const etag = answer.headers.get("etag");
+  return { text: await bodyOf(answer, mostBytes), ...(etag ? { etag } : {}) };
+}
+
+/** Fetch refuses an address with credentials, and says so with all of them. */
+function takeCredentials(url: URL): Record<string, string> {
+  const { username, password } = url;
+  url.username = "";
+  url.password = "";
+  if (!username && !password) return {};
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+function refusalOf({ status, headers }: Response): string {
+  const elsewhere = headers.get("location");
+  return elsewhere ? `it has moved to ${elsewhere.split("?")[0]} (${status})` : `the server answered ${status}`;
+}
+
+async function bodyOf({ body }: Response, mostBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new Error(`it is longer than ${mostBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
