@@ -145,6 +145,20 @@ export const limits = {
   busReconnectFirstMs: 100,
   busReconnectMostMs: 5 * second,
 
+  // Reservations
+  /** A picture true this long after a pod was bound counts it: several times what an operator takes to show a change. */
+  reservationSettleMs: 15 * second,
+  /** One that has outlived its time is looked at again this often while something still stands behind it. */
+  reservationRecheckMs: minute,
+  /** Promises that are moved to other nodes after one picture: each is a placement, and pictures come every second. */
+  reservationMoves: 100,
+  /** Of what is wrong with promises: enough to see what it is. */
+  reservationConditions: 50,
+  /** Storage classes, and models of gpus, that are told of one by one; a large cluster has a few dozen. */
+  clusterStatusNames: 100,
+  /** The status on the bus: a change is told at once, the next one not before this. */
+  clusterStatusEveryMs: second,
+
   // Commands that send a transaction
   /** A person waits for it: twenty blocks is long enough for any node to include it. */
   sendValidMs: 2 * minute,

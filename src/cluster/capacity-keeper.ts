@@ -1,0 +1,126 @@
+/** Keeps what is promised together with what there is: the book, and all that changes it. */
+import type { Chain, MirrorKey } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Kube } from "../kube/kube.ts";
+import type { ResourceUnit } from "../market/group-spec.ts";
+import { type BidId, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
+import { leaseNamespace } from "../market/lease-namespace.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Scope } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Queue } from "../runtime/queue.ts";
+import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
+import type { IpOperator } from "./addresses/ip-operator.ts";
+import type { InventoryFeed } from "./inventory/feed.ts";
+import type { Overcommit } from "./placement/demand.ts";
+import { place } from "./placement/place.ts";
+import { createAddressBook } from "./reservations/address-book.ts";
+import { createBook } from "./reservations/book.ts";
+import { readBody } from "./reservations/journal-body.ts";
+import { watchLeasePods } from "./reservations/lease-pods.ts";
+import { createReservations } from "./reservations/reservations.ts";
+import { resettle } from "./reservations/resettle.ts";
+import { createUpkeep, runs } from "./reservations/upkeep.ts";
+
+interface KeeperDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;
+  readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
+  readonly kube: Pick<Kube, "watch">;
+  readonly inventory: InventoryFeed;
+  readonly ipOperator: IpOperator | undefined;
+  readonly overcommit: Overcommit;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type CapacityKeeper = ReturnType<typeof createCapacityKeeper>;
+
+export function createCapacityKeeper(deps: KeeperDeps) {
+  const { chain, journal, kube, inventory, ipOperator, overcommit, clock, log } = deps;
+  const { mirror } = chain;
+  const idOf = (orderId: string): BidId => ({ ...parseOrderId(orderId), provider: chain.provider, bseq: 0 });
+  const book = createBook((orderId) => leaseNamespace(idOf(orderId)));
+  const addresses = createAddressBook({
+    book,
+    pool: () => pool,
+    isLeased: (orderId) => runs(mirror.lease(idOf(orderId))),
+    monotonicMs: () => clock.monotonicMs(),
+  });
+  const { unconfirmed } = addresses;
+  const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
+  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
+  const own = { book, overcommit, journal, clock, log };
+  const reservations = createReservations({ ...own, addresses, place: placeNow, picture: inventory });
+  const upkeep = createUpkeep({ ...own, chain, reservations });
+
+  /** A row that makes no sense is made again from the chain, where that has what it was for. */
+  function load(): void {
+    for (const { orderId, body } of journal.read.reservations.all()) {
+      const reservation = readBody(orderId, body);
+      if (reservation) book.add(reservation);
+      else log.error("unreadable reservation left out", { order: orderId });
+    }
+  }
+
+  /** Until it is known what runs, all of it would be counted twice. */
+  async function watchPods(scope: Scope): Promise<void> {
+    const pods = watchLeasePods(kube, ({ type, value }) => {
+      if (type === "deleted") book.podGone(value);
+      else book.pod(value, clock.monotonicMs());
+      reservations.changed();
+    });
+    scope.onStop(() => pods.close());
+    await pods.synced(scope.signal);
+  }
+
+  function showPicture(queue: Queue): void {
+    const { picture, ageMs = 0 } = inventory;
+    if (!picture) return;
+    book.show({ picture, trueAtMs: clock.monotonicMs() - ageMs });
+    for (const { orderId } of resettle(book, placeNow)) {
+      upkeep.unsaved.add(orderId);
+      queue.add(orderId);
+    }
+    reservations.room();
+  }
+
+  return {
+    capacity: reservations.capacity,
+    book,
+    addresses,
+    reservations,
+    look: upkeep.look,
+    onChange: reservations.onChange,
+    /** Leases of ours that run. */
+    get leases(): number {
+      let count = 0;
+      for (const lease of mirror.leases()) if (runs(lease)) count += 1;
+      return count;
+    },
+
+    /** Reads what is there, and follows what changes it. */
+    async open(scope: Scope, queue: Queue): Promise<void> {
+      load();
+      await watchPods(scope);
+      inventory.onPicture(() => showPicture(queue));
+      showPicture(queue);
+      scope.task("inventory", inventory.run);
+      pool.onAnswer(() => {
+        addresses.confirm();
+        reservations.room();
+      });
+      scope.task("addresses", pool.run);
+      chain.onStep(({ changed }) => {
+        for (const key of changed) if (isOurs(key)) queue.add(formatOrderId(orderOf(parseBidId(key.key))));
+      });
+      await upkeep.adoptBids();
+      for (const { id } of mirror.leases()) queue.add(formatOrderId(id));
+      for (const orderId of book.keys()) queue.add(orderId);
+    },
+  };
+}
+
+/** The mirror holds no bids and leases but ours. */
+function isOurs({ kind }: MirrorKey): boolean {
+  return kind === "bid" || kind === "lease";
+}

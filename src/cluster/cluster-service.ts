@@ -1,0 +1,87 @@
+/**
+ * The cluster as a service: what it has, by the inventory; what of it is promised, by the book of reservations; and what
+ * is free.
+ */
+import type { Bus } from "../bus/bus.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Kube } from "../kube/kube.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { GroundService } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+import { createQueue } from "../runtime/queue.ts";
+import type { Random } from "../runtime/random.ts";
+import type { IpOperator } from "./addresses/ip-operator.ts";
+import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
+import { measureCluster } from "./cluster-metrics.ts";
+import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import type { InventoryFeed } from "./inventory/feed.ts";
+import type { Overcommit } from "./placement/demand.ts";
+import type { ClusterCapacity } from "./reservations/reservations.ts";
+import { createStatusPublisher } from "./status-publisher.ts";
+
+export interface ClusterOptions {
+  readonly overcommit: Overcommit;
+}
+
+export interface ClusterGround {
+  readonly chain: Promise<Chain>;
+  readonly kube: Promise<Kube>;
+  readonly bus: Promise<Bus>;
+  readonly journal: Promise<Journal>;
+  /** Where pictures of the cluster come from; this service runs it. */
+  readonly inventory: InventoryFeed;
+  /** Undefined where IP addresses are not leased. */
+  readonly ipOperator: IpOperator | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export type ClusterService = GroundService<ClusterCapacity, ClusterDocument>;
+
+export function createClusterService({ overcommit }: ClusterOptions, ground: ClusterGround): ClusterService {
+  const { inventory, ipOperator, clock, random } = ground;
+  const log = ground.log.with({ module: "cluster" });
+  const { promise: opened, resolve } = Promise.withResolvers<ClusterCapacity>();
+  let keeper: CapacityKeeper | undefined;
+  let lastDocument: ClusterDocument | undefined;
+  const queues: ReturnType<typeof createQueue>[] = [];
+
+  const lookNow = () => keeper && documentOf(keeper, inventory);
+
+  return {
+    name: "cluster",
+    waitsForOthers: true,
+    async start(scope) {
+      const [chain, journal, bus, kube] = await Promise.all([ground.chain, ground.journal, ground.bus, ground.kube]);
+      const own = createCapacityKeeper({ chain, journal, kube, inventory, ipOperator, overcommit, clock, log });
+      const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
+      queues.push(queue);
+      const publisher = createStatusPublisher(() => {
+        const document = documentOf(own, inventory);
+        bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
+        bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
+      }, clock);
+      own.onChange(publisher.changed);
+      scope.onStop(publisher.stop);
+      await own.open(scope, queue);
+      scope.task("reservations", queue.run);
+      keeper = own;
+      resolve(own.capacity);
+      // Whoever asks after the end gets the last word; the journal is closed by then.
+      scope.onStop(() => {
+        lastDocument = lookNow();
+      });
+    },
+    opened,
+    queues,
+    detail() {
+      if (!keeper) return "";
+      const { reservations, leases, nodes, trouble } = documentOf(keeper, inventory);
+      return trouble ?? `${nodes} nodes, ${leases} leases, ${reservations} reservations`;
+    },
+    status: () => lastDocument ?? lookNow(),
+    measure: (metrics) => keeper && measureCluster(metrics, keeper),
+  };
+}

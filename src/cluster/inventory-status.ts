@@ -1,0 +1,102 @@
+/** What there is, what is promised and what is free, in sums: for the bus, the status document and the metrics. */
+import type { JsonObject } from "../bus/topics.ts";
+import { formatBytes, formatCpuMilli } from "../market/quantity.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Amount, ClusterPicture } from "./inventory/feed.ts";
+import { cardsLeft, kindsFor } from "./placement/cards.ts";
+import { freeInAll, gpuAt, nodeResources, type Room } from "./placement/room.ts";
+import type { Book } from "./reservations/book.ts";
+
+export interface ResourceSum {
+  /** "cpu", "memory", "storage-ephemeral", "gpu", "storage-beta3", "gpu nvidia/h100" */
+  readonly resource: string;
+  readonly allocatable: bigint;
+  /** Promised, and in no picture yet. */
+  readonly reserved: bigint;
+  /** Of all nodes together; where one is overbooked, nothing of it. */
+  readonly free: bigint;
+}
+
+/** How many of a node's resources are told of; how many volumes it attaches is nobody's capacity. */
+const told = nodeResources.filter((resource) => resource !== "volumes");
+
+export function resourceSums(book: Pick<Book, "room" | "picture" | "held">): ResourceSum[] {
+  const { room, picture } = book;
+  if (!picture) return [];
+  const reserved = reservedSums(book);
+  const sums = told.map((resource, at) => ({
+    resource,
+    allocatable: allocatableOf(picture, at),
+    reserved: reserved.get(resource) ?? 0n,
+    free: freeInAll(room, at),
+  }));
+  const classes = picture.storage.slice(0, limits.clusterStatusNames).map(({ class: name, bytes }) => {
+    const left = room.classes.get(name) ?? 0n;
+    return {
+      resource: `storage-${name}`,
+      allocatable: limited(bytes),
+      reserved: reserved.get(`storage-${name}`) ?? 0n,
+      free: left > 0n ? left : 0n,
+    };
+  });
+  return [...sums, ...classes, ...modelSums(room, reserved)];
+}
+
+function limited({ allocatable }: Amount): bigint {
+  return allocatable === "unlimited" ? 0n : allocatable;
+}
+
+function allocatableOf({ nodes }: ClusterPicture, at: number): bigint {
+  let sum = 0n;
+  for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of nodes) {
+    const amount = [cpuMilli, memoryBytes, ephemeralBytes, gpus][at];
+    if (amount) sum += limited(amount);
+  }
+  return sum;
+}
+
+function reservedSums({ held }: Pick<Book, "held">): Map<string, bigint> {
+  const sums = new Map<string, bigint>();
+  const add = (resource: string, amount: bigint) => sums.set(resource, (sums.get(resource) ?? 0n) + amount);
+  for (const { claim } of held) {
+    const { amounts, classes, cards } = claim;
+    for (const [at, resource] of told.entries()) add(resource, amounts[at] ?? 0n);
+    for (const [name, bytes] of classes) add(`storage-${name}`, bytes);
+    if (cards) add(modelName(cards), amounts[gpuAt] ?? 0n);
+  }
+  return sums;
+}
+
+function modelName({ vendor, model }: { readonly vendor: string; readonly model: string }): string {
+  return `gpu ${vendor}/${model}`;
+}
+
+function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceSum[] {
+  const models = new Map<string, { allocatable: bigint; free: bigint }>();
+  for (const { cards, free } of room.nodes) {
+    for (const [name, { vendor, model }] of new Map(cards.kinds.map(({ card }) => [modelName(card), card]))) {
+      const kinds = kindsFor(cards, { vendor, model });
+      const ofNode = cards.kinds.filter(({ card }) => modelName(card) === name);
+      const sum = models.get(name) ?? { allocatable: 0n, free: 0n };
+      if (!models.has(name) && models.size >= limits.clusterStatusNames) continue;
+      sum.allocatable += ofNode.reduce((all, { count }) => all + count, 0n);
+      const left = cardsLeft(cards, kinds);
+      const gpusFree = free[gpuAt] ?? 0n;
+      sum.free += left < gpusFree ? left : gpusFree > 0n ? gpusFree : 0n;
+      models.set(name, sum);
+    }
+  }
+  const sorted = [...models].sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([resource, sum]) => ({ resource, reserved: reserved.get(resource) ?? 0n, ...sum }));
+}
+
+/** In the words of Kubernetes: "1500m", "4Gi", "2". */
+export function sumJson({ resource, allocatable, reserved, free }: ResourceSum): JsonObject {
+  const show = formatOf(resource);
+  return { resource, allocatable: show(allocatable), reserved: show(reserved), free: show(free) };
+}
+
+function formatOf(resource: string): (amount: bigint) => string {
+  if (resource === "cpu") return formatCpuMilli;
+  return resource.startsWith("gpu") ? String : (amount) => formatBytes(amount);
+}

@@ -1,0 +1,225 @@
+/**
+ * The book of reservations: what is promised to whom, and what that leaves free. What is free is the newest picture less
+ * everything that is promised and not yet in it. A replica is counted by us or by the picture, never by both: it leaves
+ * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes.
+ */
+import { isLaterVersion } from "../../kube/client/last-writes.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { ClusterPicture } from "../inventory/feed.ts";
+import { roomOf } from "../inventory/room-of.ts";
+import { openRoom, type Room } from "../placement/room.ts";
+import type { LeasePod } from "./lease-pods.ts";
+import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation } from "./reservation.ts";
+
+/** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
+export interface ShownPicture {
+  readonly picture: ClusterPicture;
+  readonly trueAtMs: number;
+}
+
+export type Book = ReturnType<typeof createBook>;
+
+export function createBook(namespaceOf: (orderId: string) => string) {
+  const reservations = new Map<string, Reservation>();
+  const byNamespace = new Map<string, Reservation>();
+  /** Few ask for any. */
+  const withAddresses = new Set<Reservation>();
+  /** What no picture counts yet: all that is taken from the room. */
+  const held = new Set<Holding>();
+  /** Of these a pod is bound, and the next picture may count it. */
+  const awaited = new Set<Holding>();
+  const carried = new Map<string, Replica>();
+  /** Bound and alive, by namespace; some have no replica: they came before their reservation, or there are too many. */
+  const pods = new Map<string, Map<string, SeenPod>>();
+  let room: Room = openRoom({ nodes: [], classes: new Map() });
+  let shown: ShownPicture | undefined;
+
+  function hold(holding: Holding): void {
+    if (held.has(holding)) return;
+    held.add(holding);
+    room.take(holding.claim);
+  }
+
+  function letGo(holding: Holding): void {
+    if (held.delete(holding)) room.giveBack(holding.claim);
+  }
+
+  function move(holding: Holding, node: string): void {
+    if (holding.claim.node === node) return;
+    const isHeld = held.has(holding);
+    if (isHeld) room.giveBack(holding.claim);
+    holding.claim = { ...holding.claim, node };
+    if (isHeld) room.take(holding.claim);
+  }
+
+  /** The picture counts what this carrier stands for. */
+  function isCounted({ version, seenAtMs }: Carrier): boolean {
+    if (!shown) return false;
+    const { podsVersion } = shown.picture;
+    if (podsVersion !== undefined && (podsVersion === version || isLaterVersion(podsVersion, version))) return true;
+    // The network's operator does not tell how new its picture is; it is never this far behind.
+    return shown.trueAtMs >= seenAtMs + limits.reservationSettleMs;
+  }
+
+  function handOver(holding: Holding): void {
+    const { carrier } = holding;
+    if (!carrier || !isCounted(carrier)) return;
+    awaited.delete(holding);
+    holding.inPicture = true;
+    letGo(holding);
+  }
+
+  function carry(holding: Holding, carrier: Carrier): void {
+    holding.carrier = carrier;
+    awaited.add(holding);
+    handOver(holding);
+  }
+
+  /** Finds the replicas of all pods of a namespace that have none yet. */
+  function match(namespace: string): void {
+    const reservation = byNamespace.get(namespace);
+    const free = reservation?.replicas.filter(({ onNode }) => onNode.carrier === undefined) ?? [];
+    const spare =
+      free.length > 0 ? [...(pods.get(namespace)?.values() ?? [])].filter(({ uid }) => !carried.has(uid)) : [];
+    for (const { pod, replica } of pairs(spare, free)) {
+      const { onNode, volumes } = replica;
+      // Kubernetes has decided; what was planned elsewhere is free there from now on.
+      move(onNode, pod.node);
+      carried.set(pod.uid, replica);
+      carry(onNode, pod);
+      if (volumes && !volumes.inPicture) carry(volumes, pod);
+    }
+  }
+
+  /** A pod is gone or on its way out, and its replica needs room for the next one. Its volumes stay where they are. */
+  function forget(namespace: string, uid: string): void {
+    const seen = pods.get(namespace);
+    if (seen?.delete(uid) && seen.size === 0) pods.delete(namespace);
+    const replica = carried.get(uid);
+    if (!replica) return;
+    carried.delete(uid);
+    const { onNode, volumes } = replica;
+    for (const holding of volumes && !volumes.inPicture ? [onNode, volumes] : [onNode]) {
+      awaited.delete(holding);
+      holding.carrier = undefined;
+      holding.inPicture = false;
+      hold(holding);
+    }
+    match(namespace);
+  }
+
+  return {
+    get room(): Room {
+      return room;
+    },
+    get picture(): ClusterPicture | undefined {
+      return shown?.picture;
+    },
+    get size(): number {
+      return reservations.size;
+    },
+    get: (orderId: string) => reservations.get(orderId),
+    all: (): Iterable<Reservation> => reservations.values(),
+    keys: (): Iterable<string> => reservations.keys(),
+    ofNamespace: (namespace: string) => byNamespace.get(namespace),
+    withAddresses: withAddresses as ReadonlySet<Reservation>,
+    held: held as ReadonlySet<Holding>,
+    /** How many wait for a picture that counts them. */
+    get awaited(): number {
+      return awaited.size;
+    },
+
+    add(reservation: Reservation): void {
+      const { orderId } = reservation;
+      invariant(!reservations.has(orderId), "an order is promised the same twice", { orderId });
+      reservations.set(orderId, reservation);
+      for (const holding of holdingsOf(reservation)) hold(holding);
+      const namespace = namespaceOf(orderId);
+      byNamespace.set(namespace, reservation);
+      if (reservation.addresses > 0) withAddresses.add(reservation);
+      match(namespace);
+    },
+
+    remove(orderId: string): Reservation | undefined {
+      const reservation = reservations.get(orderId);
+      if (!reservation) return undefined;
+      reservations.delete(orderId);
+      byNamespace.delete(namespaceOf(orderId));
+      withAddresses.delete(reservation);
+      for (const holding of holdingsOf(reservation)) {
+        letGo(holding);
+        awaited.delete(holding);
+        if (holding.carrier) carried.delete(holding.carrier.uid);
+      }
+      return reservation;
+    },
+
+    show(next: ShownPicture): void {
+      shown = next;
+      for (const holding of awaited) handOver(holding);
+      room = openRoom(roomOf(next.picture));
+      for (const holding of held) room.take(holding.claim);
+    },
+
+    /** Puts what is promised on another node. */
+    move,
+
+    /** What `look` finds while this is not taken. */
+    without<T>(holding: Holding, look: () => T): T {
+      letGo(holding);
+      try {
+        return look();
+      } finally {
+        hold(holding);
+      }
+    },
+
+    /** A pod of a lease, as it is now. */
+    pod({ uid, namespace, node, requests, version }: LeasePod, nowMs: number): void {
+      if (node === undefined) {
+        forget(namespace, uid);
+        return;
+      }
+      const seen = pods.get(namespace) ?? new Map<string, SeenPod>();
+      if (seen.has(uid)) return;
+      pods.set(namespace, seen.set(uid, { uid, node, requests, version, seenAtMs: nowMs }));
+      match(namespace);
+    },
+
+    podGone: ({ uid, namespace }: LeasePod) => forget(namespace, uid),
+  };
+}
+
+/** What is kept of a pod that is bound. */
+interface SeenPod extends Carrier {
+  readonly node: string;
+  readonly requests: LeasePod["requests"];
+}
+
+/** Each pod with a replica: first those that ask for the same, best where it was meant to be, then the largest. */
+function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
+  const left = new Set(free);
+  const others: SeenPod[] = [];
+  for (const pod of spare) {
+    const alike = [...left].filter(({ requests }) => asksAlike(requests, pod.requests));
+    const replica = alike.find(({ onNode }) => onNode.claim.node === pod.node) ?? alike[0];
+    if (replica && left.delete(replica)) yield { pod, replica };
+    else others.push(pod);
+  }
+  for (const pod of others) {
+    const replica = [...left].reduce<Replica | undefined>(larger, undefined);
+    if (replica && left.delete(replica)) yield { pod, replica };
+  }
+}
+
+function asksAlike(one: LeasePod["requests"], other: LeasePod["requests"]): boolean {
+  return one.cpuMilli === other.cpuMilli && one.memoryBytes === other.memoryBytes && one.gpus === other.gpus;
+}
+
+function larger(one: Replica | undefined, other: Replica): Replica {
+  if (!one) return other;
+  const order = ["gpus", "cpuMilli", "memoryBytes"] as const;
+  const first = order.find((resource) => one.requests[resource] !== other.requests[resource]);
+  return first !== undefined && other.requests[first] > one.requests[first] ? other : one;
+}

@@ -1,0 +1,76 @@
+/** The pods of our leases, as the reservations need to know them: whose they are, where, and how much they ask for. */
+import { type ReadAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
+import { fieldsOf, textOf } from "../../kube/json-fields.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { podRequests } from "../../kube/pod-requests.ts";
+import { parseQuantity } from "../../market/quantity.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+
+export interface LeasePod {
+  readonly uid: string;
+  /** The lease's. */
+  readonly namespace: string;
+  /**
+   * Where it runs; undefined before it is bound, once it has finished, and as soon as it is on its way out: its successor
+   * needs room beside it.
+   */
+  readonly node: string | undefined;
+  readonly requests: PodRequests;
+  /** Of the object when it was seen like this. */
+  readonly version: string;
+}
+
+/** By these a pod is told from those of another unit. */
+export interface PodRequests {
+  readonly cpuMilli: bigint;
+  readonly memoryBytes: bigint;
+  readonly gpus: bigint;
+}
+
+/** On every pod that belongs to a lease, whoever made it: the network's label. */
+const managed = "akash.network=true";
+
+export function watchLeasePods(
+  kube: Pick<Kube, "watch">,
+  handle: (change: Change<LeasePod>) => void,
+): WatchCache<LeasePod> {
+  return kube.watch({ kind: kinds.pod, labelSelector: managed, project: projectLeasePod, handle });
+}
+
+export function projectLeasePod(pod: KubeObject): LeasePod {
+  const { name, namespace = "", uid, resourceVersion, deletionTimestamp } = pod.metadata;
+  const phase = fieldsOf(pod["status"])["phase"];
+  const hasEnded = phase === "Succeeded" || phase === "Failed" || deletionTimestamp !== undefined;
+  const bound = textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined;
+  return {
+    uid: uid ?? `${namespace}/${name}`,
+    namespace,
+    node: hasEnded ? undefined : bound,
+    requests: requestsOf(pod),
+    version: resourceVersion ?? "",
+  };
+}
+
+function requestsOf(pod: KubeObject): PodRequests {
+  const amounts = podRequests(pod, readAmounts);
+  const whole = (resource: string) => wholeAmount(resource, amounts.get(resource) ?? 0n);
+  return {
+    cpuMilli: whole("cpu"),
+    memoryBytes: whole("memory"),
+    gpus: whole("nvidia.com/gpu") + whole("amd.com/gpu"),
+  };
+}
+
+/** What cannot be read counts as nothing: the pod then stands for the largest replica that none stands for yet. */
+const readAmounts: ReadAmounts = (list) => {
+  const amounts = new Map<string, bigint>();
+  for (const [resource, value] of Object.entries(fieldsOf(list))) {
+    try {
+      amounts.set(resource, parseQuantity(String(value)).nano);
+    } catch (thrown) {
+      if (!(thrown instanceof ProviderError)) throw thrown;
+    }
+  }
+  return amounts;
+};

@@ -1,0 +1,98 @@
+/** What is promised to one order: by a bid at first, by the lease when it is won, under the same key all the time. */
+import type { Fits } from "../../market/fit.ts";
+import type { UnitResources } from "../../market/group-spec.ts";
+import { leasedAddressesOf } from "../../market/group-totals.ts";
+import { type Claim, claimsOf, committed, type Overcommit } from "../placement/demand.ts";
+import type { PodRequests } from "./lease-pods.ts";
+
+export interface Reservation {
+  readonly orderId: string;
+  readonly offer: Fits["offer"];
+  readonly replicas: readonly Replica[];
+  /** How many IP addresses it leases. */
+  readonly addresses: number;
+  /** When whoever reserved must have come back to it, at the latest. */
+  expiresAtMs: number;
+}
+
+/** One replica takes of a node and, where it has persistent volumes, of the cluster. */
+export interface Replica {
+  /** The id of its unit. */
+  readonly unit: number;
+  /** By these its pod is known. */
+  readonly requests: PodRequests;
+  readonly onNode: Holding;
+  readonly volumes: Holding | undefined;
+}
+
+/** What is taken for as long as no picture counts it. */
+export interface Holding {
+  claim: Claim;
+  /** What stands for it in the cluster. */
+  carrier: Carrier | undefined;
+  /** The picture counts it, so we do not. */
+  inPicture: boolean;
+}
+
+/** A pod that is bound. */
+export interface Carrier {
+  readonly uid: string;
+  readonly version: string;
+  /** By the clock that only grows. */
+  readonly seenAtMs: number;
+}
+
+/** The name of no node, of what has none. */
+export const nowhere = "";
+
+export type Placed = Pick<Fits, "replicas" | "offer">;
+
+export function reservationOf(
+  orderId: string,
+  { replicas, offer }: Placed,
+  overcommit: Overcommit,
+  expiresAtMs: number,
+): Reservation {
+  const units = new Map(offer.map((unit) => [unit.id, unit]));
+  const claims = claimsOf({ replicas, offer }, overcommit);
+  return {
+    orderId,
+    offer,
+    replicas: claims.map((claim, at) => {
+      const unit = replicas[at]?.unit ?? 0;
+      return replicaOf(unit, claim, requestsOf(units.get(unit), overcommit));
+    }),
+    addresses: leasedAddressesOf(offer),
+    expiresAtMs,
+  };
+}
+
+const noClasses: ReadonlyMap<string, bigint> = new Map();
+
+/** Volumes outlive the pods that use them, so what they take is followed apart from what a pod takes. */
+export function replicaOf(unit: number, claim: Claim, requests: PodRequests): Replica {
+  const volumes: Claim = { node: nowhere, amounts: [], cards: undefined, classes: claim.classes };
+  return {
+    unit,
+    requests,
+    onNode: holding({ ...claim, classes: noClasses }),
+    volumes: claim.classes.size > 0 ? holding(volumes) : undefined,
+  };
+}
+
+function holding(claim: Claim): Holding {
+  return { claim, carrier: undefined, inPicture: false };
+}
+
+/** RAM volumes are in no request of a pod, so this is less than what the replica takes. */
+function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent }: Overcommit): PodRequests {
+  return {
+    cpuMilli: committed(unit?.cpu.milli ?? 0n, cpuPercent),
+    memoryBytes: committed(unit?.memory.bytes ?? 0n, memoryPercent),
+    gpus: unit?.gpu.count ?? 0n,
+  };
+}
+
+export function holdingsOf({ replicas }: Reservation): Holding[] {
+  return replicas.flatMap(({ onNode, volumes }) => (volumes ? [onNode, volumes] : [onNode]));
+}

@@ -1,0 +1,110 @@
+/**
+ * Finds another place for what is promised on a node that is gone from the picture or has less than was promised of it. A
+ * promise without a place stays a promise: it is said aloud, and tried again with the next picture.
+ */
+import { zero } from "../../market/decimal.ts";
+import type { Fit } from "../../market/fit.ts";
+import type { ResourceUnit } from "../../market/group-spec.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
+import type { Book } from "./book.ts";
+import type { Replica, Reservation } from "./reservation.ts";
+
+export interface Condition {
+  /** "Unplaced", "Overbooked" */
+  readonly type: string;
+  readonly message: string;
+}
+
+interface Promised {
+  readonly reservation: Reservation;
+  readonly replica: Replica;
+}
+
+/** The reservations that have a replica on another node now. */
+export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => Fit): Reservation[] {
+  const moved = new Set<Reservation>();
+  let tries = 0;
+  for (const { reservation, replica } of promisedInVain(book)) {
+    const { onNode } = replica;
+    const node = book.room.node(onNode.claim.node);
+    if (node && !isOverbooked(node)) continue;
+    tries += 1;
+    if (tries > limits.reservationMoves) break;
+    const unit = reservation.offer.find(({ id }) => id === replica.unit);
+    if (!unit) continue;
+    const found = book.without(onNode, () => place([{ ...unit, count: 1, price: { denom: "", amount: zero } }]));
+    const [spot] = found.fits ? found.replicas : [];
+    if (!spot || spot.node === onNode.claim.node) continue;
+    book.move(onNode, spot.node);
+    moved.add(reservation);
+  }
+  return [...moved];
+}
+
+/** What no pod stands for yet, on nodes that are gone or overbooked. */
+function promisedInVain(book: Book): Promised[] {
+  const inVain: Promised[] = [];
+  const { room } = book;
+  const isAtFault = (name: string) => {
+    const node = room.node(name);
+    return !node || isOverbooked(node);
+  };
+  // Nearly always there is none, and then the reservations need not be looked through.
+  let any = false;
+  for (const { claim, carrier } of book.held) {
+    if (carrier || claim.amounts.length === 0 || !isAtFault(claim.node)) continue;
+    any = true;
+    break;
+  }
+  if (!any) return [];
+  for (const reservation of book.all()) {
+    for (const replica of reservation.replicas) {
+      const { carrier, inPicture, claim } = replica.onNode;
+      if (!carrier && !inPicture && isAtFault(claim.node)) inVain.push({ reservation, replica });
+    }
+  }
+  return inVain;
+}
+
+export function isOverbooked({ free }: NodeState): boolean {
+  return free.some((amount) => amount < 0n);
+}
+
+export function conditionsOf(book: Book): Condition[] {
+  const { room } = book;
+  const conditions: Condition[] = [];
+  for (const { reservation, replica } of promisedInVain(book)) {
+    const { node } = replica.onNode.claim;
+    if (room.node(node)) continue;
+    const where = node === "" ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
+    const message = `a replica of unit ${replica.unit} of ${reservation.orderId} has no node: ${where}`;
+    conditions.push({ type: "Unplaced", message });
+    if (conditions.length >= limits.reservationConditions) return conditions;
+  }
+  return [...conditions, ...overbookedNodes(room)].slice(0, limits.reservationConditions);
+}
+
+function overbookedNodes({ nodes, classes }: Room): Condition[] {
+  const conditions: Condition[] = [];
+  for (const node of nodes) {
+    if (!isOverbooked(node)) continue;
+    const missing = nodeResources.flatMap((name, at) => {
+      const free = node.free[at] ?? 0n;
+      return free < 0n ? [`${-free} of ${name}`] : [];
+    });
+    conditions.push({
+      type: "Overbooked",
+      message: `node ${node.name} is promised more than it has: ${missing.join(", ")}`,
+    });
+  }
+  for (const [name, free] of classes) {
+    if (free < 0n) {
+      conditions.push({
+        type: "Overbooked",
+        message: `storage class ${name} is promised more than it has: ${-free} bytes`,
+      });
+    }
+  }
+  return conditions;
+}

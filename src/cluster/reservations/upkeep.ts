@@ -1,0 +1,134 @@
+/**
+ * Looks at the reservation of one order, with what chain, journal and cluster say of it. The same look after a start, when
+ * something happened to a bid or lease of ours, and when a reservation has outlived its time.
+ *
+ * Capacity that is sold twice is the worst, so nothing is given up while a bid or lease of ours may need it. Second worst
+ * is a reservation that nobody needs and nobody gives up: one that provably has nothing behind it goes.
+ */
+
+import type { Chain } from "../../chain/chain.ts";
+import { readGroupSpec } from "../../chain/codec/group-spec.ts";
+import type { Bid, Lease } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { ResourceUnit } from "../../market/group-spec.ts";
+import { type BidId, deploymentOf, formatOrderId, parseOrderId } from "../../market/ids.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
+import type { Overcommit } from "../placement/demand.ts";
+import type { Book } from "./book.ts";
+import { bodyOf } from "./journal-body.ts";
+import { nowhere, reservationOf } from "./reservation.ts";
+import type { Reservations } from "./reservations.ts";
+
+interface UpkeepDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
+  readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
+  readonly book: Book;
+  readonly reservations: Reservations;
+  readonly overcommit: Overcommit;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Upkeep = ReturnType<typeof createUpkeep>;
+
+export function createUpkeep({ chain, journal, book, reservations, overcommit, clock, log }: UpkeepDeps) {
+  const { mirror, queries } = chain;
+
+  /** Moved since they were written down. */
+  const unsaved = new Set<string>();
+
+  /** What one order's reservation needs now. */
+  async function look(orderId: string, signal: AbortSignal): Promise<Outcome> {
+    if (unsaved.delete(orderId)) await save(orderId);
+    if (!mirror.ready) return waiting("chain", "the mirror is not built yet");
+    const id: BidId = { ...parseOrderId(orderId), provider: chain.provider, bseq: 0 };
+    const lease = mirror.lease(id);
+    if (runs(lease)) return book.get(orderId) ? done() : adopt(orderId, id, "lease");
+    const reservation = book.get(orderId);
+    if (!reservation) return done();
+    if (lease) {
+      // The workload is torn down elsewhere; what it still takes is in the picture.
+      await reservations.capacity.release(orderId, `the lease is ${lease.state}`);
+      return done();
+    }
+    const leftMs = reservation.expiresAtMs - clock.now();
+    if (leftMs > 0) return recheck(leftMs);
+    reservations.expired(orderId);
+    if (isNeeded(orderId, id)) return recheck(limits.reservationRecheckMs);
+    const [bid, chainLease] = await Promise.all([
+      queries.bid(id, { atOrAbove: mirror.height, signal }),
+      queries.lease(id, { atOrAbove: mirror.height, signal }),
+    ]);
+    // Whoever came back to it while we asked knows better than the answer.
+    const isSame = book.get(orderId) === reservation && reservation.expiresAtMs <= clock.now();
+    if (!isSame || stands(bid.value) || runs(chainLease.value) || isNeeded(orderId, id)) {
+      return recheck(limits.reservationRecheckMs);
+    }
+    log.info("reservation with neither bid nor lease released", { order: orderId, height: bid.height });
+    await reservations.capacity.release(orderId, "neither a bid nor a lease is behind it");
+    return done();
+  }
+
+  function isNeeded(orderId: string, id: BidId): boolean {
+    if (stands(mirror.bid(id)) || runs(mirror.lease(id))) return true;
+    return hasUnsettled(orderId);
+  }
+
+  function hasUnsettled(orderId: string): boolean {
+    return journal.read.intents.about(orderId).some(({ state }) => state === "filed" || state === "sent");
+  }
+
+  /** The journal has lost it: the chain knows what was promised, the cluster what of it runs. */
+  async function adopt(orderId: string, id: BidId, of: "bid" | "lease"): Promise<Outcome> {
+    const units = promisedUnits(id);
+    if (!units) return stalled("neither the bid nor the deployment says what was promised");
+    const replicas = units.flatMap(({ id: unit, count }) =>
+      Array.from({ length: count }, () => ({ unit, node: nowhere })),
+    );
+    const expiresAtMs = clock.now() + limits.reservationRecheckMs;
+    book.add(reservationOf(orderId, { replicas, offer: units }, overcommit, expiresAtMs));
+    log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
+    reservations.changed();
+    await save(orderId);
+    return of === "bid" ? recheck(limits.reservationRecheckMs) : done();
+  }
+
+  /** The offer of the bid, in which gpus have their model; else what the tenant asked for. */
+  function promisedUnits(id: BidId): readonly ResourceUnit[] | undefined {
+    const offer = mirror.bid(id)?.offer ?? [];
+    const resources = offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
+    if (resources.length > 0) return readGroupSpec({ name: "", requirements: undefined, resources }).units;
+    return mirror.deployment(deploymentOf(id))?.groups.find((group) => group.id.gseq === id.gseq)?.spec.units;
+  }
+
+  /** A new place is worth little: what a power cut may take of it is found again. */
+  function save(orderId: string): Promise<void> {
+    return journal.relaxed("reservation moved", ({ reservations: rows }) => {
+      const reservation = book.get(orderId);
+      if (reservation) rows.put({ orderId, body: bodyOf(reservation) });
+    });
+  }
+
+  return {
+    look,
+    unsaved,
+    /** Only after a start: later a bid without a reservation is one that is being closed. */
+    async adoptBids(): Promise<void> {
+      for (const { id, state } of mirror.bids()) {
+        const orderId = formatOrderId(id);
+        if (state === "open" && !book.get(orderId) && !hasUnsettled(orderId)) await adopt(orderId, id, "bid");
+      }
+    },
+  };
+}
+
+export function runs(lease: Pick<Lease, "state"> | undefined): boolean {
+  return lease?.state === "active" || lease?.state === "reclaiming";
+}
+
+function stands(bid: Pick<Bid, "state"> | undefined): boolean {
+  return bid?.state === "open" || bid?.state === "active";
+}

@@ -1,0 +1,272 @@
+/** The keeper of capacity with a journal of its own, on pictures, pods, bids and leases that a test shows it. */
+
+import type { Step, StepListener } from "../src/chain/chain.ts";
+import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
+import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
+import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
+import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/inventory/feed.ts";
+import type { CardCount } from "../src/cluster/placement/cards.ts";
+import { noOvercommit, type Overcommit } from "../src/cluster/placement/demand.ts";
+import { freeInAll } from "../src/cluster/placement/room.ts";
+import type { Journal } from "../src/journal/journal.ts";
+import { openJournal } from "../src/journal/open.ts";
+import type { Change, Kube, KubeObject, WatchOptions } from "../src/kube/kube.ts";
+import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
+import {
+  type BidId,
+  type DeploymentId,
+  formatBidId,
+  formatDeploymentId,
+  type LeaseId,
+  parseOrderId,
+} from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
+import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
+import { createQueue, type Queue } from "../src/runtime/queue.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { person } from "./market-stage.ts";
+import { gi } from "./placement-samples.ts";
+
+export const provider = person(11);
+export const tenant = person(1);
+
+export function orderKey(dseq: number): string {
+  return `${tenant}/${dseq}/1/1`;
+}
+
+export function bidOf(orderId: string): BidId {
+  return { ...parseOrderId(orderId), provider, bseq: 0 };
+}
+
+export function groupOf(...units: ResourceUnit[]): GroupSpec {
+  return { name: "group", requirements: { attributes: [], allOf: [], anyOf: [] }, units };
+}
+
+export interface NodeSize {
+  readonly cpuMilli?: bigint;
+  readonly memoryBytes?: bigint;
+  readonly ephemeralBytes?: bigint;
+  readonly cards?: readonly CardCount[];
+  readonly storageClasses?: readonly string[];
+}
+
+export const nodeSize = { cpuMilli: 8_000n, memoryBytes: 32n * gi, ephemeralBytes: 100n * gi };
+
+/** What the pods that are bound take of a node. */
+export interface TakenOfNode {
+  readonly cpuMilli: bigint;
+  readonly memoryBytes: bigint;
+  readonly ephemeralBytes: bigint;
+  readonly gpus: bigint;
+}
+
+const nothing: TakenOfNode = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
+
+export function pictureNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): PictureNode {
+  const { cpuMilli, memoryBytes, ephemeralBytes, cards = [], storageClasses = [] } = { ...nodeSize, ...size };
+  const all = { ...nothing, ...taken };
+  const amount = (allocatable: bigint, allocated: bigint): Amount => ({ allocatable, allocated });
+  return {
+    name,
+    cpuMilli: amount(cpuMilli, all.cpuMilli),
+    memoryBytes: amount(memoryBytes, all.memoryBytes),
+    ephemeralBytes: amount(ephemeralBytes, all.ephemeralBytes),
+    gpus: amount(
+      cards.reduce((sum, { count }) => sum + count, 0n),
+      all.gpus,
+    ),
+    cards,
+    volumes: { allocatable: "unlimited", allocated: 0n },
+    storageClasses,
+  };
+}
+
+export interface World {
+  readonly clock: VirtualClock;
+  readonly bids: Map<string, Bid>;
+  readonly leases: Map<string, Lease>;
+  readonly deployments: Map<string, Deployment>;
+  /** Pods of the cluster, by name. */
+  readonly pods: Map<string, KubeObject>;
+  picture: ClusterPicture | undefined;
+  /** Since when it is known to be true. */
+  trueAtMs: number;
+  trouble: string | undefined;
+  ipOperator: IpOperator | undefined;
+  overcommit: Overcommit;
+}
+
+export function createWorld(clock = createVirtualClock()): World {
+  return {
+    clock,
+    bids: new Map(),
+    leases: new Map(),
+    deployments: new Map(),
+    pods: new Map(),
+    picture: undefined,
+    trueAtMs: 0,
+    trouble: undefined,
+    ipOperator: undefined,
+    overcommit: noOvercommit,
+  };
+}
+
+export interface Stage {
+  readonly keeper: CapacityKeeper;
+  readonly capacity: CapacityKeeper["capacity"];
+  readonly journal: Journal;
+  readonly queue: Queue;
+  show(picture: Partial<ClusterPicture>): void;
+  /** Puts a pod into the cluster, or changes it; undefined for one that goes. */
+  pod(name: string, object: KubeObject | undefined): void;
+  step(...changed: Step["changed"]): Promise<void>;
+  /** Thousandths of cpu that could still be sold. */
+  freeCpu(): bigint;
+  free(at: number): bigint;
+  stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  readonly dir: string;
+  readonly boundary?: Boundary;
+  readonly log?: Log;
+}
+
+/** A provider's start, on the world as it is. */
+export async function openStage(
+  world: World,
+  { dir, boundary = openBoundary, log = silentLog }: StageOptions,
+): Promise<Stage> {
+  const { clock } = world;
+  const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
+  const pictureListeners: ((picture: ClusterPicture) => void)[] = [];
+  const stepListeners: StepListener[] = [];
+  const watchers: ((change: Change<unknown>) => void)[] = [];
+  const inventory: InventoryFeed = {
+    get picture() {
+      return world.picture;
+    },
+    get ageMs() {
+      return world.picture && clock.monotonicMs() - world.trueAtMs;
+    },
+    get trouble() {
+      return world.picture ? world.trouble : "no picture has come yet";
+    },
+    counts: { pictures: 0, proofs: 0, reconnects: 0, errors: 0 },
+    lastError: undefined,
+    onPicture: (listener) => void pictureListeners.push(listener),
+    run: async () => undefined,
+  };
+  const at = <T>(value: T) => ({ value, height: 10n, node: "test" });
+  const mirror = {
+    ready: true,
+    height: 10n,
+    bids: () => world.bids.values(),
+    bid: (id: BidId) => world.bids.get(formatBidId(id)),
+    leases: () => world.leases.values(),
+    lease: (id: LeaseId) => world.leases.get(formatBidId(id)),
+    deployment: (id: DeploymentId) => world.deployments.get(formatDeploymentId(id)),
+  };
+  const queries = { bid: async (id: BidId) => at(mirror.bid(id)), lease: async (id: LeaseId) => at(mirror.lease(id)) };
+  const chain = { provider, mirror, queries, onStep: (listener: StepListener) => void stepListeners.push(listener) };
+  const kube = {
+    watch<T>({ project, handle }: WatchOptions<T>) {
+      const tell = (change: Change<unknown>) =>
+        void handle?.({ ...change, value: project(change.value as KubeObject) });
+      watchers.push(tell);
+      for (const [name, value] of world.pods) tell({ type: "added", name, value });
+      return { synced: async () => undefined, close: async () => undefined };
+    },
+  };
+  const deps = { clock, random: createSeededRandom(1), log };
+  const keeper = createCapacityKeeper({
+    chain: chain as never,
+    journal,
+    kube: kube as unknown as Kube,
+    inventory,
+    ipOperator: world.ipOperator,
+    overcommit: world.overcommit,
+    ...deps,
+  });
+  const queue = createQueue({ name: "reservations", work: keeper.look, ...deps });
+  const stopping = new AbortController();
+  const tasks: Promise<void>[] = [];
+  const scope = {
+    signal: stopping.signal,
+    task: (_name: string, work: (signal: AbortSignal) => Promise<void>) => void tasks.push(work(stopping.signal)),
+    onStop: () => undefined,
+  };
+  await keeper.open(scope, queue);
+  scope.task("queue", queue.run);
+  await clock.settle();
+  return {
+    keeper,
+    capacity: keeper.capacity,
+    journal,
+    queue,
+    show(picture) {
+      const { nodes = [], storage = [], podsVersion, conditions = [] } = picture;
+      world.picture = { nodes, storage, podsVersion, conditions, cameAtMs: clock.monotonicMs() };
+      world.trueAtMs = clock.monotonicMs();
+      for (const listener of pictureListeners) listener(world.picture);
+    },
+    pod(name, object) {
+      const before = world.pods.get(name);
+      if (object) world.pods.set(name, object);
+      else world.pods.delete(name);
+      const change = object
+        ? ({ type: before ? "modified" : "added", name, value: object } as const)
+        : ({ type: "deleted", name, value: before } as const);
+      for (const tell of watchers) tell(change);
+    },
+    async step(...changed) {
+      for (const listener of stepListeners) await listener({ changed });
+      await clock.settle();
+    },
+    free: (at) => freeInAll(keeper.book.room, at),
+    freeCpu: () => freeInAll(keeper.book.room, 0),
+    async stop() {
+      stopping.abort();
+      await Promise.all(tasks);
+      await journal.close();
+    },
+  };
+}
+
+export interface PodSize {
+  readonly cpu: string;
+  readonly memory?: string;
+  readonly gpus?: number;
+  readonly node?: string | undefined;
+  readonly version?: string;
+  readonly phase?: string;
+  readonly leaving?: boolean;
+}
+
+/** A pod of the order's lease. */
+export function leasePod(orderId: string, name: string, size: PodSize): KubeObject {
+  const { cpu, memory = "1Gi", gpus = 0, node, version = "1", phase = "Pending", leaving = false } = size;
+  const requests = { cpu, memory, ...(gpus > 0 && { "nvidia.com/gpu": String(gpus) }) };
+  return {
+    metadata: {
+      name,
+      namespace: leaseNamespace(bidOf(orderId)),
+      uid: `uid-${name}`,
+      resourceVersion: version,
+      labels: { "akash.network": "true" },
+      ...(leaving && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    },
+    spec: { containers: [{ name: "main", resources: { requests } }], ...(node !== undefined && { nodeName: node }) },
+    status: { phase },
+  };
+}
+
+export function leaseOf(orderId: string, state: Lease["state"] = "active"): Lease {
+  return { id: bidOf(orderId), state } as Lease;
+}
+
+export function openBid(orderId: string, state: Bid["state"] = "open", offer: Bid["offer"] = []): Bid {
+  return { id: bidOf(orderId), state, offer } as unknown as Bid;
+}
