@@ -31,14 +31,18 @@ function charactersOf(text: string): ArrayLike<string> {
  * slash. So the work is at most the product of the lengths.
  */
 function matches(tokens: readonly Token[], text: ArrayLike<string>): boolean {
-  let [token, at] = [0, 0];
-  let retry: { token: number; at: number } | undefined;
+  let token = 0;
+  let at = 0;
+  /** Behind the last star, and where what it has taken ends. */
+  let retryToken = -1;
+  let retryAt = 0;
   for (;;) {
     const wanted = tokens[token];
     const character = text[at];
     if (wanted === star) {
-      retry = { token: token + 1, at };
       token += 1;
+      retryToken = token;
+      retryAt = at;
     } else if (
       wanted !== undefined &&
       character !== undefined &&
@@ -49,10 +53,11 @@ function matches(tokens: readonly Token[], text: ArrayLike<string>): boolean {
     } else if (wanted === undefined && character === undefined) {
       return true;
     } else {
-      const taken = retry && text[retry.at];
-      if (!retry || taken === undefined || taken === "/") return false;
-      retry = { token: retry.token, at: retry.at + 1 };
-      ({ token, at } = retry);
+      const taken = text[retryAt];
+      if (retryToken < 0 || taken === undefined || taken === "/") return false;
+      retryAt += 1;
+      token = retryToken;
+      at = retryAt;
     }
   }
 }

@@ -672,6 +672,8 @@ export const limits = {
   decisionWordChars: 80,
   /** Things that one sentence names: nobody reads more. */
   decisionListed: 5,
+  /** Of one sentence, also where somebody else wrote it: a script, an operator who paused. */
+  decisionReasonChars: 600,
   /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
   decisionEvidenceChars: 2_000,
 

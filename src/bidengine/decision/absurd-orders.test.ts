@@ -87,12 +87,13 @@ for (const [name, [group, reason]] of Object.entries(absurd)) {
     const standing = aStanding({ own: { state: "registered", attributes: ownAttributes, audited: new Map() } });
     const inputs = someInputs({ asked: { group }, standing });
     const decision = await decide(inputs, cheap, signal);
-    // The best of three: others may be using the processor.
+    // Of the processor, which others may be using too; the best of three.
     let tookMs = Number.POSITIVE_INFINITY;
     for (let run = 0; run < 3; run += 1) {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       await decide(inputs, cheap, signal);
-      tookMs = Math.min(tookMs, performance.now() - startedAt);
+      const { user, system } = process.cpuUsage(before);
+      tookMs = Math.min(tookMs, (user + system) / 1000);
     }
     assert.equal(decision.verdict, "no");
     assert.match(refusals(decision)[0]?.reason ?? "", reason);

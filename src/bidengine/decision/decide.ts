@@ -1,5 +1,6 @@
 /** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
 import { mostFor } from "../../market/group-price.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { PriceRequest, Pricing } from "../pricing/pricing.ts";
 import { addressesAvailable, placementExists } from "./cluster-checks.ts";
 import type { Check, Decision } from "./decision.ts";
@@ -24,7 +25,7 @@ import {
 } from "./money-checks.ts";
 import { biddingIsOn, mirrorIsFresh, pictureIsFresh } from "./readiness-checks.ts";
 import { notAsked, type Question, type Verdict } from "./verdict.ts";
-import { boundedEvidence } from "./words.ts";
+import { boundedEvidence, shown } from "./words.ts";
 
 /** Those that cost nothing, in the order an operator would ask. All are asked, also after a no. */
 const questions = {
@@ -80,5 +81,6 @@ function ofSense(question: Question): Question {
 }
 
 function named(name: string, verdict: Verdict): Check {
-  return { name, ...verdict, evidence: boundedEvidence(verdict.evidence) };
+  const reason = shown(verdict.reason, limits.decisionReasonChars);
+  return { name, ...verdict, reason, evidence: boundedEvidence(verdict.evidence) };
 }

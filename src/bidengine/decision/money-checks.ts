@@ -5,7 +5,7 @@ import { isDollar, uakt } from "../../market/denom.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import type { Inputs, Standing } from "./inputs.ts";
 import { fail, pass, type Question, type Verdict } from "./verdict.ts";
-import { listed, shown } from "./words.ts";
+import { listed } from "./words.ts";
 
 export const denominationKnown: Question = ({ asked: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
@@ -89,7 +89,7 @@ export const bidsLeft: Question = ({ bidsOnOrder, standing: { params } }) => {
 
 export function priceGiven(quote: Quote): Verdict {
   if (quote.price) return pass(`our price is ${showDecCoin(quote.price)} per block`, quote.evidence);
-  return fail("prices", shown(quote.reason, 400), quote.evidence);
+  return fail("prices", quote.reason, quote.evidence);
 }
 
 export function priceWithinMax(price: DecCoin, most: DecCoin): Verdict {

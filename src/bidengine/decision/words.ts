@@ -1,12 +1,11 @@
-/** What tenants write, made fit for a sentence: short, on one line, and without signs that move a terminal's cursor. */
+/** What tenants write, made fit for a sentence and for the journal: short, and on one line. */
 import type { Json, JsonObject } from "../../bus/topics.ts";
+import { printable } from "../../market/printable.ts";
 import { limits } from "../../runtime/limits.ts";
-
-const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 
 export function shown(text: string, most: number = limits.decisionWordChars): string {
   const cut = text.length > most ? `${text.slice(0, most)}…` : text;
-  return cut.replace(unprintable, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
+  return printable(cut);
 }
 
 /** "a, b, c and 7 more". */

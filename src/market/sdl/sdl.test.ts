@@ -328,6 +328,10 @@ test("texts that no one could have meant are refused in words", () => {
     [bomb, /is not known here/],
     [`${many}\n${sdlWith().replace("services:", "services: *many\nservices2:")}`, /stands twice/],
     ["a: 1\na: 2", /"a" stands twice/],
+    [sdlWith().replace(/\bweb\b/g, '"wéb\u{202e}😀"'), /wéb\\u\{202e\}😀" name is invalid/],
+    ["- ".repeat(9_000), /nested too deeply/],
+    ["---\n".repeat(9_000), /more than one document/],
+    [Array.from({ length: 3_000 }, (_, n) => `k${n}: &a${n} x`).join("\n"), /is not known here/],
     ["a: *b", /Unresolved alias|stands before/],
     ["a: &a [*a]", /stands before what it names/],
     ["", /it is empty/],
@@ -336,7 +340,11 @@ test("texts that no one could have meant are refused in words", () => {
     [Array.from({ length: 20_000 }, (_, n) => `k${n}: 1`).join("\n"), /words and signs/],
   ];
   for (const [text, reason] of texts) {
+    const before = process.cpuUsage();
     assert.throws(() => readSdl(text), { code: "AKP_SDL_REFUSED", message: reason }, text.slice(0, 40));
+    const tookMs = process.cpuUsage(before).user / 1000;
+    // A fraction of it on an idle machine; seconds would mean that something is tried each with each.
+    assert.ok(tookMs < 1_000, `${text.slice(0, 40)}: ${tookMs} ms`);
   }
 });
 

@@ -6,6 +6,7 @@ import { faultsOfGroups } from "../group-rules.ts";
 import type { Attribute, GroupSpec } from "../group-spec.ts";
 import type { Manifest } from "../manifest.ts";
 import { faultsOfManifest } from "../manifest-rules.ts";
+import { printable } from "../printable.ts";
 import { build } from "./build.ts";
 import { type Compute, readCompute } from "./compute.ts";
 import {
@@ -58,7 +59,7 @@ const parts = ["version", "include", "services", "profiles", "deployment", "endp
 /** `name` is what the refusal calls it. */
 export function readSdl(text: string, name = "the SDL"): Sdl {
   const refuse = (faults: readonly string[]) =>
-    new ProviderError("AKP_SDL_REFUSED", { path: name, list: faults.map((one) => `  - ${one}`).join("\n") });
+    new ProviderError("AKP_SDL_REFUSED", { path: name, list: faults.map((one) => `  - ${printable(one)}`).join("\n") });
   try {
     const root = rootField(readYaml(text));
     const sdl = readParts(root);

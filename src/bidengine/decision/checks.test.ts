@@ -1,0 +1,151 @@
+/** What the table of single failures does not show: the edges of each check, and policies that are only tried. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { aGroup, aStanding, aUnit, fixedPrice, openPolicies, someInputs } from "../../../test/a-decision.ts";
+import { parseDecCoin } from "../../market/coin.ts";
+import { judgeBy } from "../policies/judgement.ts";
+import { noPolicies } from "../policies/policies.ts";
+import { decide } from "./decide.ts";
+import type { Check } from "./decision.ts";
+import { explain } from "./explain.ts";
+import type { Inputs } from "./inputs.ts";
+
+const { signal } = new AbortController();
+const hourNs = 3_600_000_000_000n;
+
+async function check(name: string, inputs: Inputs, pricing = fixedPrice("80uakt")): Promise<Check> {
+  const { checks } = await decide(inputs, pricing, signal);
+  const found = checks.find((each) => each.name === name);
+  assert.ok(found);
+  return found;
+}
+
+test("a pause that is only tried is told and passes, unless a maintenance really stops us", async () => {
+  const pause = { sinceMs: 0, reason: "", dryRun: true };
+  const tried = await check("biddingIsOn", someInputs({ standing: { pause } }));
+  assert.equal(tried.verdict, "pass");
+  assert.match(tried.reason, /^dry run, it would be a no: bidding is paused since/);
+  const maintenance = [{ fromMs: 0, untilMs: undefined, dryRun: false }];
+  const policies = judgeBy({ ...noPolicies, maintenance });
+  assert.equal((await check("biddingIsOn", someInputs({ standing: { pause, policies } }))).verdict, "fail");
+});
+
+test("a policy on trial passes and says what it would have done", async () => {
+  const policies = { ...openPolicies, configuredAttributes: "dry-run" } as const;
+  const { verdict, reason, evidence } = await check(
+    "configuredAttributesDemanded",
+    someInputs({ standing: { policies } }),
+  );
+  assert.equal(verdict, "pass");
+  assert.match(reason, /^dry run, it would be a no: it does not ask for region=us-west/);
+  assert.deepEqual(evidence, { missing: ["region=us-west"], dryRun: true });
+});
+
+test("the mirror may be 5 blocks behind, and must have been built", async () => {
+  const at = (behind: bigint | undefined, ready = true) =>
+    check("mirrorIsFresh", someInputs({ standing: { mirror: { ready, behind } } }));
+  assert.equal((await at(5n)).verdict, "pass");
+  assert.equal((await at(6n)).verdict, "fail");
+  assert.equal((await at(0n, false)).reason, "the chain has not been read yet");
+  assert.equal((await at(undefined)).verdict, "fail");
+});
+
+test("a picture may be 2 minutes old, and its source must not be in trouble", async () => {
+  const of = (ageMs: number | undefined, trouble?: string) =>
+    check(
+      "pictureIsFresh",
+      someInputs({ standing: { capacity: { ...aStanding().capacity, picture: { ageMs, trouble } } } }),
+    );
+  assert.equal((await of(120_000)).verdict, "pass");
+  assert.equal((await of(120_001)).verdict, "fail");
+  assert.equal((await of(undefined)).reason, "no picture of the cluster has come yet");
+  assert.equal((await of(1, "the inventory operator is silent")).reason, "the inventory operator is silent");
+});
+
+test("who is not registered is told to register, by name of the command", async () => {
+  const own = { state: "not registered", attributes: [], audited: new Map() } as const;
+  const { verdict, reason, until } = await check("attributesMatch", someInputs({ standing: { own } }));
+  assert.deepEqual([verdict, until], ["fail", "attributes"]);
+  assert.match(reason, /akash-provider register/);
+});
+
+test("a window must be ours, long enough, and one that the chain takes", async () => {
+  const of = (wantedNs: bigint, oursNs: bigint) =>
+    check(
+      "reclamationAgreed",
+      someInputs({ asked: { reclamationWindowNs: wantedNs }, standing: { reclamationWindowNs: oursNs } }),
+    );
+  assert.equal((await of(24n * hourNs, 24n * hourNs)).verdict, "pass");
+  assert.match((await of(hourNs, 0n)).reason, /asks for a notice of 1 h before a reclamation, and we give none/);
+  assert.match((await of(hourNs / 2n, hourNs / 2n)).reason, /takes notices from 1 h to 720 h, not our 30 min/);
+  assert.match((await of(721n * hourNs, 721n * hourNs)).reason, /not our 721 h/);
+});
+
+test("deposit, fee and what is owed must be there to the last coin", async () => {
+  const of = (balances: [string, bigint][], owed: [string, bigint][] = [], feeDenom = "uakt") =>
+    check(
+      "depositCovered",
+      someInputs({
+        standing: { balances: new Map(balances), owed: new Map(owed), fee: { denom: feeDenom, amount: 10_000n } },
+      }),
+    );
+  assert.equal((await of([["uakt", 510_000n]])).verdict, "pass");
+  assert.equal((await of([["uakt", 509_999n]])).verdict, "fail");
+  assert.equal((await of([["uakt", 1_020_000n]], [["uakt", 510_000n]])).verdict, "pass");
+  assert.equal((await of([["uakt", 1_019_999n]], [["uakt", 510_000n]])).verdict, "fail");
+  assert.match((await of([["uakt", 500_000n]], [], "uact")).reason, /10000uact short of the 10000uact/);
+  const other = { bidDeposit: { denom: "uact", amount: 1n } };
+  assert.match((await check("depositCovered", someInputs({ standing: other }))).reason, /no deposits in uact/);
+  const unread = await check("depositCovered", someInputs({ standing: { params: undefined } }));
+  assert.deepEqual([unread.verdict, unread.until], ["fail", "time"]);
+});
+
+test("an order takes one bid more than its limit, as the chain counts", async () => {
+  assert.equal((await check("bidsLeft", someInputs({ bidsOnOrder: 20 }))).verdict, "pass");
+  assert.equal((await check("bidsLeft", someInputs({ bidsOnOrder: 21 }))).verdict, "fail");
+  assert.equal((await check("bidsLeft", someInputs())).verdict, "pass");
+});
+
+test("a cap on a model counts the cards that would be given", async () => {
+  const wanted = { count: 2n, attributes: [{ key: "vendor/nvidia/model/*", value: "true" }] };
+  const given = { count: 2n, attributes: [{ key: "vendor/nvidia/model/a100", value: "true" }] };
+  const caps = { cpuMilli: undefined, memoryBytes: undefined, storageBytes: new Map(), ips: undefined, dryRun: false };
+  const policies = judgeBy({ ...noPolicies, caps: { ...caps, gpus: new Map([["a100", 3n]]) } });
+  const group = aGroup({ units: [aUnit({ gpu: wanted })] });
+  const capacity = {
+    ...aStanding().capacity,
+    fit: () => ({ fits: true, replicas: [], offer: [aUnit({ gpu: given })] }) as const,
+  };
+  const { verdict } = await check(
+    "withinOfferCaps",
+    someInputs({ asked: { group }, standing: { policies, capacity } }),
+  );
+  assert.equal(verdict, "fail", "two replicas of two cards");
+});
+
+test("a price must be above zero, in the order's money, and at most what it pays", async () => {
+  const of = (text: string) => check("priceWithinMax", someInputs(), fixedPrice(text));
+  assert.equal((await of("100uakt")).verdict, "pass");
+  assert.equal((await of("100.000000000000000001uakt")).verdict, "fail");
+  assert.match((await of("0uakt")).reason, /a bid of zero is none/);
+  assert.match((await of("1uact")).reason, /our price is in uact, and it pays in uakt/);
+});
+
+test("the price is not asked for while another check says no, and why says so", async () => {
+  let asked = 0;
+  const pricing = {
+    ...fixedPrice("1uakt"),
+    quote: () => {
+      asked += 1;
+      return { price: parseDecCoin("1uakt"), evidence: {} };
+    },
+  };
+  const decision = await decide(someInputs({ bidsOnOrder: 99 }), pricing, signal);
+  assert.equal(asked, 0);
+  assert.deepEqual(explain(decision).slice(-2), [
+    "– priceGiven                    another check said no",
+    "– priceWithinMax                another check said no",
+  ]);
+  await decide(someInputs(), pricing, signal);
+  assert.equal(asked, 1);
+});

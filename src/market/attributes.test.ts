@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../test/runs.ts";
+import { unsatisfied } from "./attributes.ts";
+import { globMatches } from "./glob.ts";
+
+const own = [
+  { key: "region", value: "us-west" },
+  { key: "host", value: "akash" },
+  { key: "capabilities/gpu/vendor/nvidia/model/a100", value: "true" },
+];
+
+test("a key that is asked for is a pattern, and its value must be the same", () => {
+  const cases: [key: string, value: string, isThere: boolean][] = [
+    ["region", "us-west", true],
+    ["region", "us-east", false],
+    ["Region", "us-west", false],
+    ["reg*", "us-west", true],
+    ["reg*", "akash", false],
+    ["h?st", "akash", true],
+    ["capabilities/gpu/vendor/*/model/a100", "true", true],
+    ["capabilities/*", "true", false],
+    ["[gh]ost", "akash", true],
+    ["host\\", "akash", false],
+    ["", "akash", false],
+  ];
+  for (const [key, value, isThere] of cases) {
+    assert.equal(unsatisfied([{ key, value }], own).length === 0, isThere, `${key}=${value}`);
+  }
+});
+
+test("nothing is asked for in vain: what is missing is given back in its order", () => {
+  const asked = [{ key: "b", value: "1" }, own[0] ?? { key: "", value: "" }, { key: "a", value: "2" }];
+  assert.deepEqual(unsatisfied(asked, own), [asked[0], asked[2]]);
+  assert.deepEqual(unsatisfied([], []), []);
+});
+
+test("it is the same as trying each with each", () => {
+  const key = fc.string({
+    unit: fc.constantFrom("a", "b", "/", "*", "?", "[", "]", "\\", "^", "é", "😀"),
+    maxLength: 6,
+  });
+  const list = fc.array(fc.record({ key, value: fc.constantFrom("x", "y") }), { maxLength: 6 });
+  fc.assert(
+    fc.property(list, list, (asked, had) => {
+      const slowly = asked.filter(
+        (need) => !had.some((have) => have.value === need.value && globMatches(need.key, have.key)),
+      );
+      assert.deepEqual(unsatisfied(asked, had), slowly);
+    }),
+    { numRuns: runs(500, 50_000) },
+  );
+});
+
+test("ten thousand attributes are compared with a hundred in milliseconds", () => {
+  const asked = Array.from({ length: 10_000 }, (_, at) => ({ key: `key-${at}`, value: "true" }));
+  const had = Array.from({ length: 100 }, (_, at) => ({ key: `key-${at * 2}`, value: "true" }));
+  const before = process.cpuUsage();
+  assert.equal(unsatisfied(asked, had).length, 9_900);
+  assert.ok(process.cpuUsage(before).user < 100_000);
+});
