@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatOrderId } from "../src/market/ids.ts";
-import { groupOfCpus, onBidStage } from "./bid-stage.ts";
+import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import { type BidId, formatOrderId } from "../src/market/ids.ts";
+import { fixedPricing, groupOfCpus, onBidStage } from "./bid-stage.ts";
+import { runs } from "./runs.ts";
 
 test("an order is bid on, won, and its capacity handed over to the lease", async (t) => {
   await onBidStage(t, async (stage) => {
@@ -46,5 +48,115 @@ test("two orders for what is left: one bid, and the other when room comes", asyn
     const bid = one.engine.orders(2).find(({ verdict }) => verdict === "bid");
     await stage.close(BigInt(bid?.orderId.split("/")[1] ?? ""));
     await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));
+  });
+});
+
+test("with four bidders, a lost bid's capacity is free within a block and every deposit home within three", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const names = ["one", "two", "three", "four"];
+    const providers = await Promise.all(names.map((name) => stage.provider(name)));
+    const order = await stage.post(1n);
+    const bids = providers.map((each) => each.bidOn(order));
+    const states = async () => Promise.all(bids.map(async (bid) => (await stage.queries.bid(bid)).value?.state));
+    await stage.until("four bids", async () => (await states()).every((state) => state === "open"));
+    await stage.accept(bids[2] as BidId);
+    const leasedAt = (await stage.queries.lease(bids[2] as BidId)).value?.createdAt ?? 0n;
+    await stage.until("what the chain made of it", () => stage.node.height > leasedAt);
+    const losers = providers.filter((_, index) => index !== 2);
+    for (const loser of losers) {
+      assert.equal(loser.capacity.freeMilli, 10_000n, "free within one block");
+    }
+    await stage.until("three blocks", () => stage.node.height >= leasedAt + 3n);
+    const after = await states();
+    assert.equal(after[2], "active");
+    assert.deepEqual([...after.filter((_, index) => index !== 2)].toSorted(), ["closed", "closed", "lost"]);
+    await stage.until("their word", () => losers.every(({ engine }) => engine.orders(1)[0]?.outcome === "lost"));
+    for (const loser of losers) assert.deepEqual(loser.status()?.deposits, []);
+    assert.equal(providers[2]?.status()?.deposits[0]?.amount, 500_000n);
+    assert.equal(providers[2]?.capacity.freeMilli, 9_900n);
+    // What became of the order is known to those who lost it.
+    assert.equal(losers[0]?.engine.orders(1)[0]?.end?.winner, providers[2]?.signer.address);
+    await stage.blocks(1);
+    for (const { journal } of losers) {
+      const intents = journal.read.intents.about(formatOrderId(order));
+      assert.ok(intents.every(({ state }) => state === "done"));
+    }
+  });
+});
+
+test("a bid that nobody takes is closed when its time is up, and its capacity free when the chain has closed it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { options: { bidTimeoutMs: 20_000 } });
+    const order = await stage.post(1n);
+    await stage.until("a bid", () => one.status()?.bids === 1);
+    assert.equal(one.status()?.deposits[0]?.amount, 500_000n);
+    await stage.until("its end", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "closed");
+    await stage.blocks(1);
+    assert.equal(one.engine.orders(1)[0]?.outcome, "timed out");
+    assert.equal(one.capacity.freeMilli, 10_000n);
+    assert.deepEqual(one.status()?.deposits, []);
+    await stage.blocks(30);
+    const sent = one.journal.read.intents.about(formatOrderId(order)).map(({ what }) => what);
+    assert.deepEqual(sent, ["closeBid", "createBid"], "the order is open, and the chain takes no second bid");
+  });
+});
+
+test("an order that goes before its bid has left is not bid on", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const price = Promise.withResolvers<void>();
+    const pricing: Pricing = {
+      ...fixedPricing(),
+      async quote(request, signal) {
+        await price.promise;
+        return fixedPricing().quote(request, signal);
+      },
+    };
+    const one = await stage.provider("one", { pricing });
+    await stage.post(1n);
+    await stage.blocks(2);
+    await stage.close(1n);
+    await stage.blocks(2);
+    price.resolve();
+    await stage.until("its end in the memory", () => one.engine.orders(1)[0]?.end?.how === "closed");
+    assert.equal(one.chain.outbox.counts.owed, 0);
+    assert.equal(one.capacity.freeMilli, 10_000n);
+    assert.equal(one.engine.orders(1)[0]?.outcome, undefined);
+  });
+});
+
+test("while bidding is paused every no says so, and resuming bids on what is still open", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    await one.engine.pause("new disks");
+    const order = await stage.post(1n);
+    await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict === "no");
+    assert.match(one.engine.orders(1)[0]?.reason ?? "", /biddingIsOn: bidding is paused since .*, new disks/);
+    assert.equal(await one.engine.resume(), true);
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+    const [answer] = one.engine.why(formatOrderId(order));
+    assert.deepEqual(
+      answer?.decisions.map(({ verdict }) => verdict),
+      ["bid", "no"],
+    );
+    assert.deepEqual(one.engine.why(`${order.owner}/1`), one.engine.why(formatOrderId(order)));
+  });
+});
+
+const many = runs(400, 5_000);
+
+test(`${many} orders open at the start are bid on as far as there is room, and the others cost next to nothing`, async (t) => {
+  await onBidStage(t, async (stage) => {
+    await stage.postMany(Array.from({ length: many }, (_, index) => BigInt(index + 1)));
+    const one = await stage.provider("one", { cpuMilli: BigInt(many / 4) * 100n });
+    await stage.until("all decided", () => one.journal.rows().orders === many);
+    await stage.until("the bids", () => one.status()?.bids === many / 4);
+    await stage.blocks(30);
+    assert.equal(one.status()?.waiting, many - many / 4);
+    assert.equal(one.capacity.freeMilli, 0n);
+    const { decisions } = one.journal.rows();
+    assert.ok(decisions <= 2 * many, "some before we knew what the chain has of us, each once after that");
+    await stage.blocks(60);
+    assert.equal(one.journal.rows().decisions, decisions, "the same no is not written down again");
+    assert.equal(one.status()?.bids, many / 4);
   });
 });

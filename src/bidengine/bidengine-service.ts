@@ -114,12 +114,16 @@ export function createBidEngineService(
     });
     queues.push(queue, memory.queue);
 
+    let wasBehind = true;
     function onStep(step: Step): void {
       if (step.block) {
         memory.take(step.block);
         bidCounts.take(step.block);
       }
       own.onStep(step);
+      const { isBehind } = decider;
+      if (wasBehind && !isBehind) waits.changed("time");
+      wasBehind = isBehind;
       for (const changed of step.changed) note(changed);
       teller.tell();
     }

@@ -8,6 +8,7 @@ import type { Coin } from "../market/coin.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import { formatOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
 import type { BidCounts } from "./bid-counts.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
@@ -83,6 +84,11 @@ export function createDecider(deps: DeciderDeps) {
   });
 
   return {
+    /** Whether what we know of the chain may be gone by. */
+    get isBehind() {
+      const blocks = behind();
+      return !mirror.ready || blocks === undefined || blocks > BigInt(limits.bidMirrorBlocksBehind);
+    },
     decide(order: Order, signal: AbortSignal): Promise<Decision> {
       const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
       return decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);

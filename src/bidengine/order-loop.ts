@@ -10,7 +10,6 @@
  *   lease of ours            hand the capacity over to the lease
  */
 import type { Chain } from "../chain/chain.ts";
-import { readGroupSpec } from "../chain/codec/group-spec.ts";
 import type { Bid, Order } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
@@ -199,7 +198,7 @@ export function createOrderLoop(deps: LoopDeps) {
     if (bid.state === "active") return handOver(truth);
     if (bid.state === "lost") return finish(truth, "lost");
     if (bid.state === "closed") return finish(truth, await closedBy(truth, signal));
-    return truth.order ? stay(truth, truth.order, bid, signal) : takeBack(truth, signal);
+    return truth.order ? stay(truth, bid, signal) : takeBack(truth, signal);
   }
 
   /** Somebody closed it: we, the tenant with the whole deployment, or whoever else may. */
@@ -215,34 +214,16 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   /** Bid and order are open: the tenant has not chosen yet. */
-  async function stay(truth: Truth, order: Order, bid: Bid, signal: AbortSignal): Promise<Outcome> {
+  async function stay(truth: Truth, bid: Bid, signal: AbortSignal): Promise<Outcome> {
     const { key, closing } = truth;
     if (isUnderWay(closing)) return done();
-    if (!truth.isReserved && !(await adopt(truth, order, bid))) {
-      if (capacity.picture.trouble !== undefined) return waiting("cluster", capacity.picture.trouble);
-      return closeBid(truth, "no room", signal);
-    }
     if (bidTimeoutMs === 0) return done();
     const dueAtMs = journal.read.deadlines.get(bidDeadline, key)?.dueAtMs ?? dueByAge(bid);
     if (dueAtMs <= clock.now()) return closeBid(truth, "timed out", signal);
     return recheck(dueAtMs - clock.now());
   }
 
-  /** A bid of which the journal knows nothing, since it was lost: it holds what it offers all the same. */
-  async function adopt({ key }: Truth, order: Order, bid: Bid): Promise<boolean> {
-    const offered = bid.offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
-    const offer = readGroupSpec({ name: "", requirements: undefined, resources: offered }).units;
-    const expiresAtMs = Number.MAX_SAFE_INTEGER;
-    const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
-    if (!reserved.fits) return false;
-    await journal.durable("adopt bid", (tables) => {
-      reserved.write(tables);
-      if (bidTimeoutMs > 0) tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: dueByAge(bid) });
-    });
-    return true;
-  }
-
-  /** Of a bid that is older than our journal. */
+  /** Of a bid that our journal does not know: another one was lost. */
   function dueByAge({ createdAt }: Bid): number {
     const blocks = Number(mirror.height - createdAt);
     return clock.now() - blocks * chain.status.blockTimeMs + bidTimeoutMs;

@@ -9,7 +9,6 @@ export const outcomes = {
   "order closed": "order-closed",
   "bid closed": "bid-closed-external",
   "timed out": "bid-timeout",
-  "no room": "no-room",
   failed: "bid-failed",
 } as const;
 
