@@ -84,6 +84,8 @@ export async function connectGrpc(address: GrpcAddress, options: GrpcClientOptio
       throwUnlessOk(call);
     } catch (thrown) {
       signal.throwIfAborted();
+      // What is not gRPC at all also breaks every rule of it.
+      throwUnlessGrpc(call);
       throw thrown instanceof GrpcRefusal ? thrown : unavailable(thrown);
     } finally {
       call.stream.close(constants.NGHTTP2_CANCEL);
@@ -108,6 +110,8 @@ export async function connectGrpc(address: GrpcAddress, options: GrpcClientOptio
     close,
   };
 }
+
+const ok = 200;
 
 interface Call {
   readonly stream: ClientHttp2Stream;
@@ -149,9 +153,12 @@ function throwUnlessOk({ headers, trailers }: Call): void {
   if (status !== undefined) {
     throw new GrpcRefusal(Number(status), wordsOf(String(from["grpc-message"] ?? "")) || `gRPC status ${status}`);
   }
-  const http = Number(headers[":status"]);
-  const reason = !http || http === 200 ? "the connection broke" : `the server answered HTTP ${http}`;
-  throw new GrpcRefusal(grpcCodes.Unavailable, reason);
+  throw new GrpcRefusal(grpcCodes.Unavailable, "the connection broke");
+}
+
+function throwUnlessGrpc({ headers }: Call): void {
+  const http = Number(headers[":status"] ?? ok);
+  if (http !== ok) throw new GrpcRefusal(grpcCodes.Unavailable, `the server answered HTTP ${http}`);
 }
 
 /** Text from the grpc-message header, whatever somebody put there. */

@@ -1,0 +1,301 @@
+/** The feed over gRPC against an operator that does all that operators and wires do wrong. */
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import type { ClusterPicture } from "../src/cluster/inventory/feed.ts";
+import { createGrpcFeed } from "../src/cluster/inventory/grpc-feed.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
+import { framed } from "../src/runtime/grpc/framing.ts";
+import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";
+import { encodeProof } from "../src/runtime/grpc/picture-proof.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { startProxy } from "./cuttable-proxy.ts";
+import { eventually } from "./eventually.ts";
+import type { Owner } from "./owner.ts";
+import { grpcHeaders, networkNode, networkPicture, startRawOperator } from "./raw-operator.ts";
+
+const one = networkPicture([networkNode("one")]);
+const two = networkPicture([networkNode("one"), networkNode("two")]);
+const minute = 60_000;
+
+function follow(owner: Owner, address: GrpcAddress) {
+  const clock = createVirtualClock();
+  const locate = async () => address;
+  const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
+  const pictures: ClusterPicture[] = [];
+  feed.onPicture((picture) => pictures.push(picture));
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  owner.after(stop);
+  /** As much of the feed's time as it takes, a little at a time. */
+  const until = (what: string, condition: () => unknown, stepMs = 1_000) =>
+    eventually(what, async () => {
+      if (condition()) return true;
+      await clock.advance(stepMs);
+      return Boolean(condition());
+    });
+  return { clock, feed, pictures, stop, until };
+}
+
+async function stage(owner: Owner, picture?: Uint8Array) {
+  const operator = await startRawOperator(owner, picture);
+  return { operator, ...follow(owner, { host: "127.0.0.1", port: operator.port }) };
+}
+
+test("the network's own operator is understood: it says nothing of how new its pictures are", async (t) => {
+  const { feed } = await stage(t, two);
+  const picture = await eventually("the picture", () => feed.picture);
+  assert.deepEqual(picture.nodes[0], {
+    name: "one",
+    cpuMilli: { allocatable: 32_000n, allocated: 1_250n },
+    memoryBytes: { allocatable: 274_877_906_944n, allocated: 1_130n * 1024n ** 2n },
+    ephemeralBytes: { allocatable: 1_099_511_627_776n, allocated: 48n * 1024n ** 2n },
+    gpus: { allocatable: 8n, allocated: 2n },
+    cards: [{ card: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n }],
+    volumes: { allocatable: "unlimited", allocated: 0n },
+    storageClasses: ["beta3"],
+  });
+  assert.deepEqual(picture.storage, [
+    { class: "beta3", bytes: { allocatable: 10n ** 12n, allocated: 10n * 1024n ** 3n } },
+  ]);
+  assert.equal(picture.podsVersion, undefined);
+});
+
+test("an operator that is restarted leaves the last picture standing until it is back with the next", async (t) => {
+  const { operator, feed, until } = await stage(t, two);
+  await eventually("the picture", () => feed.picture);
+  await operator.kill();
+  await eventually("the loss to be noticed", () => feed.lastError);
+  await until("a few tries", () => feed.counts.reconnects >= 3);
+  assert.match(feed.lastError ?? "", /ECONNREFUSED/);
+  assert.equal(feed.picture?.nodes.length, 2);
+  assert.equal(feed.trouble, undefined);
+  operator.picture = one;
+  await operator.revive();
+  await until("the next picture", () => feed.picture?.nodes.length === 1);
+  assert.deepEqual([feed.lastError, feed.trouble], [undefined, undefined]);
+});
+
+test("while the operator is gone the tries grow apart, and after two minutes nothing may be promised", async (t) => {
+  const { operator, clock, feed, until } = await stage(t, two);
+  await eventually("the picture", () => feed.picture);
+  await operator.kill();
+  await eventually("the loss to be noticed", () => feed.lastError);
+  await until("the picture to be too old", () => feed.trouble, 2_000);
+  assert.ok(clock.monotonicMs() > limits.feedOldMs);
+  assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: connect ECONNREFUSED/);
+  assert.ok(feed.counts.reconnects > 8 && feed.counts.reconnects < 24, `${feed.counts.reconnects} tries`);
+  assert.equal(feed.picture?.nodes.length, 2);
+});
+
+test("an operator that falls silent without a word is asked, left, and tried again", async (t) => {
+  const { operator, clock, feed, until } = await stage(t, two);
+  await eventually("the picture", () => feed.picture);
+  const { onQuery, onStream } = operator;
+  // It takes calls, and answers none of them.
+  operator.onQuery = (stream) => stream.respond(grpcHeaders);
+  operator.onStream = (stream) => stream.respond(grpcHeaders);
+  await clock.advance(minute);
+  await eventually("the question", () => operator.queries === 1);
+  assert.equal(feed.trouble, undefined);
+  await clock.advance(limits.feedAnswerMs);
+  await eventually("it to be left", () => feed.lastError);
+  assert.equal(feed.lastError, `no answer within ${limits.feedAnswerMs} ms`);
+  await until("the trouble", () => feed.trouble, 2_000);
+  assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: no answer within 15000 ms$/);
+  assert.ok(operator.queries > 1);
+  Object.assign(operator, { onQuery, onStream });
+  await until("the trouble to end", () => feed.trouble === undefined);
+});
+
+test("a connection that died without a word is noticed before the picture is too old", async (t) => {
+  const operator = await startRawOperator(t, two);
+  const proxy = await startProxy(t, operator.port);
+  const { feed, until, pictures } = follow(t, { host: "127.0.0.1", port: proxy.port });
+  await eventually("the picture", () => feed.picture);
+  proxy.mute();
+  operator.picture = one;
+  let worstMs = 0;
+  await until(
+    "the next picture",
+    () => {
+      worstMs = Math.max(worstMs, feed.ageMs ?? 0);
+      assert.equal(feed.trouble, undefined);
+      return pictures.length === 2;
+    },
+    2_000,
+  );
+  assert.equal(feed.picture?.nodes.length, 1);
+  assert.ok(worstMs >= minute && worstMs < limits.feedOldMs, `the picture was ${worstMs} ms old`);
+});
+
+test("a server that takes connections and says nothing is left after a while", async (t) => {
+  const server = createServer((socket) => socket.on("error", () => undefined));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => void server.close());
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const { feed, until, stop } = follow(t, { host: "127.0.0.1", port });
+  await until("it to be left", () => feed.lastError);
+  assert.equal(feed.lastError, `no answer within ${limits.grpcConnectMs} ms`);
+  await stop();
+});
+
+const garbage: Readonly<Record<string, Uint8Array>> = {
+  "a length that no picture has": Buffer.from([0, 0xff, 0xff, 0xff, 0xff]),
+  "a picture that is compressed": Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.alloc(2)]),
+  "a message that is none": framed(Buffer.from([0x0a, 0x7f, 0x01])),
+  "a field of a type that there is not": framed(Buffer.from([0x0f, 0x01])),
+};
+
+for (const [what, bytes] of Object.entries(garbage)) {
+  test(`${what} ends the stream, and the last picture stays`, async (t) => {
+    const { operator, feed, until } = await stage(t, two);
+    await eventually("the picture", () => feed.picture);
+    operator.write(bytes);
+    await eventually("it to be told", () => feed.lastError);
+    assert.equal(feed.picture?.nodes.length, 2);
+    assert.equal(feed.trouble, undefined);
+    await until("it to go on", () => feed.counts.pictures === 2);
+    assert.equal(feed.lastError, undefined);
+  });
+}
+
+test("a web server in the operator's place is told of in words", async (t) => {
+  const operator = await startRawOperator(t);
+  operator.onStream = (stream) => {
+    stream.respond({ ":status": 404, "content-type": "text/html" });
+    stream.end("<html>");
+  };
+  const { feed } = follow(t, { host: "127.0.0.1", port: operator.port });
+  await eventually("the trouble", () => feed.lastError);
+  assert.equal(feed.lastError, "the server answered HTTP 404");
+});
+
+test("an operator that has no picture yet says what it waits for", async (t) => {
+  const { operator, feed, until } = await stage(t);
+  operator.onQuery = (stream) =>
+    stream.respond(
+      { ...grpcHeaders, "grpc-status": "14", "grpc-message": "it waits for nodes%21" },
+      { endStream: true },
+    );
+  await until("the reason", () => feed.lastError);
+  assert.match(feed.trouble ?? "", /^no picture of the cluster has come for \d+ s: it waits for nodes!$/);
+});
+
+test("a stream that the operator ends in order is opened again", async (t) => {
+  const { operator, feed, until } = await stage(t, two);
+  await eventually("the picture", () => feed.picture);
+  for (const stream of operator.streams) stream.end();
+  await until("the next stream", () => feed.counts.pictures === 2);
+  assert.equal(feed.trouble, undefined);
+});
+
+test("two pictures may come in one piece, and one in many", async (t) => {
+  const { operator, feed, pictures } = await stage(t, two);
+  await eventually("the first", () => feed.picture);
+  operator.write(Buffer.concat([framed(one), framed(two)]));
+  await eventually("both", () => pictures.length === 3);
+  assert.deepEqual(
+    pictures.map(({ nodes }) => nodes.length),
+    [2, 1, 2],
+  );
+  for (const byte of framed(one)) operator.write(Buffer.from([byte]));
+  await eventually("all of its pieces", () => pictures.length === 4);
+  assert.equal(feed.picture?.nodes.length, 1);
+});
+
+test("what makes no sense in a picture is left out, and said", async (t) => {
+  const broken = networkNode("broken", "12 apples");
+  const less = networkNode("less", "-1");
+  const { feed } = await stage(
+    t,
+    networkPicture([networkNode("twice"), broken, networkNode("good"), less, networkNode("twice")]),
+  );
+  const picture = await eventually("the picture", () => feed.picture);
+  assert.deepEqual(
+    picture.nodes.map(({ name }) => name),
+    ["good"],
+  );
+  assert.deepEqual(
+    picture.conditions.map(({ type, message }) => [type, /^node "?(\w+)"? is left out/.exec(message)?.[1]]),
+    [
+      ["NodeTwice", "twice"],
+      ["NodeUnreadable", "broken"],
+      ["NodeUnreadable", "less"],
+      ["NodeTwice", "twice"],
+    ],
+  );
+});
+
+test("a picture of 5,000 nodes comes whole, and the next one costs little", async (t) => {
+  const nodes = Array.from({ length: 5_000 }, (_, n) => networkNode(`gpu-${n}.eu-west.example.com`));
+  const large = networkPicture(nodes);
+  assert.ok(large.length > 2 * 1024 * 1024, `${large.length}`);
+  const { operator, feed, pictures } = await stage(t, large);
+  await eventually("the picture", () => feed.picture);
+  assert.equal(feed.picture?.nodes.length, 5_000);
+  operator.write(framed(networkPicture([networkNode("gpu-0.eu-west.example.com", "2"), ...nodes.slice(1)])));
+  await eventually("the change", () => pictures.length === 2);
+  const [before, after] = pictures.map((picture) => new Set(picture.nodes));
+  assert.equal([...(after ?? [])].filter((node) => !before?.has(node)).length, 1);
+});
+
+test("a picture that was overtaken by a newer one is not taken for the newest", async (t) => {
+  const withVersion = (picture: Uint8Array, podsVersion: string) =>
+    Buffer.concat([picture, encodeProof({ podsVersion, ageMs: 0n })]);
+  const { operator, clock, feed, pictures } = await stage(t, withVersion(one, "10"));
+  await eventually("the picture", () => feed.picture);
+  operator.picture = withVersion(two, "30");
+  await clock.advance(minute);
+  await eventually("what was asked for", () => feed.picture?.podsVersion === "30");
+  operator.write(framed(withVersion(one, "20")));
+  operator.write(framed(withVersion(two, "31")));
+  await eventually("what came since", () => feed.picture?.podsVersion === "31");
+  assert.deepEqual(
+    pictures.map(({ podsVersion }) => podsVersion),
+    ["10", "30", "31"],
+  );
+});
+
+test("an operator that is asked where it is in vain is looked for again", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startRawOperator(t, one);
+  let known = false;
+  const locate = async () => {
+    if (!known) throw new Error("no Service has the labels");
+    return { host: "127.0.0.1", port: operator.port };
+  };
+  const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  t.after(async () => {
+    stopping.abort();
+    await running;
+  });
+  await clock.settle();
+  assert.equal(feed.trouble, "no picture of the cluster has come for 0 s: no Service has the labels");
+  known = true;
+  await clock.advance(limits.feedRetryMostMs);
+  await eventually("the picture", () => feed.picture);
+});
+
+test("whatever became of its connections, the feed leaves neither timers nor sockets behind", async (t) => {
+  const { operator, clock, feed, until, stop } = await stage(t, one);
+  await eventually("the picture", () => feed.picture);
+  for (let time = 0; time < 5; time += 1) {
+    operator.write(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]));
+    await until("the next connection", () => feed.counts.pictures > time + 1);
+  }
+  await eventually("only one to be open", () => operator.sessions.size === 1);
+  assert.equal(clock.pendingTimers, 1);
+  await stop();
+  assert.equal(clock.pendingTimers, 0);
+  await eventually("none to be open", () => operator.sessions.size === 0);
+});
