@@ -1,11 +1,19 @@
-/** The feeds of the inventory against the operator's own publisher, each in its way. */
+/** The feeds of the inventory against the operator's own publisher, each in its way, and both against the whole operator. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClusterPicture } from "../src/cluster/inventory/feed.ts";
 import { createGrpcFeed } from "../src/cluster/inventory/grpc-feed.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { fieldsOf } from "../src/kube/json-fields.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import { startGrpc } from "../src/operators/inventory/publishing/grpc.ts";
+import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
 import { checkFeed } from "./inventory-feed.contract.ts";
+import { pod, stage } from "./inventory-stage.ts";
 
 checkFeed({
   name: "over gRPC",
@@ -20,4 +28,48 @@ checkFeed({
 checkFeed({
   name: "in memory",
   open: async (_, publisher, clock) => createMemoryFeed({ source: Promise.resolve(publisher), clock, log: silentLog }),
+});
+
+test("a pod whose binding a picture is said to include is counted in it, over the wire and without", async (t) => {
+  const publisher = createPublisher({
+    clock: realClock,
+    log: silentLog,
+    waitingFor: () => "nodes",
+    ageMs: () => operator.ageMs,
+  });
+  t.after(() => publisher.close());
+  const { cluster, operator, until } = await stage(t, { onInventory: publisher.show });
+  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  t.after(() => grpc.close());
+  const locate = async () => ({ host: "127.0.0.1", port: grpc.port });
+  const ground = { clock: realClock, random: createSeededRandom(1), log: silentLog };
+  const feeds = [
+    createGrpcFeed({ locate, ...ground }),
+    createMemoryFeed({ source: Promise.resolve(publisher), ...ground }),
+  ];
+  const pictures: ClusterPicture[] = [];
+  const stopping = new AbortController();
+  for (const feed of feeds) feed.onPicture((picture) => pictures.push(picture));
+  const running = feeds.map((feed) => feed.run(stopping.signal));
+  t.after(async () => {
+    stopping.abort();
+    await Promise.all(running);
+  });
+
+  const bound: bigint[] = [];
+  for (const name of ["a", "b", "c", "d"]) {
+    cluster.server.create(kinds.pod, pod(name, { cpu: "1500m" }), "test");
+    const at = { namespace: "tenants", name };
+    await until("its node", () => fieldsOf(cluster.server.get(kinds.pod, at)?.["spec"])["nodeName"]);
+    const version = BigInt(cluster.server.get(kinds.pod, at)?.metadata.resourceVersion ?? 0);
+    bound.push(version);
+    await until("the operator to see it", () => BigInt(operator.inventory?.podsVersion ?? 0) >= version);
+    for (const feed of feeds) await eventually("the picture", () => BigInt(feed.picture?.podsVersion ?? 0) >= version);
+  }
+  for (const { nodes, podsVersion } of pictures) {
+    const taken = nodes.reduce((sum, { cpuMilli }) => sum + cpuMilli.allocated, 0n);
+    const included = bound.filter((version) => version <= BigInt(podsVersion ?? 0)).length;
+    assert.ok(taken >= 1_500n * BigInt(included), `${taken} is taken by ${included} pods`);
+  }
+  assert.deepEqual(feeds[0]?.picture?.nodes, feeds[1]?.picture?.nodes);
 });

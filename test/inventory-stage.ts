@@ -40,6 +40,8 @@ export interface StageOptions {
   /** What the operator is given of the cluster instead of all of it. */
   readonly through?: (kube: Kube) => Kube;
   readonly log?: Log;
+  /** Told of every picture. */
+  readonly onInventory?: (inventory: Inventory) => void;
   /** The operator's own pod; with it, conditions become Events. */
   readonly self?: ObjectReference;
 }
@@ -85,7 +87,14 @@ export async function stage(t: Owner, options: StageOptions = {}): Promise<Stage
       discovery,
       ...(options.self && { events: { instance: "test", self: () => options.self } }),
     },
-    { ...deps, kube, onInventory: (inventory) => pictures.push(inventory) },
+    {
+      ...deps,
+      kube,
+      onInventory(inventory) {
+        pictures.push(inventory);
+        options.onInventory?.(inventory);
+      },
+    },
   );
   const stopping = new AbortController();
   const running = createLifecycle({ services: [operator], clock, log: silentLog }).run(stopping.signal);

@@ -47,7 +47,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     shown = picture;
     const { nodes, storage } = picture.network;
     const content = contentOf(
-      nodes.map((node) => [node.name, readOnce(node)] as const),
+      nodes.map((node) => ({ name: node.name, read: readOnce(node) })),
       storage.map((each) => attempt(() => readClass(each))),
     );
     newest.show({ ...content, podsVersion: picture.inventory.podsVersion, cameAtMs: clock.monotonicMs() });

@@ -4,6 +4,7 @@
  */
 import { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { reasonOf } from "../../runtime/errors.ts";
+import { once } from "../../runtime/once.ts";
 import { bytes, messageOf, plain, repeated, text } from "../../runtime/protobuf.ts";
 import type { ClusterPicture, PictureClass, PictureCondition, PictureNode } from "./feed.ts";
 import { readClass, readNode } from "./read-node.ts";
@@ -17,31 +18,37 @@ export type Read<T> = { readonly is: T } | { readonly nonsense: string };
 export type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
 
 interface KnownNode {
+  readonly name: string;
   readonly bytes: Uint8Array;
   readonly read: Read<PictureNode>;
 }
 
 /** Reads one message after the other. Throws where one is no message at all. */
 export function createClusterReader(): (message: Uint8Array) => PictureContent {
-  let known = new Map<string, KnownNode>();
+  let known: readonly KnownNode[] = [];
+
   return (message) => {
     const { nodes, storage } = clusterParts.decode(message);
-    const now = new Map<string, KnownNode>();
-    const reads = nodes.map((bytes): [name: string, Read<PictureNode>] => {
-      const { name } = nameOnly.decode(bytes);
-      const before = known.get(name);
-      const same = before !== undefined && Buffer.compare(before.bytes, bytes) === 0;
-      const read = same ? before.read : attempt(() => readNode(Node.decode(bytes)));
+    const byName = once(() => new Map(known.map((node) => [node.name, node])));
+    known = nodes.map((bytes, at) => {
+      // Most stand where they stood; after one that came or went, all others are found by their names.
+      const before = sameBytes(known[at], bytes) ?? sameBytes(byName().get(nameOnly.decode(bytes).name), bytes);
       // With the bytes of this message, or every message that ever brought a node would be kept.
-      now.set(name, { bytes, read });
-      return [name, read];
+      return before ? { ...before, bytes } : { ...readNew(bytes), bytes };
     });
-    known = now;
     return contentOf(
-      reads,
+      known,
       storage.map((bytes) => attempt(() => readClass(Storage.decode(bytes)))),
     );
   };
+}
+
+function sameBytes(known: KnownNode | undefined, bytes: Uint8Array): KnownNode | undefined {
+  return known && Buffer.compare(known.bytes, bytes) === 0 ? known : undefined;
+}
+
+function readNew(bytes: Uint8Array): Omit<KnownNode, "bytes"> {
+  return { name: nameOnly.decode(bytes).name, read: attempt(() => readNode(Node.decode(bytes))) };
 }
 
 export function attempt<T>(read: () => T): Read<T> {
@@ -54,15 +61,15 @@ export function attempt<T>(read: () => T): Read<T> {
 
 /** Of two with one name nobody knows which is right, and both together would be sold twice. */
 export function contentOf(
-  nodes: readonly (readonly [name: string, Read<PictureNode>])[],
+  nodes: readonly { readonly name: string; readonly read: Read<PictureNode> }[],
   storage: readonly Read<PictureClass>[],
 ): PictureContent {
   const conditions: PictureCondition[] = [];
   const leaveOut = (type: string, message: string) => conditions.push({ type, message });
-  const timesNode = times(nodes.map(([name]) => name));
+  const timesNode = times(nodes.map(({ name }) => name));
   const timesClass = times(storage.flatMap((read) => ("is" in read ? [read.is.class] : [])));
   const kept: PictureNode[] = [];
-  for (const [name, read] of nodes) {
+  for (const { name, read } of nodes) {
     if ("nonsense" in read) leaveOut("NodeUnreadable", `node ${JSON.stringify(name)} is left out: ${read.nonsense}`);
     else if (name === "") leaveOut("NodeUnreadable", "a node is left out: it has no name");
     else if (timesNode.get(name) !== 1) leaveOut("NodeTwice", `node ${name} is left out: it is there more than once`);

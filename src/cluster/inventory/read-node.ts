@@ -1,6 +1,6 @@
 /** What the network's messages say of a node and of a storage class, in exact numbers. What makes no sense is refused. */
 import type { GPUInfo, Node, ResourcePair, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
-import { type Card, cardOf, describeCard } from "../../market/gpu-attributes.ts";
+import { type Card, cardOf } from "../../market/gpu-attributes.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import type { CardCount } from "../placement/cards.ts";
 import type { Amount, PictureClass, PictureNode } from "./feed.ts";
@@ -30,13 +30,15 @@ export function readClass({ quantity, info }: Storage): PictureClass {
 
 /** How many there are of each kind. */
 function countCards(told: readonly GPUInfo[]): CardCount[] {
-  const counts = new Map<string, { card: Card; count: bigint }>();
+  const alike = new Map<string, { card: Card; count: bigint }>();
   for (const each of told) {
-    const card = cardOf(each);
-    const kind = describeCard(card);
-    counts.set(kind, { card, count: (counts.get(kind)?.count ?? 0n) + 1n });
+    // Told apart by what is told of them, so that eight cards of a kind are read once.
+    const words = `${each.vendor}/${each.name}/${each.interface}/${each.memorySize}`;
+    const known = alike.get(words);
+    if (known) known.count += 1n;
+    else alike.set(words, { card: cardOf(each), count: 1n });
   }
-  return [...counts.values()];
+  return [...alike.values()];
 }
 
 /** A part of a unit is nothing that could be given, but it is taken. */

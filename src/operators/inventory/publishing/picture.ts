@@ -5,6 +5,7 @@
 import type { Json, JsonObject } from "../../../bus/topics.ts";
 import { formatBytes } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
+import { once } from "../../../runtime/once.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
 import type { Condition, Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
 import {
@@ -95,14 +96,6 @@ function memoized<K extends object, V>(make: (from: K) => V): (from: K) => V {
     const value = make(from);
     made.set(from, { value });
     return value;
-  };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
   };
 }
 
