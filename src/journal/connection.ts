@@ -24,13 +24,7 @@ export interface Connection extends Sql {
   close(): void;
 }
 
-/** Every connection is opened with these; the benchmark uses them for the bare inserts too. */
-export const pragmas = [
-  "journal_mode=WAL",
-  "synchronous=FULL",
-  `journal_size_limit=${limits.journalWalBytes}`,
-  // Deleted manifests held tenants' secrets: overwrite them.
-  "secure_delete=ON",
+const readerPragmas = [
   // A container may have no writable place for temporary files.
   "temp_store=MEMORY",
   // Notice bad pages when they are read, and run no code that a tampered schema may hold.
@@ -38,8 +32,19 @@ export const pragmas = [
   "trusted_schema=OFF",
 ] as const;
 
-export function connect(path: string): Connection {
-  const database = openDatabase(path);
+/** Every connection that writes is opened with these; the benchmark uses them for the bare inserts too. */
+export const pragmas = [
+  "journal_mode=WAL",
+  "synchronous=FULL",
+  `journal_size_limit=${limits.journalWalBytes}`,
+  // Deleted manifests held tenants' secrets: overwrite them.
+  "secure_delete=ON",
+  ...readerPragmas,
+] as const;
+
+/** A reader changes nothing, the mode of the file's log included. */
+export function connect(path: string, { readOnly = false } = {}): Connection {
+  const database = openDatabase(path, readOnly);
   let synchronous: Synchronous = "FULL";
   let tell: (error: ProviderError) => void = () => undefined;
 
@@ -98,11 +103,11 @@ export function connect(path: string): Connection {
   };
 }
 
-function openDatabase(path: string): DatabaseSync {
+function openDatabase(path: string, readOnly: boolean): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(path, { timeout: limits.journalBusyMs });
-    for (const pragma of pragmas) database.exec(`PRAGMA ${pragma}`);
+    database = new DatabaseSync(path, { timeout: limits.journalBusyMs, readOnly });
+    for (const pragma of readOnly ? readerPragmas : pragmas) database.exec(`PRAGMA ${pragma}`);
     return database;
   } catch (error) {
     database?.close();

@@ -25,6 +25,17 @@ export const storageErrors = {
     advice: "Run that newer version, or move the file away to begin a new journal from chain and cluster.",
     ...statuses(500, "FAILED_PRECONDITION", storage),
   },
+  AKP_JOURNAL_TOO_OLD: {
+    message:
+      "the journal {path} was written by an older version of this program (schema {found}, this one knows {known})",
+    advice: "Start the provider in this version: that brings the journal up to date. A command never changes it.",
+    ...statuses(500, "FAILED_PRECONDITION", storage),
+  },
+  AKP_JOURNAL_MISSING: {
+    message: "there is no journal {path}",
+    advice: "Name the folder of a provider that has run: --data-dir, or --home as the provider has it.",
+    ...statuses(404, "NOT_FOUND", storage),
+  },
   AKP_JOURNAL_DAMAGED: {
     message: "the journal {path} was damaged ({reason}) and was set aside as {kept}",
     advice:
