@@ -1,5 +1,6 @@
 /** How the program tells a person that it cannot go on: what happened, what to do, and an exit code for the supervisor. */
 import { ProviderError } from "../runtime/errors.ts";
+import { printable } from "../runtime/printable.ts";
 import { createRedactor } from "../runtime/redact.ts";
 
 export function describeFailure(thrown: unknown, trace = false): { text: string; exitCode: number } {
@@ -11,7 +12,8 @@ export function describeFailure(thrown: unknown, trace = false): { text: string;
     lines.push(String((cause instanceof Error ? cause.stack : undefined) ?? error.stack));
   }
   // Our own messages hold no secret; what another library put into its stack may.
-  return { text: createRedactor().text(`${lines.join("\n")}\n`), exitCode: error.entry.exit };
+  const shown = lines.flatMap((line) => line.split("\n")).map((line) => `${printable(line)}\n`);
+  return { text: createRedactor().text(shown.join("")), exitCode: error.entry.exit };
 }
 
 /** Whatever happens, a person reads what and what to do; the process ends even if something still holds it open. */

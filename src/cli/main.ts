@@ -8,6 +8,11 @@ import { description, version } from "./version.ts";
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import("./demo.ts")).demoCommand(),
   run: async () => (await import("./run.ts")).runCommand(),
+  orders: async () => (await import("./orders.ts")).ordersCommand(),
+  why: async () => (await import("./why.ts")).whyCommand(),
+  screen: async () => (await import("./screen.ts")).screenCommand(),
+  pause: async () => (await import("./pause.ts")).pauseCommand(),
+  resume: async () => (await import("./pause.ts")).resumeCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),
   config: async () => (await import("./config.ts")).configCommand(),
   register: async () => (await import("./register.ts")).registerCommand(),

@@ -6,13 +6,22 @@ import { readSdl, type Sdl } from "../market/sdl/sdl.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 
 export function readSdlFile(path: string): Sdl {
-  let text: string;
+  return readSdl(textOf(path), path);
+}
+
+/** The text of a file that is a sound SDL, for whoever reads it again. */
+export function soundSdlText(path: string): string {
+  const text = textOf(path);
+  readSdl(text, path);
+  return text;
+}
+
+function textOf(path: string): string {
   try {
-    text = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (thrown) {
     throw new ProviderError("AKP_SDL_REFUSED", { path, list: `  - ${reasonOf(thrown)}` });
   }
-  return readSdl(text, path);
 }
 
 export function sdlToManifestCommand(): Command {

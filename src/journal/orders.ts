@@ -60,6 +60,7 @@ export function createOrders(sql: Sql, clock: Clock) {
     "SELECT * FROM orders WHERE order_id > ? || '/' AND order_id < ? || '0' ORDER BY id DESC LIMIT ?",
     bigints,
   );
+  const first = sql.one<{ seen_at: number }>("SELECT seen_at FROM orders ORDER BY id LIMIT 1");
   const open = sql.all<{ order_id: string }>("SELECT order_id FROM orders WHERE ended_at IS NULL ORDER BY id");
   const see = sql.run(
     `INSERT INTO orders (order_id, spec, most, created_at, seen_at) VALUES (?, ?, ?, ?, ?)
@@ -80,6 +81,8 @@ export function createOrders(sql: Sql, clock: Clock) {
     recent: (limit: number) => recent(limit).map(fromRow),
     /** The newest first; a deployment as "owner/dseq". */
     ofDeployment: (id: string, limit: number) => ofDeployment(id, id, limit).map(fromRow),
+    /** When the oldest of those was seen that are remembered. */
+    firstSeenAtMs: () => first()?.seen_at,
     /** Those whose end is not known yet. */
     open: () => open().map(({ order_id }) => order_id),
     /** Nothing happens where it was seen before. */

@@ -174,6 +174,10 @@ export const limits = {
   // Bid engine
   /** Orders of one deployment that are told of: a group of it is ordered again whenever a lease of it ends. */
   ordersTold: 50,
+  /** Orders in one list, and those with news that may wait for a slow reader: nobody reads more. */
+  ordersListed: 1_000,
+  /** Why a person paused bidding: a sentence. */
+  pauseReasonChars: 500,
   /** Decisions on one order that are told: they are recorded when they differ, and the last few say it all. */
   decisionsTold: 20,
   /** Of a group as JSON: a usual one has a few hundred characters, and what is longer than this nobody means. */

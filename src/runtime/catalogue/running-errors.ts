@@ -60,6 +60,12 @@ export const runningErrors = {
     advice: "Ask again when it runs; until then its log says what it waits for.",
     ...statuses(503, "UNAVAILABLE"),
   },
+  AKP_ORDER_UNKNOWN: {
+    message: "no order {id} is known; {since}",
+    advice:
+      "If it is younger than that, this provider was not running or followed another chain when it was open. `akash-provider orders` shows those that were seen.",
+    ...statuses(404, "NOT_FOUND"),
+  },
   AKP_QUESTION_UNKNOWN: {
     message: "the provider has no answer to {about}; it knows: {known}",
     advice: "It may be of another version than this command: use the same program for both.",

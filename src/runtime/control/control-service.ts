@@ -12,6 +12,7 @@ import { limits } from "../limits.ts";
 import { listenOnSocket } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { parseJson } from "../parse-json.ts";
+import { jsonText } from "../printable.ts";
 import type { Process } from "../process.ts";
 import { clearControlPath, controlPath, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
 
@@ -115,8 +116,6 @@ function simple(details: Readonly<Record<string, unknown>>): Question {
   return Object.fromEntries(Object.entries(details).filter(([, value]) => isSimple(value)));
 }
 
-/** JSON has no large numbers: amounts and heights travel as texts. */
 function line(value: unknown): string {
-  const text = (_: string, each: unknown) => (typeof each === "bigint" ? String(each) : each);
-  return `${JSON.stringify(value ?? null, text)}\n`;
+  return `${jsonText(value)}\n`;
 }

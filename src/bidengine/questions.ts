@@ -1,0 +1,125 @@
+/** What commands may ask the bid engine over the control socket, by name. */
+import { z } from "zod";
+import type { JsonObject } from "../bus/topics.ts";
+import type { Switch } from "../journal/switches.ts";
+import { readSdl } from "../market/sdl/sdl.ts";
+import { endedBy } from "../runtime/ended-by.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Answer, Question } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { OrderLine } from "./answers.ts";
+import type { BidEngine } from "./bidengine.ts";
+import { writeDecision } from "./decision/record.ts";
+
+/** An answer as it arrives: amounts and heights are texts, since JSON has no large numbers. */
+export type Told<T> = T extends bigint
+  ? string
+  : T extends readonly (infer Item)[]
+    ? readonly Told<Item>[]
+    : T extends object
+      ? { readonly [Name in keyof T]: Told<T[Name]> }
+      : T;
+
+/** Of orders that are followed: news of one, or that some were too many to tell. */
+export type FollowedOrder = OrderLine | { readonly missed: number };
+
+export interface ScreenAnswer {
+  readonly groups: readonly {
+    readonly name: string;
+    /** As the journal keeps one. */
+    readonly decision: JsonObject;
+  }[];
+}
+
+export interface PauseAnswer {
+  /** What was in force when it was asked. */
+  readonly before: Switch | undefined;
+  /** What is in force now, or would be. */
+  readonly after: Switch | undefined;
+  readonly dryRun: boolean;
+}
+
+const orders = z.object({ limit: z.int().min(1).max(limits.ordersListed), follow: z.boolean().default(false) });
+const why = z.object({ id: z.string().max(256) });
+const screen = z.object({ sdl: z.string(), owner: z.string().max(256) });
+const pause = z.object({
+  reason: z.string().max(limits.pauseReasonChars),
+  fromMs: z.int().min(0).optional(),
+  dryRun: z.boolean().default(false),
+});
+const resume = z.object({ dryRun: z.boolean().default(false) });
+
+/** The engine is there once its service has started, and nobody is asked before. */
+export function bidAnswers(engine: () => BidEngine): Readonly<Record<string, Answer>> {
+  return {
+    orders(question, signal) {
+      const { limit, follow } = parsed(orders, question);
+      return follow ? followOrders(engine(), limit, signal) : engine().orders(limit);
+    },
+    why: (question) => engine().why(parsed(why, question).id),
+    async screen(question, signal): Promise<ScreenAnswer> {
+      const { sdl, owner } = parsed(screen, question);
+      const groups = await Promise.all(
+        readSdl(sdl).groups.map(async (group) => ({
+          name: group.name,
+          decision: writeDecision(await engine().screen(group, owner, signal)),
+        })),
+      );
+      return { groups };
+    },
+    async pause(question): Promise<PauseAnswer> {
+      const { reason, fromMs, dryRun } = parsed(pause, question);
+      const before = engine().paused;
+      const wanted = { name: "pause", reason, sinceMs: 0, ...(fromMs !== undefined && { fromMs }) };
+      return { before, after: dryRun ? wanted : await engine().pause(reason, fromMs), dryRun };
+    },
+    async resume(question): Promise<PauseAnswer> {
+      const { dryRun } = parsed(resume, question);
+      const before = engine().paused;
+      if (!dryRun) await engine().resume();
+      return { before, after: undefined, dryRun };
+    },
+  };
+}
+
+/** The last ones, the oldest first, and then each of which there is news, as it is by then. */
+async function* followOrders(engine: BidEngine, limit: number, signal: AbortSignal): AsyncGenerator<FollowedOrder> {
+  const fresh = new Set<string>();
+  let missed = 0;
+  let news = Promise.withResolvers<void>();
+  const unsubscribe = engine.onNews((orderId) => {
+    fresh.add(orderId);
+    const [oldest] = fresh;
+    if (fresh.size > limits.ordersListed && oldest !== undefined) {
+      fresh.delete(oldest);
+      missed += 1;
+    }
+    news.resolve();
+  });
+  try {
+    yield* engine.orders(limit).toReversed();
+    for (;;) {
+      await endedBy(news.promise, signal);
+      news = Promise.withResolvers();
+      const told = [...fresh];
+      fresh.clear();
+      if (missed > 0) yield { missed };
+      missed = 0;
+      for (const orderId of told) {
+        const [order] = engine.why(orderId);
+        if (!order) continue;
+        const { decisions: _, sent: __, spec: ___, ...line } = order;
+        yield line;
+      }
+    }
+  } finally {
+    unsubscribe();
+  }
+}
+
+function parsed<T>(shape: z.ZodType<T>, question: Question): T {
+  const { data, error } = shape.safeParse(question);
+  if (!error) return data;
+  const [issue] = error.issues;
+  throw new ProviderError("AKP_QUESTION_REFUSED", { reason: `${issue?.path.join(".")}: ${issue?.message}` });
+}

@@ -1,0 +1,90 @@
+/** What the commands share that ask the running provider: where it is, and how they tell what it says. */
+import { Command, InvalidArgumentError } from "commander";
+import type { Told } from "../bidengine/questions.ts";
+import { addSettingOptions } from "../config/options.ts";
+import { openToRead } from "../journal/read-only.ts";
+import type { TableReads } from "../journal/tables.ts";
+import { realClock } from "../runtime/clock.ts";
+import { ask, askOn } from "../runtime/control/control-client.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Question } from "../runtime/lifecycle.ts";
+import { jsonText, printable, printableJson } from "../runtime/printable.ts";
+import { takeSettings } from "./settings.ts";
+
+export interface Asker {
+  ask<T>(about: string, question?: Question): Promise<Told<T>>;
+  askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<Told<T>>;
+  /** Asks the provider or, where none can answer, its journal: which of the two does not show in the answer. */
+  askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T): Promise<Told<T>>;
+  readJournal<T>(work: (read: TableReads) => T): Told<T>;
+}
+
+export interface OutputOptions {
+  readonly json: boolean;
+}
+
+/** A command with the settings that say where the provider is. */
+export function askingCommand(usage: string, description: string): Command {
+  const [name = "", ...args] = usage.split(" ");
+  const command = new Command(name).description(description);
+  for (const argument of args) command.argument(argument);
+  command.option("--json", "print JSON, one value a line", false);
+  return addSettingOptions(command, "ask");
+}
+
+export function openAsker(command: Command): Asker {
+  const { values, warnings } = takeSettings(command);
+  const { dataDir } = values;
+  for (const warning of warnings) complain(`warning: ${warning}`);
+  const asking = (about: string, question: Question) => ({ dataDir, about, question, clock: realClock });
+
+  /** What arrives over the socket is JSON; what the journal says is put into the same shape. */
+  function readJournal<T>(work: (read: TableReads) => T): Told<T> {
+    const { read, close } = openToRead(dataDir, realClock);
+    try {
+      return JSON.parse(jsonText(work(read))) as Told<T>;
+    } finally {
+      close();
+    }
+  }
+
+  return {
+    ask: async <T>(about: string, question: Question = {}) => (await ask(asking(about, question))) as Told<T>,
+    askOn: <T>(about: string, question: Question, signal: AbortSignal) =>
+      askOn({ ...asking(about, question), signal }) as AsyncGenerator<Told<T>>,
+    async askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T) {
+      try {
+        return (await ask(asking(about, question))) as Told<T>;
+      } catch (thrown) {
+        const isAway =
+          ProviderError.is(thrown, "AKP_PROVIDER_NOT_RUNNING") || ProviderError.is(thrown, "AKP_NOT_RUNNING_YET");
+        if (!isAway) throw thrown;
+        const answer = readJournal(fromJournal);
+        complain(`${thrown.message}; this is from its journal`);
+        return answer;
+      }
+    },
+    readJournal,
+  };
+}
+
+export function print(lines: readonly string[]): void {
+  process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(""));
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${printableJson(value)}\n`);
+}
+
+/** Beside the answer, where a pipe does not take it for one. */
+export function complain(line: string): void {
+  process.stderr.write(`${printable(line)}\n`);
+}
+
+export function wholeNumber(most: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
+  };
+}

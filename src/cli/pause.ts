@@ -1,0 +1,72 @@
+/** `akash-provider pause` and `resume`: whether the provider bids on what is new. Both last over restarts. */
+import type { Command } from "commander";
+import type { PauseAnswer, Told } from "../bidengine/questions.ts";
+import { parseDuration } from "../config/formats/duration.ts";
+import { BadValue } from "../config/formats/format.ts";
+import type { Switch } from "../journal/switches.ts";
+import { formatTime, parseTime, realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+
+interface PauseOptions extends OutputOptions {
+  readonly reason: string;
+  readonly from?: string;
+  readonly dryRun: boolean;
+}
+
+const stays = "what is bid stays bid, and leases run on";
+
+export function pauseCommand(): Command {
+  const command = askingCommand("pause", "bid on nothing new, now or from a time on, until `resume`")
+    .option("--reason <text>", "why; `why` and `screen` show it", "paused by the operator")
+    .option("--from <time>", "when it begins: 2026-12-01T22:00:00Z, or 90m from now")
+    .option("--dry-run", "say what would happen, and do nothing", false);
+  return command.action(async ({ reason, from, dryRun, json }: PauseOptions, given: Command) => {
+    const fromMs = from === undefined ? undefined : timeIn(from, realClock.now());
+    const question = { reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
+    const answer = await openAsker(given).ask<PauseAnswer>("pause", question);
+    if (json) return printJson(answer);
+    print([paused(answer), ...(answer.before ? [`before, it was paused ${describe(answer.before)}`] : [])]);
+  });
+}
+
+export function resumeCommand(): Command {
+  const command = askingCommand("resume", "bid again after `pause`").option(
+    "--dry-run",
+    "say what would happen, and do nothing",
+    false,
+  );
+  return command.action(async ({ dryRun, json }: PauseOptions, given: Command) => {
+    const answer = await openAsker(given).ask<PauseAnswer>("resume", { dryRun });
+    if (json) return printJson(answer);
+    if (!answer.before) return print(["bidding is not paused: nothing to do"]);
+    const said = dryRun ? "dry run: bidding would go on" : "bidding goes on";
+    print([`${said}; orders that are open are looked at again`, `it was paused ${describe(answer.before)}`]);
+  });
+}
+
+function paused({ after, dryRun }: Told<PauseAnswer>): string {
+  const from = after?.fromMs === undefined ? "" : ` from ${formatTime(after.fromMs)} on`;
+  const [said, reason] = [dryRun ? "dry run: bidding would be paused" : "bidding is paused", after?.reason ?? ""];
+  return `${said}${from} (${reason}); ${stays}`;
+}
+
+function describe({ reason, sinceMs, fromMs }: Told<Switch>): string {
+  const from = fromMs === undefined ? "" : `, from ${formatTime(fromMs)} on`;
+  return `at ${formatTime(sinceMs)}${from} (${reason})`;
+}
+
+/** A time of the calendar, or how long from now. */
+function timeIn(text: string, nowMs: number): number {
+  const afterMs = parseDuration(text);
+  const atMs = afterMs instanceof BadValue ? parseTime(text) : nowMs + afterMs;
+  const refuse = (reason: string) => {
+    const example = `2026-12-01T22:00:00Z, or 90m from now`;
+    return new ProviderError("AKP_VALUE_MALFORMED", { value: text, expected: "a time to come", reason, example });
+  };
+  // A date without an hour, or an hour without a zone, would mean another time than somebody has in mind.
+  if (Number.isNaN(atMs) || (afterMs instanceof BadValue && !/T.*(Z|[+-]\d\d:\d\d)$/.test(text)))
+    throw refuse("it is neither a time with a zone nor a duration");
+  if (atMs < nowMs) throw refuse("it has passed; leave --from out to pause now");
+  return atMs;
+}
