@@ -25,6 +25,7 @@ import { createOrderLoop } from "./order-loop.ts";
 import { followOwnEntry } from "./own-entry.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { Pricing } from "./pricing/pricing.ts";
+import { bidAnswers } from "./questions.ts";
 import { createStatusTeller } from "./status-teller.ts";
 import { type BidOutcome, createTally } from "./tally.ts";
 import { createWaitingOrders } from "./waiting-orders.ts";
@@ -191,7 +192,7 @@ export function createBidEngineService(
       },
       orders: (limit) => readOrders(journal.read, limit),
       why: (id) => readWhy(journal.read, id),
-      screen: (group, owner, signal = scope.signal) => decider.screen(group, owner, signal),
+      screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
       onNews(listener) {
         listeners.add(listener);
         return () => void listeners.delete(listener);
@@ -237,6 +238,7 @@ export function createBidEngineService(
       return `${state}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
     status: () => lastDocument ?? running?.lookNow(),
+    answers: bidAnswers(opened),
     measure(metrics) {
       if (!running) return;
       const { tally, waits, deposits, engine } = running;

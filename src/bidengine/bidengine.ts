@@ -1,8 +1,8 @@
 /** The bid engine as those see it who ask it something or steer it: commands, the gateway, the live view. */
 import type { Switch } from "../journal/switches.ts";
-import type { GroupSpec } from "../market/group-spec.ts";
 import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
+import type { Asked } from "./decision/inputs.ts";
 
 export interface PauseOptions {
   /** When it begins; at once where it is left out. */
@@ -21,8 +21,8 @@ export interface BidEngine {
   orders(limit: number): readonly OrderLine[];
   /** All that is known of an order, or of those of a deployment: "owner/dseq" or "owner/dseq/gseq/oseq". */
   why(id: string): readonly OrderAnswer[];
-  /** What would be decided on such a group of this tenant now. Nothing is taken, written or sent. */
-  screen(group: GroupSpec, owner: string, signal?: AbortSignal): Promise<Decision>;
+  /** What would be decided on such an order now. Nothing is taken, written or sent. */
+  screen(asked: Asked, signal?: AbortSignal): Promise<Decision>;
   /** Told the id of every order about which there is news; what it returns ends that. */
   onNews(listener: (orderId: string) => void): () => void;
 }

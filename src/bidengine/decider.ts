@@ -5,7 +5,7 @@ import type { Order } from "../chain/records.ts";
 import { unpackMessage } from "../chain/tx/messages.ts";
 import type { TableReads } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
-import type { Attribute, GroupSpec } from "../market/group-spec.ts";
+import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
@@ -93,8 +93,7 @@ export function createDecider(deps: DeciderDeps) {
       const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
       return decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);
     },
-    screen: (group: GroupSpec, owner: string, signal: AbortSignal): Promise<Decision> =>
-      screen({ owner, group, reclamationWindowNs: undefined }, standing(), pricing, signal),
+    screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
     covers({ deposit }: BidTerms): boolean {

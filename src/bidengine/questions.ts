@@ -35,7 +35,7 @@ export interface PauseAnswer {
   /** What was in force when it was asked. */
   readonly before: Switch | undefined;
   /** What is in force now, or would be. */
-  readonly after: Switch | undefined;
+  readonly after: Pick<Switch, "reason" | "fromMs"> | undefined;
   readonly dryRun: boolean;
 }
 
@@ -49,34 +49,39 @@ const pause = z.object({
 });
 const resume = z.object({ dryRun: z.boolean().default(false) });
 
-/** The engine is there once its service has started, and nobody is asked before. */
-export function bidAnswers(engine: () => BidEngine): Readonly<Record<string, Answer>> {
+export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, Answer>> {
   return {
-    orders(question, signal) {
+    async orders(question, signal) {
       const { limit, follow } = parsed(orders, question);
-      return follow ? followOrders(engine(), limit, signal) : engine().orders(limit);
+      const engine = await opened;
+      return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
     },
-    why: (question) => engine().why(parsed(why, question).id),
+    async why(question) {
+      const { id } = parsed(why, question);
+      return (await opened).why(id);
+    },
     async screen(question, signal): Promise<ScreenAnswer> {
       const { sdl, owner } = parsed(screen, question);
-      const groups = await Promise.all(
-        readSdl(sdl).groups.map(async (group) => ({
-          name: group.name,
-          decision: writeDecision(await engine().screen(group, owner, signal)),
-        })),
-      );
-      return { groups };
+      const engine = await opened;
+      const { groups, reclamationWindowNs } = readSdl(sdl);
+      const screened = groups.map(async (group) => ({
+        name: group.name,
+        decision: writeDecision(await engine.screen({ owner, group, reclamationWindowNs }, signal)),
+      }));
+      return { groups: await Promise.all(screened) };
     },
     async pause(question): Promise<PauseAnswer> {
       const { reason, fromMs, dryRun } = parsed(pause, question);
-      const before = engine().paused;
-      const wanted = { name: "pause", reason, sinceMs: 0, ...(fromMs !== undefined && { fromMs }) };
-      return { before, after: dryRun ? wanted : await engine().pause(reason, fromMs), dryRun };
+      const from = fromMs === undefined ? {} : { fromMs };
+      const engine = await opened;
+      const before = engine.paused;
+      return { before, after: dryRun ? { reason, ...from } : await engine.pause(reason, from), dryRun };
     },
     async resume(question): Promise<PauseAnswer> {
       const { dryRun } = parsed(resume, question);
-      const before = engine().paused;
-      if (!dryRun) await engine().resume();
+      const engine = await opened;
+      const before = engine.paused;
+      if (!dryRun) await engine.resume();
       return { before, after: undefined, dryRun };
     },
   };
