@@ -4,11 +4,12 @@ import type { Told } from "../bidengine/questions.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { openToRead } from "../journal/read-only.ts";
 import type { TableReads } from "../journal/tables.ts";
+import { printable, printableJson } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ask, askOn } from "../runtime/control/control-client.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import { jsonText } from "../runtime/json-text.ts";
 import type { Question } from "../runtime/lifecycle.ts";
-import { jsonText, printable, printableJson } from "../runtime/printable.ts";
 import { takeSettings } from "./settings.ts";
 
 export interface Asker {
@@ -73,7 +74,7 @@ export function print(lines: readonly string[]): void {
 }
 
 export function printJson(value: unknown): void {
-  process.stdout.write(`${printableJson(value)}\n`);
+  process.stdout.write(`${printableJson(jsonText(value))}\n`);
 }
 
 /** Beside the answer, where a pipe does not take it for one. */

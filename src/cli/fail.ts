@@ -1,6 +1,7 @@
 /** How the program tells a person that it cannot go on: what happened, what to do, and an exit code for the supervisor. */
+
+import { printable } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { printable } from "../runtime/printable.ts";
 import { createRedactor } from "../runtime/redact.ts";
 
 export function describeFailure(thrown: unknown, trace = false): { text: string; exitCode: number } {

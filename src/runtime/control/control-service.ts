@@ -7,12 +7,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type Clock, withDeadline } from "../clock.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
+import { jsonText } from "../json-text.ts";
 import type { Question, Service } from "../lifecycle.ts";
 import { limits } from "../limits.ts";
 import { listenOnSocket } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { parseJson } from "../parse-json.ts";
-import { jsonText } from "../printable.ts";
 import type { Process } from "../process.ts";
 import { clearControlPath, controlPath, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
 

@@ -12,8 +12,7 @@ test("what steers a terminal is shown by its number, and what people write stays
 });
 
 test("JSON for a terminal has none of it either, and reads as it was", () => {
-  const text = printableJson({ [hostile]: [hostile, 2n ** 64n, undefined] });
+  const text = printableJson(JSON.stringify({ [hostile]: [hostile, 1] }));
   assert.doesNotMatch(text, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}]/u);
-  assert.deepEqual(JSON.parse(text), { [hostile]: [hostile, "18446744073709551616", null] });
-  assert.equal(printableJson(undefined), "null");
+  assert.deepEqual(JSON.parse(text), { [hostile]: [hostile, 1] });
 });
