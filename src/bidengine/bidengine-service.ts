@@ -166,7 +166,10 @@ export function createBidEngineService(
       teller.stop();
     });
     scope.task("own entry", own.run);
-    scope.task("orders", queue.run);
+    scope.task("orders", async (signal) => {
+      await own.looked;
+      await queue.run(signal);
+    });
     scope.task("market memory", memory.queue.run);
     scope.task("time", letTimePass);
     // All that may need a look, whatever happened while nobody did.

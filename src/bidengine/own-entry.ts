@@ -24,6 +24,8 @@ export interface FollowedEntry {
   readonly ageMs: number | undefined;
   /** What an operator should know: not registered, registered with other attributes, not readable. */
   readonly trouble: string | undefined;
+  /** Resolves after the first look, also where it came to nothing: whoever decides before it says no to everything. */
+  readonly looked: Promise<void>;
   /** Told when any of it is different. */
   onChange(listener: () => void): void;
   /** To be given every step along the chain. */
@@ -49,6 +51,7 @@ const unread: Reading = { entry: { state: "unknown", attributes: [], audited: ne
 export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps): FollowedEntry {
   const listeners: (() => void)[] = [];
   const pause = createPause(clock);
+  const firstLook = Promise.withResolvers<void>();
   let current = unread;
   let readAtMs: number | undefined;
   let failure: string | undefined;
@@ -82,6 +85,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
     get trouble() {
       return failure ?? differenceFrom(configured, current.entry);
     },
+    looked: firstLook.promise,
     onChange: (listener) => void listeners.push(listener),
     onStep({ block, gap, changed }) {
       const isOurs = changed.some(({ kind }) => kind === "provider");
@@ -97,15 +101,17 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
           await look(signal);
           failures = 0;
         } catch (thrown) {
-          if (signal.aborted) return;
+          if (signal.aborted) break;
           const error = ProviderError.from(thrown);
           failures += 1;
           failure = `what the chain has of us cannot be read: ${error.message}`;
           log.error("could not read own entry on the chain", { error, failures });
         }
+        firstLook.resolve();
         const { ownEntryRetryFirstMs: first, ownEntryRetryMostMs: most, ownEntryEveryMs: every } = limits;
         await pause.wait(failures > 0 ? growingPauseMs(first, most, failures) : every, signal);
       }
+      firstLook.resolve();
     },
   };
 }
