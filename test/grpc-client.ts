@@ -1,5 +1,6 @@
-/** A plain HTTP/2 client that knows the gRPC framing and nothing else. */
+/** A client that shows all of an answer, its headers among it, and may itself send what it should not. */
 import { type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
+import { createCutter } from "../src/runtime/grpc/framing.ts";
 import type { Owner } from "./owner.ts";
 
 export interface GrpcReply {
@@ -35,8 +36,7 @@ export function openGrpcClient(owner: Owner, url: string) {
     const ended = new Promise<GrpcReply>((resolve, reject) => {
       let head: IncomingHttpHeaders = {};
       let trailers: IncomingHttpHeaders = {};
-      let chunks: Buffer[] = [];
-      let needed = 5;
+      const cut = createCutter(() => head, Number.POSITIVE_INFINITY);
       stream.on("response", (seen) => {
         head = seen;
       });
@@ -44,17 +44,7 @@ export function openGrpcClient(owner: Owner, url: string) {
         trailers = seen;
       });
       stream.on("data", (chunk: Buffer) => {
-        chunks.push(chunk);
-        // Joined only when a message is whole: large ones come in hundreds of pieces.
-        if (chunks.reduce((sum, { length }) => sum + length, 0) < needed) return;
-        let rest = Buffer.concat(chunks);
-        for (;;) {
-          needed = rest.length < 5 ? 5 : 5 + rest.readUInt32BE(1);
-          if (rest.length < needed) break;
-          messages.push(rest.subarray(5, needed));
-          rest = rest.subarray(needed);
-        }
-        chunks = [rest];
+        for (const message of cut.take(chunk)) messages.push(Buffer.from(message));
       });
       stream.on("error", reject);
       stream.on("end", () => {
