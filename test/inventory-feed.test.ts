@@ -7,8 +7,8 @@ import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { startGrpc } from "../src/operators/inventory/publishing/grpc.ts";
-import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
-import { realClock } from "../src/runtime/clock.ts";
+import { createPublisher, type Publisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -28,6 +28,16 @@ checkFeed({
 checkFeed({
   name: "in memory",
   open: async (_, publisher, clock) => createMemoryFeed({ source: Promise.resolve(publisher), clock, log: silentLog }),
+});
+
+test("a feed whose operator never starts can be stopped all the same", async () => {
+  const source = new Promise<Publisher>(() => undefined);
+  const feed = createMemoryFeed({ source, clock: createVirtualClock(), log: silentLog });
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  stopping.abort();
+  await running;
+  assert.match(feed.trouble ?? "", /^no picture of the cluster has come/);
 });
 
 test("a pod whose binding a picture is said to include is counted in it, over the wire and without", async (t) => {

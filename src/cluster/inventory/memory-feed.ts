@@ -1,6 +1,7 @@
 /** Follows an inventory operator in the same process: the same pictures, without the wire between. */
 import type { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -26,6 +27,7 @@ export interface SourcePicture {
 }
 
 interface MemoryFeedDeps {
+  /** Kept once the operator has started. */
   readonly source: Promise<PictureSource>;
   readonly clock: Clock;
   readonly log: Log;
@@ -76,11 +78,13 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   }
 
   async function run(signal: AbortSignal): Promise<void> {
-    const from = await source;
-    opened = from;
-    await Promise.all([followChanges(from, signal), lookNowAndThen(from, signal)]).catch((thrown) => {
+    try {
+      const from = await endedBy(source, signal);
+      opened = from;
+      await Promise.all([followChanges(from, signal), lookNowAndThen(from, signal)]);
+    } catch (thrown) {
       if (!signal.aborted) throw thrown;
-    });
+    }
   }
 
   return Object.assign(newest, { run });
