@@ -88,6 +88,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     capacity: reservations.capacity,
     book,
     addresses,
+    pool,
     reservations,
     look: upkeep.look,
     onChange: reservations.onChange,

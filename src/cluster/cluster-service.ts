@@ -11,11 +11,13 @@ import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
+import { measureAddresses } from "./addresses/address-metrics.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
+import { measureFeed } from "./inventory/feed-metrics.ts";
 import type { Overcommit } from "./placement/demand.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
@@ -82,6 +84,11 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
       return trouble ?? `${nodes} nodes, ${leases} leases, ${reservations} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
-    measure: (metrics) => keeper && measureCluster(metrics, keeper),
+    measure(metrics) {
+      if (!keeper) return;
+      measureCluster(metrics, keeper);
+      measureFeed(metrics, inventory);
+      measureAddresses(metrics, keeper.pool);
+    },
   };
 }
