@@ -2,36 +2,39 @@
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
-import {
-  type BidEngineDocument,
-  type BidEngineOptions,
-  createBidEngineService,
-} from "../src/bidengine/bidengine-service.ts";
-import type { Capacity } from "../src/bidengine/capacity.ts";
+import type { BidEngineDocument, BidEngineOptions } from "../src/bidengine/bidengine-service.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
+import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import type { InventoryFeed } from "../src/cluster/inventory/feed.ts";
+import { createNewestPicture } from "../src/cluster/inventory/newest-picture.ts";
+import { noOvercommit } from "../src/cluster/placement/demand.ts";
 import type { Journal } from "../src/journal/journal.ts";
+import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
-import { createProvider } from "../src/provider/provider.ts";
+import { parseQuantity } from "../src/market/quantity.ts";
+import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Clock, createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Service, untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
-import { createSimpleCapacity, type SimpleCapacity } from "./simple-capacity.ts";
+import { pictureNode } from "./reservation-stage.ts";
 import { skeletonGroups } from "./skeleton-workload.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
@@ -58,6 +61,8 @@ export interface BidStage {
 
 export interface ProviderParts {
   readonly cpuMilli?: bigint;
+  readonly nodes?: () => readonly RpcTransport[];
+  readonly after?: (house: House) => readonly Service[];
   readonly options?: Partial<BidEngineOptions>;
   readonly pricing?: Pricing;
   readonly boundary?: Boundary;
@@ -68,7 +73,9 @@ export interface BiddingProvider {
   readonly chain: Chain;
   readonly journal: Journal;
   readonly engine: BidEngine;
-  readonly capacity: SimpleCapacity;
+  readonly feed: PictureFeed;
+  /** Thousandths of a CPU that could still be sold. */
+  freeMilli(): bigint | undefined;
   status(): BidEngineDocument | undefined;
   bidOn(order: OrderId): BidId;
   stop(): Promise<void>;
@@ -111,6 +118,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
   const pool = createPool({ nodes: [node.transport("tenant's node")], clock, random, log: silentLog });
   await pool.open();
   const broadcaster = createCometBroadcaster(pool);
+  const cluster = createSimulatedCluster({ nodes: [] }, { clock, random, log: silentLog });
   const endings: (() => Promise<void>)[] = [];
 
   async function send(signer: Signer, ...messages: PackedMessage[]): Promise<void> {
@@ -125,7 +133,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
       const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
       await send(signer, packMessage("createProvider", entry));
     }
-    const running = startProvider({ clock, node, dir: join(folder, name), signer, ...parts });
+    const running = startProvider({ clock, node, cluster, dir: join(folder, name), signer, ...parts });
     endings.push(running.stop);
     return running.ready;
   }
@@ -170,6 +178,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
     await play(stage);
   } finally {
     for (const end of endings) await end();
+    await cluster.close();
     pool.close();
     await node.stop();
   }
@@ -178,16 +187,17 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
 interface Starting extends ProviderParts {
   readonly clock: VirtualClock;
   readonly node: Node;
+  readonly cluster: SimulatedCluster;
   readonly dir: string;
   readonly signer: Signer;
 }
 
-/** A provider of which only the bid engine is of interest. */
+/** A provider that sells one node and runs nothing on it. */
 export function startProvider(starting: Starting): { readonly ready: Promise<BiddingProvider>; stop(): Promise<void> } {
-  const { clock, node, dir, signer, cpuMilli = 10_000n, pricing = fixedPricing(), boundary = openBoundary } = starting;
+  const { clock, node, cluster, dir, signer, pricing = fixedPricing(), boundary = openBoundary } = starting;
   const stopping = new AbortController();
   const opened = Promise.withResolvers<BiddingProvider>();
-  const options: BidEngineOptions = {
+  const bidengine: BidEngineOptions = {
     attributes: [],
     bidDeposit: parseCoin("500000uakt"),
     bidTimeoutMs: 300_000,
@@ -196,38 +206,74 @@ export function startProvider(starting: Starting): { readonly ready: Promise<Bid
     ...starting.options,
   };
   const ground = { clock, random: createSeededRandom(2), log: silentLog };
-  const running = createProvider({
+  const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n);
+  const provider = createProvider({
     dataDir: dir,
-    chain: { nodes: () => [node.transport()], signer, settings: fees },
+    chain: { nodes: starting.nodes ?? (() => [node.transport()]), signer, settings: fees },
+    kube: createKubeService(() => cluster.connect("akash-provider", { boundary })),
+    market: {
+      cluster: { overcommit: noOvercommit },
+      inventory: () => feed,
+      bidengine,
+      pricing: () => ({ ...pricing, run: untilAborted }),
+      policies: () => createPolicySource(undefined, ground),
+    },
     boundary,
     ...ground,
-    after(foundation) {
-      const capacity = foundation.journal.then((journal) => createSimpleCapacity(journal, cpuMilli));
-      const policies = createPolicySource(undefined, ground);
-      const deps = {
-        ...foundation,
-        capacity: capacity as Promise<Capacity>,
-        policies,
-        pricing: Promise.resolve(pricing),
-      };
-      const service = createBidEngineService(options, deps);
+    after(house) {
       const told = async () => {
-        const [chain, journal, engine] = await Promise.all([foundation.chain, foundation.journal, service.opened]);
+        const [chain, journal, engine] = await Promise.all([house.chain, house.journal, house.bidengine]);
+        if (!engine) throw new Error("it sells");
         opened.resolve({
-          ...{ signer, chain, journal, engine, capacity: await capacity, stop },
-          status: () => service.status?.(),
+          ...{ signer, chain, journal, engine, feed, stop },
+          status: () => provider.status().bidengine,
+          freeMilli: () => freeOf(provider.status()),
           bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
         });
       };
       void told();
-      return [service];
+      return starting.after?.(house) ?? [];
     },
   });
-  const ended = running.run(stopping.signal);
+  const ended = provider.run(stopping.signal);
   ended.catch(opened.reject);
   const stop = () => {
     stopping.abort();
     return ended;
   };
   return { ready: opened.promise, stop };
+}
+
+function freeOf({ cluster }: ProviderStatus): bigint | undefined {
+  const free = cluster?.resources.find(({ resource }) => resource === "cpu")?.["free"];
+  return free === undefined ? undefined : parseQuantity(String(free)).nano / 1_000_000n;
+}
+
+export interface PictureFeed extends InventoryFeed {
+  /** Another picture of the cluster: so many CPUs on its one node. */
+  draw(cpuMilli: bigint): void;
+  /** Nothing is heard any more. */
+  silence(): void;
+}
+
+function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
+  let heardAtMs: number | undefined;
+  const newest = createNewestPicture(clock, silentLog, () => ({
+    silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,
+    ownAgeMs: 0,
+  }));
+  const draw = (milli: bigint) => {
+    const nodes = [pictureNode("one", { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n })];
+    newest.show({ nodes, storage: [], podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
+  };
+  return Object.assign(newest, {
+    draw,
+    silence() {
+      heardAtMs = clock.monotonicMs();
+    },
+    run(signal: AbortSignal) {
+      draw(cpuMilli);
+      return untilAborted(signal);
+    },
+  });
 }

@@ -11,11 +11,11 @@ test("an order is bid on, won, and its capacity handed over to the lease", async
     const order = await stage.post(1n);
     const [key, bid] = [formatOrderId(order), one.bidOn(order)];
     await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
-    assert.equal(one.capacity.freeMilli, 9_900n);
+    assert.equal(one.freeMilli(), 9_900n);
     await stage.accept(bid);
     await stage.until("the outcome", () => one.engine.orders(1)[0]?.outcome === "won");
     await stage.blocks(3);
-    assert.equal(one.capacity.freeMilli, 9_900n, "it is the lease's now");
+    assert.equal(one.freeMilli(), 9_900n, "it is the lease's now");
     assert.equal(one.journal.read.deadlines.get("bid", key), undefined);
     const [line] = one.engine.orders(1);
     assert.deepEqual(
@@ -64,7 +64,7 @@ test("with four bidders, a lost bid's capacity is free within a block and every 
     await stage.until("what the chain made of it", () => stage.node.height > leasedAt);
     const losers = providers.filter((_, index) => index !== 2);
     for (const loser of losers) {
-      assert.equal(loser.capacity.freeMilli, 10_000n, "free within one block");
+      assert.equal(loser.freeMilli(), 10_000n, "free within one block");
     }
     await stage.until("three blocks", () => stage.node.height >= leasedAt + 3n);
     const after = await states();
@@ -73,7 +73,7 @@ test("with four bidders, a lost bid's capacity is free within a block and every 
     await stage.until("their word", () => losers.every(({ engine }) => engine.orders(1)[0]?.outcome === "lost"));
     for (const loser of losers) assert.deepEqual(loser.status()?.deposits, []);
     assert.equal(providers[2]?.status()?.deposits[0]?.amount, 500_000n);
-    assert.equal(providers[2]?.capacity.freeMilli, 9_900n);
+    assert.equal(providers[2]?.freeMilli(), 9_900n);
     // What became of the order is known to those who lost it.
     assert.equal(losers[0]?.engine.orders(1)[0]?.end?.winner, providers[2]?.signer.address);
     await stage.blocks(1);
@@ -93,7 +93,7 @@ test("a bid that nobody takes is closed when its time is up, and its capacity fr
     await stage.until("its end", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "closed");
     await stage.blocks(1);
     assert.equal(one.engine.orders(1)[0]?.outcome, "timed out");
-    assert.equal(one.capacity.freeMilli, 10_000n);
+    assert.equal(one.freeMilli(), 10_000n);
     assert.deepEqual(one.status()?.deposits, []);
     await stage.blocks(30);
     const sent = one.journal.read.intents.about(formatOrderId(order)).map(({ what }) => what);
@@ -119,7 +119,7 @@ test("an order that goes before its bid has left is not bid on", async (t) => {
     price.resolve();
     await stage.until("its end in the memory", () => one.engine.orders(1)[0]?.end?.how === "closed");
     assert.equal(one.chain.outbox.counts.owed, 0);
-    assert.equal(one.capacity.freeMilli, 10_000n);
+    assert.equal(one.freeMilli(), 10_000n);
     assert.equal(one.engine.orders(1)[0]?.outcome, undefined);
   });
 });
@@ -152,7 +152,7 @@ test(`${many} orders open at the start are bid on as far as there is room, and t
     await stage.until("the bids", () => one.status()?.bids === many / 4);
     await stage.blocks(30);
     assert.equal(one.status()?.waiting, many - many / 4);
-    assert.equal(one.capacity.freeMilli, 0n);
+    assert.equal(one.freeMilli(), 0n);
     const { decisions } = one.journal.rows();
     assert.ok(decisions <= 2 * many, "some before we knew what the chain has of us, each once after that");
     await stage.blocks(60);

@@ -24,7 +24,7 @@ import { createMarketMemory } from "./market-memory.ts";
 import { createOrderLoop } from "./order-loop.ts";
 import { followOwnEntry } from "./own-entry.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
-import type { Pricing } from "./pricing/pricing.ts";
+import type { RunningPricing } from "./pricing/create-pricing.ts";
 import { bidAnswers } from "./questions.ts";
 import { createStatusTeller } from "./status-teller.ts";
 import { type BidOutcome, createTally } from "./tally.ts";
@@ -47,8 +47,8 @@ interface BidEngineGround {
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
   readonly capacity: Promise<Capacity>;
-  readonly pricing: Promise<Pricing>;
-  readonly policies: Pick<PolicySource, "judge" | "trouble" | "onChange">;
+  readonly pricing: RunningPricing;
+  readonly policies: PolicySource;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -82,8 +82,8 @@ export function createBidEngineService(
 
   async function open(scope: Scope): Promise<Running> {
     const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
-    const [capacity, pricing] = await Promise.all([ground.capacity, ground.pricing]);
-    const { policies } = ground;
+    const capacity = await ground.capacity;
+    const { pricing, policies } = ground;
     const { mirror, outbox, provider } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
@@ -165,7 +165,9 @@ export function createBidEngineService(
       waits.stop();
       teller.stop();
     });
+    scope.onStop(policies.close);
     scope.task("own entry", own.run);
+    scope.task("prices", pricing.run);
     scope.task("orders", async (signal) => {
       await own.looked;
       await queue.run(signal);

@@ -30,6 +30,8 @@ const market = {
   provider: "us",
 };
 const status: DemoStatus = {
+  cluster: undefined,
+  bidengine: undefined,
   nowMs: 65_000,
   upMs: 65_000,
   services: [

@@ -10,6 +10,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
+import { marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -18,10 +19,15 @@ export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
-    const { values, log, redactor } = prepare(given);
+    const { values, sources, log, redactor } = prepare(given);
     const { dataDir, marketRetentionMs, metricsListener, shutdownTimeoutMs } = values;
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
+    // The default is a guess that a pod's own service account goes before.
+    const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
+    const ground = { environment: process.env, clock: realClock, random: realRandom, log };
+    const market = values.clusterK8s ? marketOf(values, kubeconfig, ground) : undefined;
+    if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,
       marketRetentionMs,
@@ -29,6 +35,7 @@ export function runCommand(): Command {
       ...(metricsListener && { metricsListener }),
       control: true,
       chain,
+      ...market,
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,
       random: realRandom,

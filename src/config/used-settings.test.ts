@@ -7,7 +7,9 @@ import { usedSettings } from "./used-settings.ts";
 
 test("every setting that is said to have an effect is read somewhere", () => {
   const src = join(import.meta.dirname, "..");
-  const readers = globSync("{cli,config}/*.ts", { cwd: src }).filter((path) => !/test\.ts$|used-settings/.test(path));
+  const readers = globSync(["{cli,config}/*.ts", "bidengine/pricing/*.ts"], { cwd: src }).filter(
+    (path) => !/test\.ts$|used-settings/.test(path),
+  );
   const words = new Set(readers.flatMap((path) => readFileSync(join(src, path), "utf8").split(/[^\w-]+/)));
   assert.deepEqual(
     usedSettings.filter((name) => !words.has(name) && !words.has(settingOf(name).flag ?? "")),

@@ -14,6 +14,15 @@ export const usedSettings = [
   ...["hostUri", "attributes", "info"],
   ...["kubeconfig", "restAddress", "restPort", "grpcPort", "podName", "podNamespace", "apiTimeoutMs"],
   ...["inventoryConfig", "providerConfigsUrl", "registryQueryPeriodMs"],
+  ...["clusterK8s", "overcommitCpuPercent", "overcommitMemoryPercent", "overcommitStoragePercent"],
+  ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint"],
+  ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
+  ...["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"],
+  ...["bidPriceEndpointScale", "bidPriceIpScale"],
+  ...["bidPriceScriptPath", "bidPriceScriptProcessLimit", "bidPriceScriptTimeoutMs"],
+  ...["priceTargetCpu", "priceTargetMemory", "priceTargetEphemeral", "priceTargetHdd", "priceTargetSsd"],
+  ...["priceTargetNvme", "priceTargetEndpoint", "priceTargetIp", "priceTargetGpuMappings"],
+  ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceField", "tokenPriceMaxAgeMs", "tokenPricePeriodMs"],
   ...["discoveryImage", "discoveryNamespace", "discoveryPrivileged", "discoveryApiPort", "discoveryRoot"],
 ] as const satisfies readonly SettingName[];
 

@@ -1,9 +1,21 @@
 /** The composition root: the services of the provider in the order in which they lean on each other. */
+import type { BidEngine } from "../bidengine/bidengine.ts";
+import {
+  type BidEngineDocument,
+  type BidEngineOptions,
+  createBidEngineService,
+} from "../bidengine/bidengine-service.ts";
+import type { PolicySource } from "../bidengine/policies/policy-source.ts";
+import type { RunningPricing } from "../bidengine/pricing/create-pricing.ts";
 import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
+import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
+import { type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
+import type { ClusterDocument } from "../cluster/cluster-status.ts";
+import type { InventoryFeed } from "../cluster/inventory/feed.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -29,18 +41,30 @@ interface ProviderOptions {
   /** Whether commands can ask it, over a socket in its data directory. */
   readonly control?: boolean;
   readonly chain: ChainServiceOptions;
-  /** `run` has none yet: no service of it needs a cluster. */
   readonly kube?: GroundService<Kube>;
+  /** What is sold of the cluster, and how; without it, or without a cluster, nothing is bid. */
+  readonly market?: MarketOptions;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
-  readonly after?: (foundation: Foundation) => readonly Service[];
+  readonly after?: (house: House) => readonly Service[];
   readonly shutdownMs?: number;
   /** Where a test may end the provider in mid-air. */
   readonly boundary?: Boundary;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+}
+
+/** The cluster and the bid engine, with where each looks. */
+export interface MarketOptions {
+  readonly cluster: ClusterOptions;
+  readonly inventory: (foundation: Foundation) => InventoryFeed;
+  /** Undefined where IP addresses are not leased. */
+  readonly ipOperator?: (foundation: Foundation) => IpOperator;
+  readonly bidengine: BidEngineOptions;
+  readonly pricing: (foundation: Foundation) => RunningPricing;
+  readonly policies: (foundation: Foundation) => PolicySource;
 }
 
 export interface Provider extends Process {
@@ -50,6 +74,8 @@ export interface Provider extends Process {
 export interface ProviderStatus extends ProcessStatus {
   readonly bus: readonly TopicStatus[] | undefined;
   readonly chain: ChainDocument | undefined;
+  readonly cluster: ClusterDocument | undefined;
+  readonly bidengine: BidEngineDocument | undefined;
 }
 
 /** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
@@ -63,6 +89,12 @@ export interface Foundation {
   readonly log: Log;
   /** For who serves them; a service says what is measured of it in `measure`. */
   readonly metrics: Metrics;
+}
+
+/** The same with the services that stand on it. */
+export interface House extends Foundation {
+  /** Undefined where nothing is sold. */
+  readonly bidengine: Promise<BidEngine> | undefined;
 }
 
 export function createProvider(options: ProviderOptions): Provider {
@@ -81,6 +113,7 @@ export function createProvider(options: ProviderOptions): Provider {
     bus: bus.opened,
     journal: journal.opened,
   };
+  const market = kube && options.market && createMarket(options.market, { ...foundation, kube: kube.opened });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
@@ -92,11 +125,34 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     chain,
     ...(kube ? [kube] : []),
-    ...(after?.(foundation) ?? []),
+    ...(market ? [market.cluster, market.bidengine] : []),
+    ...(after?.({ ...foundation, bidengine: market?.bidengine.opened }) ?? []),
   ];
   const running = createProcess({ services, metrics, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
   return {
     ...running,
-    status: () => ({ ...running.status(), bus: bus.status?.(), chain: chain.status?.() }),
+    status: () => ({
+      ...running.status(),
+      bus: bus.status?.(),
+      chain: chain.status?.(),
+      cluster: market?.cluster.status?.(),
+      bidengine: market?.bidengine.status?.(),
+    }),
   };
+}
+
+function createMarket(options: MarketOptions, foundation: Foundation & { readonly kube: Promise<Kube> }) {
+  const { inventory, ipOperator, pricing, policies } = options;
+  const cluster = createClusterService(options.cluster, {
+    ...foundation,
+    inventory: inventory(foundation),
+    ipOperator: ipOperator?.(foundation),
+  });
+  const bidengine = createBidEngineService(options.bidengine, {
+    ...foundation,
+    capacity: cluster.opened,
+    pricing: pricing(foundation),
+    policies: policies(foundation),
+  });
+  return { cluster, bidengine };
 }

@@ -194,6 +194,8 @@ export const limits = {
   orderTimeRecheckMs: 15 * second,
   /** A bid that has not left by then was priced for another world. */
   bidIntentMs: 10 * minute,
+  /** Gas of one bid, with a margin: what the wallet must have for its fee. */
+  bidGas: 400_000n,
   /** A bid that could not be closed is tried again after this: each attempt may cost a fee. */
   bidCloseRetryMs: minute,
   /** The mirror and the chain do not agree on a bid: the next block settles it. */

@@ -8,7 +8,7 @@ export const clusterGroup = group({
   settings: {
     clusterK8s: setting("cluster-k8s", onOff, {
       default: "false",
-      doc: "Run leases on Kubernetes; without it they are only pretended.",
+      doc: "Sell the Kubernetes cluster; without it the chain is followed and nothing is bid.",
     }),
     kubeconfig: setting("kubeconfig", path, {
       alsoVariable: "KUBECONFIG",

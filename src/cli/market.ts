@@ -1,0 +1,74 @@
+/** What `run` sells, of which cluster, at which prices: from the settings. */
+import type { BidEngineOptions } from "../bidengine/bidengine-service.ts";
+import { createPolicySource } from "../bidengine/policies/policy-source.ts";
+import { createPricing } from "../bidengine/pricing/create-pricing.ts";
+import { createIpOperator } from "../cluster/addresses/ip-operator.ts";
+import { createGet } from "../cluster/addresses/reach-operator.ts";
+import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
+import { locateInventory } from "../cluster/inventory/locate-operator.ts";
+import type { UsedConfig } from "../config/used-settings.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
+import type { Kube } from "../kube/kube.ts";
+import { createKubeService } from "../kube/kube-service.ts";
+import type { Coin } from "../market/coin.ts";
+import { decimalOf, mulDecimals, toInteger } from "../market/decimal.ts";
+import type { Foundation, MarketOptions } from "../provider/provider.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
+import type { GroundService } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Random } from "../runtime/random.ts";
+
+interface MarketGround {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
+export function marketOf(
+  values: UsedConfig,
+  kubeconfig: string | undefined,
+  { environment, ...ground }: MarketGround,
+): { readonly kube: GroundService<Kube>; readonly market: MarketOptions } {
+  const connect = () => createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment }, ground);
+  const inCluster = kubeconfig === undefined && environment["KUBERNETES_SERVICE_HOST"] !== undefined;
+  return { kube: createKubeService(connect), market: marketOptions(values, inCluster) };
+}
+
+function marketOptions(values: UsedConfig, inCluster: boolean): MarketOptions {
+  const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
+  const { overcommitStoragePercent: storagePercent, policyFile } = values;
+  const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
+    invariant(kube, "what is sold is in a cluster");
+    return { endpoint, inCluster, kube };
+  };
+  return {
+    cluster: { overcommit: { cpuPercent, memoryPercent, storagePercent } },
+    inventory(foundation) {
+      const location = at(values.inventoryOperatorEndpoint, foundation);
+      return createGrpcFeed({ ...foundation, locate: (signal) => locateInventory(location, signal) });
+    },
+    ...(values.ipOperator && {
+      ipOperator: (foundation) =>
+        createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
+    }),
+    bidengine: bidEngineOf(values),
+    pricing: (foundation) => createPricing({ current: values }, foundation),
+    policies: (foundation) => createPolicySource(policyFile, foundation),
+  };
+}
+
+function bidEngineOf(values: UsedConfig): BidEngineOptions {
+  const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs } = values;
+  return { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, fee: feeOf(values) };
+}
+
+/** About what sending one bid costs; nothing where somebody else pays. */
+function feeOf({ feeGranter, gasPrices: [price], fees: [fee] = [] }: UsedConfig): Coin | undefined {
+  if (feeGranter !== undefined) return undefined;
+  if (fee) return fee;
+  return price && { denom: price.denom, amount: toInteger(mulDecimals(price.amount, decimalOf(limits.bidGas)), "up") };
+}
