@@ -34,7 +34,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
       standing: { capacity: { ...aStanding().capacity, picture: { ageMs: 120_001, trouble: undefined } } },
     }),
     reason: /120 s old, more than 120 s/,
-    until: "room",
+    until: "time",
   },
   groupIsWellFormed: {
     inputs: someInputs({ asked: { group: aGroup({ units: [aUnit({ cpu: { milli: 1n, attributes: [] } })] }) } }),

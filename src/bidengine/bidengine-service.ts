@@ -138,7 +138,11 @@ export function createBidEngineService(
     function onSettled({ id, ...settled }: Settled): void {
       const intent = journal.read.intents.get(id);
       if (intent?.what !== "createBid" && intent?.what !== "closeBid") return;
-      if (intent.what === "createBid") decider.kept(intent.subject);
+      if (intent.what === "createBid") {
+        decider.kept(intent.subject);
+        // What a bid that came to nothing was promised is free for others, and no balance tells it.
+        waits.changed("wallet");
+      }
       tally.settled(intent.what === "createBid" ? "open" : "close", { id, ...settled });
       queue.add(intent.subject, "high");
     }

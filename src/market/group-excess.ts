@@ -1,16 +1,17 @@
 /** Groups that no one could have meant. The chain lets them through, and reading them would take longer than they are worth. */
-import type { Attribute, GroupSpec, UnitResources } from "./group-spec.ts";
+import type { Attribute, GroupSpec, ResourceUnit, UnitResources } from "./group-spec.ts";
 
 /** Far above what anybody deploys. Work on a group of this size takes milliseconds; beyond, nobody promises that. */
 export const groupBounds = {
   units: 250,
   /** Pods: more than all the nodes of a large cluster take. */
   replicas: 20_000,
-  /** Of one list. */
+  /** Of one list, and of all units together. */
   attributes: 100,
+  attributesInAll: 1_000,
   auditors: 100,
   volumes: 50,
-  endpoints: 1_000,
+  endpointsInAll: 2_000,
   /** Of a name, a key or a value. Kubernetes stops at 253. */
   textChars: 1_000,
 };
@@ -20,19 +21,28 @@ export function excessOf({ name, requirements, units }: GroupSpec): string | und
   const { attributes, allOf, anyOf } = requirements;
   return (
     tooMany("units", units.length, groupBounds.units) ??
-    tooMany("replicas", replicasOf(units), groupBounds.replicas) ??
+    tooMany(
+      "replicas",
+      sumOf(units, ({ count }) => count),
+      groupBounds.replicas,
+    ) ??
     tooLong([name]) ??
     tooMany("auditors", allOf.length + anyOf.length, groupBounds.auditors) ??
     tooLong([...allOf, ...anyOf]) ??
     excessOfAttributes(attributes) ??
-    firstOf(units, excessOfUnit)
+    firstOf(units, excessOfUnit) ??
+    tooMany("attributes", sumOf(units, attributesOf), groupBounds.attributesInAll) ??
+    tooMany(
+      "endpoints",
+      sumOf(units, ({ endpoints }) => endpoints.length),
+      groupBounds.endpointsInAll,
+    )
   );
 }
 
-function excessOfUnit({ cpu, memory, gpu, storage, endpoints }: UnitResources): string | undefined {
+function excessOfUnit({ cpu, memory, gpu, storage }: UnitResources): string | undefined {
   return (
     tooMany("volumes", storage.length, groupBounds.volumes) ??
-    tooMany("endpoints", endpoints.length, groupBounds.endpoints) ??
     tooLong(storage.map(({ name }) => name)) ??
     firstOf([cpu, memory, gpu, ...storage], (part) => excessOfAttributes(part.attributes))
   );
@@ -45,8 +55,12 @@ function excessOfAttributes(attributes: readonly Attribute[]): string | undefine
   );
 }
 
-function replicasOf(units: GroupSpec["units"]): number {
-  return units.reduce((all, { count }) => all + count, 0);
+function attributesOf({ cpu, memory, gpu, storage }: ResourceUnit): number {
+  return sumOf([cpu, memory, gpu, ...storage], ({ attributes }) => attributes.length);
+}
+
+function sumOf<T>(items: readonly T[], count: (item: T) => number): number {
+  return items.reduce((all, item) => all + count(item), 0);
 }
 
 function tooMany(what: string, count: number, most: number): string | undefined {

@@ -678,6 +678,9 @@ export const limits = {
   decisionWordChars: 80,
   /** Things that one sentence names: nobody reads more. */
   decisionListed: 5,
+  /** Faults that one sentence names, and how long each may be. */
+  decisionSentences: 3,
+  decisionSentenceChars: 180,
   /** Of one sentence, also where somebody else wrote it: a script, an operator who paused. */
   decisionReasonChars: 600,
   /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */

@@ -18,6 +18,7 @@ function times<T>(count: number, make: (at: number) => T): T[] {
 const hostile = (at: number): Attribute => ({ key: `${"a*".repeat(60)}b${at}`, value: "true" });
 /** As many as anybody publishes, all alike as far as a pattern can tell. */
 const ownAttributes = times(100, (at) => ({ key: "a".repeat(120) + at, value: "true" }));
+const ownCards = times(50, (at) => ({ key: `capabilities/gpu/vendor/nvidia/model/a${at}a`, value: "true" }));
 
 const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
   "no units": [aGroup({ units: [] }), /cpu of all units together/],
@@ -48,6 +49,18 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
   "10,000 attributes of a card": [
     aGroup({ units: [aUnit({ gpu: { count: 1n, attributes: times(10_000, hostile) } })] }),
     /10000 attributes/,
+  ],
+  "attributes in every unit": [
+    aGroup({ units: times(250, (at) => aUnit({ id: at + 1, gpu: { count: 1n, attributes: times(100, hostile) } })) }),
+    /25000 attributes where at most 1000/,
+  ],
+  "endpoints without end": [
+    aGroup({ units: [aUnit({ endpoints: times(10_000, () => ({ kind: "random-port", sequenceNumber: 0 })) })] }),
+    /10000 endpoints/,
+  ],
+  "as many attributes of cards as are read": [
+    aGroup({ units: times(10, (at) => aUnit({ id: at + 1, gpu: { count: 1n, attributes: times(100, hostile) } })) }),
+    /is no attribute; unit 1: .* and 17 more$/,
   ],
   "10,000 volumes": [
     aGroup({
@@ -84,7 +97,9 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
 
 for (const [name, [group, reason]] of Object.entries(absurd)) {
   test(`an order with ${name} is a no with a short reason, within milliseconds`, async () => {
-    const standing = aStanding({ own: { state: "registered", attributes: ownAttributes, audited: new Map() } });
+    const standing = aStanding({
+      own: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited: new Map() },
+    });
     const inputs = someInputs({ asked: { group }, standing });
     const decision = await decide(inputs, cheap, signal);
     // Of the processor, which others may be using too; the best of three.

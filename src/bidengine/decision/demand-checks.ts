@@ -5,11 +5,11 @@ import { signaturesFor } from "../../market/signed-by.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { OwnEntry } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
-import { listed } from "./words.ts";
+import { listed, listedSentences } from "./words.ts";
 
 export const groupIsWellFormed: Question = ({ asked: { group }, faults }) => {
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
-  return fail("never", `the group is not one that the network allows: ${listed(faults, (each) => each)}`, { faults });
+  return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
 };
 
 /** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */
@@ -58,9 +58,8 @@ export const auditorsMatch: Question = ({ asked: { group }, standing: { own } })
 export const capabilitiesMatch: Question = ({ asked: { group }, standing: { own } }) => {
   const missing = missingCapabilities(group, own.attributes);
   if (missing.length === 0) return pass("our published capabilities cover its volumes and cards");
-  const reason = listed(
-    missing,
-    ({ unit, what, asked }) => `unit ${unit} wants ${what} with ${listed(asked, showAttribute)}`,
+  const reason = listedSentences(
+    missing.map(({ unit, what, asked }) => `unit ${unit} wants ${what} with ${listed(asked, showAttribute)}`),
   );
   const evidence = { missing: missing.slice(0, limits.decisionListed).map(({ unit, what }) => ({ unit, what })) };
   return fail("attributes", `we publish no such capability: ${reason}`, evidence);

@@ -23,12 +23,13 @@ export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
   return mirror.behind > BigInt(most) ? fail("time", `${told}, more than ${most}`, evidence) : pass(told, evidence);
 };
 
+/** The first one is told of as room; that an old one is proven again, nobody tells. */
 export const pictureIsFresh: Question = ({ standing: { capacity } }) => {
   const { ageMs, trouble } = capacity.picture;
   const most = limits.bidPictureAgeMs;
   if (ageMs === undefined) return fail("room", trouble ?? "no picture of the cluster has come yet");
   const evidence = { ageMs: Math.round(ageMs), mostMs: most };
   const told = `the picture of the cluster is ${Math.round(ageMs / 1000)} s old`;
-  if (ageMs > most) return fail("room", `${told}, more than ${most / 1000} s`, evidence);
-  return trouble === undefined ? pass(told, evidence) : fail("room", trouble, evidence);
+  if (ageMs > most) return fail("time", `${told}, more than ${most / 1000} s`, evidence);
+  return trouble === undefined ? pass(told, evidence) : fail("time", trouble, evidence);
 };

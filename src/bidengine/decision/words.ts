@@ -9,16 +9,18 @@ export function shown(text: string, most: number = limits.decisionWordChars): st
 }
 
 /** "a, b, c and 7 more". */
-export function listed<T>(
-  items: readonly T[],
-  show: (item: T) => string,
-  most: number = limits.decisionListed,
-): string {
-  const some = items
-    .slice(0, most)
-    .map((item) => shown(show(item)))
-    .join(", ");
-  return items.length > most ? `${some} and ${items.length - most} more` : some;
+export function listed<T>(items: readonly T[], show: (item: T) => string): string {
+  return joined(items.slice(0, limits.decisionListed).map(show), items.length, limits.decisionWordChars, ", ");
+}
+
+/** The same of what are sentences themselves. */
+export function listedSentences(sentences: readonly string[]): string {
+  return joined(sentences.slice(0, limits.decisionSentences), sentences.length, limits.decisionSentenceChars, "; ");
+}
+
+function joined(texts: readonly string[], all: number, mostChars: number, joint: string): string {
+  const some = texts.map((text) => shown(text, mostChars)).join(joint);
+  return all > texts.length ? `${some} and ${all - texts.length} more` : some;
 }
 
 /** The same facts, cut where there are too many: a tenant may write a megabyte, and the journal keeps every decision. */
