@@ -25,6 +25,8 @@ function checkEndpoints(root: Field, placed: readonly Placed[]): void {
       // Declared by its use.
       const ipName = textOf(at(field, "ip_name"));
       if (ipName !== "" && !endpointName.test(ipName)) fault(at(field, "ip_name"), "is not a name of an endpoint");
+      if (ipName !== "" && !to.some(({ ip }) => ip === ipName))
+        fault(at(field, "ip_name"), "an address needs a target with global: true");
       for (const { field, global, ip } of to) {
         if (ip === "") continue;
         used.add(ip);

@@ -146,6 +146,18 @@ test("an address may be named at the port, and needs no declaration then", () =>
   assert.deepEqual(named, webOf({ ...declared, "endpoints.myip": { kind: "ip" } }).expose[0]);
 });
 
+test("services that name the same address at their ports share it", () => {
+  const expose = (port: number) => [{ port, as: port, to: [{ global: true }], ip_name: "shared-ip" }];
+  const placed = { akash: { profile: "small", count: 1 } };
+  const both = { "services.web.expose": expose(80), "services.api": { image: "api", expose: expose(8080) } };
+  const { groups } = readSdl(sdlWith({ ...both, "deployment.api": placed }));
+  const leased = groups.flatMap(({ units }) =>
+    units.flatMap(({ endpoints }) => endpoints.filter(({ kind }) => kind === "leased-ip")),
+  );
+  assert.equal(leased.length, 2);
+  assert.equal(new Set(leased.map(({ sequenceNumber }) => sequenceNumber)).size, 1);
+});
+
 test("volumes stand in the network's order, equal ephemeral ones reversed", () => {
   const storage = (...volumes: object[]) => {
     const [unit] = readSdl(sdlWith({ [`${resources}.storage`]: volumes })).groups[0]?.units ?? [];
@@ -300,6 +312,16 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
       "endpoints.meow": { kind: "ip" },
     },
     /an address needs global: true/,
+  ],
+  [
+    "an address at a port that is open to nobody outside",
+    {
+      "services.web.expose": [
+        { port: 80, to: [{ global: true }] },
+        { port: 81, ip_name: "myip" },
+      ],
+    },
+    /ip_name: an address needs a target with global: true/,
   ],
   ["a window of nothing", { reclamation: { min_window: "0s" } }, /min_window: must be above zero/],
 ];
