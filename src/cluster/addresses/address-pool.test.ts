@@ -4,6 +4,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { startIpOperator } from "../../../test/ip-operator.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
@@ -192,7 +193,8 @@ test("without an address in the settings the operator is found by its Service", 
 });
 
 test("from outside of the cluster the operator is asked through the API server", async (t) => {
-  const deps = { clock: realClock, random: createSeededRandom(1), log: silentLog };
+  const clock = createVirtualClock();
+  const deps = { clock, random: createSeededRandom(1), log: silentLog };
   const node = { name: "one", cpuMilli: 4_000n, memoryBytes: 2n ** 33n, ephemeralBytes: 2n ** 36n };
   const http = ({ path }: { path: string }) => ({
     status: path === "/usage" ? 200 : 404,
@@ -207,8 +209,10 @@ test("from outside of the cluster the operator is asked through the API server",
   const ports = [{ name: "rest", port: 8086, targetPort: "rest" }];
   cluster.server.create(kinds.service, { metadata, spec: { selector: { app: "ip" }, ports } }, "test");
   const kube = Promise.resolve(cluster.connect("akash-provider"));
-  const operator = createIpOperator(createGet({ endpoint: undefined, inCluster: false, kube }, realClock));
-  const usage = await eventually("the pod to run", () => operator.usage(new AbortController().signal));
+  const operator = createIpOperator(createGet({ endpoint: undefined, inCluster: false, kube }, clock));
+  // Until the pod runs.
+  await clock.advance(30_000);
+  const usage = await whileTimePasses(clock, operator.usage(new AbortController().signal));
   assert.deepEqual(usage, { total: 9n, inUse: 2n });
 });
 
