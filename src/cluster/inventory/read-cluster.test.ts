@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Cluster, type Node, type ResourcePair } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import fc from "fast-check";
 import { networkNode, networkPicture } from "../../../test/raw-operator.ts";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { realClock } from "../../runtime/clock.ts";
 import { createClusterReader } from "./read-cluster.ts";
 import { readNode } from "./read-node.ts";
 import { roomOf } from "./room-of.ts";
@@ -74,6 +77,26 @@ test("whatever comes in whatever order, a reader that has read before reads the 
     }
   });
   fc.assert(check, { seed: 1, numRuns: runs(100, 10_000) });
+});
+
+test("no message is kept once the next was read, though most nodes came with it", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const read = createClusterReader();
+  const readAndForget = () => {
+    const message = Uint8Array.from(networkPicture([networkNode("one"), networkNode("two")]));
+    read(message);
+    return new WeakRef(message.buffer);
+  };
+  const first = readAndForget();
+  // What a weak reference was made of in this turn stays until the next.
+  await realClock.yield();
+  collectGarbage();
+  assert.ok(first.deref());
+  read(networkPicture([networkNode("one"), networkNode("two", "2")]));
+  await realClock.yield();
+  collectGarbage();
+  assert.equal(first.deref(), undefined);
 });
 
 test("bytes that are no picture are refused or read, and nothing else happens", () => {
