@@ -4,6 +4,7 @@ import type { Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
 import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
+import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/inventory/feed.ts";
 import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { noOvercommit, type Overcommit } from "../src/cluster/placement/demand.ts";
@@ -23,6 +24,7 @@ import {
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue, type Queue } from "../src/runtime/queue.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -125,6 +127,7 @@ export interface Stage {
   /** Thousandths of cpu that could still be sold. */
   freeCpu(): bigint;
   free(at: number): bigint;
+  document(): ClusterDocument;
   stop(): Promise<void>;
 }
 
@@ -225,10 +228,13 @@ export async function openStage(
       for (const listener of stepListeners) await listener({ changed });
       await clock.settle();
     },
+    document: () => documentOf(keeper, inventory),
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),
     async stop() {
       stopping.abort();
+      // Whoever waits for the journal's next flush waits by this clock.
+      await clock.advance(limits.journalRelaxedFlushMs);
       await Promise.all(tasks);
       await journal.close();
     },

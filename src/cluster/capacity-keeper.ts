@@ -51,7 +51,16 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
   const own = { book, overcommit, journal, clock, log };
   const reservations = createReservations({ ...own, addresses, place: placeNow, picture: inventory });
-  const upkeep = createUpkeep({ ...own, chain, reservations });
+  const upkeep = createUpkeep({ ...own, chain, reservations, settle });
+  let queue: Queue | undefined;
+
+  /** Moves what it can from where it cannot stay; where to is written down. */
+  function settle(): void {
+    for (const { orderId } of resettle(book, placeNow)) {
+      upkeep.unsaved.add(orderId);
+      queue?.add(orderId);
+    }
+  }
 
   /** A row that makes no sense is made again from the chain, where that has what it was for. */
   function load(): void {
@@ -73,14 +82,11 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     await pods.synced(scope.signal);
   }
 
-  function showPicture(queue: Queue): void {
+  function showPicture(): void {
     const { picture, ageMs = 0 } = inventory;
     if (!picture) return;
     book.show({ picture, trueAtMs: clock.monotonicMs() - ageMs });
-    for (const { orderId } of resettle(book, placeNow)) {
-      upkeep.unsaved.add(orderId);
-      queue.add(orderId);
-    }
+    settle();
     reservations.room();
   }
 
@@ -100,11 +106,12 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     },
 
     /** Reads what is there, and follows what changes it. */
-    async open(scope: Scope, queue: Queue): Promise<void> {
+    async open(scope: Scope, keys: Queue): Promise<void> {
+      queue = keys;
       load();
       await watchPods(scope);
-      inventory.onPicture(() => showPicture(queue));
-      showPicture(queue);
+      inventory.onPicture(showPicture);
+      showPicture();
       scope.task("inventory", inventory.run);
       pool.onAnswer(() => {
         addresses.confirm();
@@ -112,11 +119,11 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       });
       scope.task("addresses", pool.run);
       chain.onStep(({ changed }) => {
-        for (const key of changed) if (isOurs(key)) queue.add(formatOrderId(orderOf(parseBidId(key.key))));
+        for (const key of changed) if (isOurs(key)) keys.add(formatOrderId(orderOf(parseBidId(key.key))));
       });
       await upkeep.adoptBids();
-      for (const { id } of mirror.leases()) queue.add(formatOrderId(id));
-      for (const orderId of book.keys()) queue.add(orderId);
+      for (const { id } of mirror.leases()) keys.add(formatOrderId(id));
+      for (const orderId of book.keys()) keys.add(orderId);
     },
   };
 }

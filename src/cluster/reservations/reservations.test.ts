@@ -1,19 +1,25 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { temporaryFolder } from "../../../test/folder.ts";
-import { cards, sampleUnit } from "../../../test/placement-samples.ts";
+import { memoryFolder } from "../../../test/folder.ts";
+import { cards, gi, sampleUnit, volume } from "../../../test/placement-samples.ts";
 import {
+  bidOf,
   createWorld,
   groupOf,
+  leaseOf,
+  leasePod,
+  openBid,
   openStage,
   orderKey,
   pictureNode,
   type Stage,
   type World,
 } from "../../../test/reservation-stage.ts";
+import { formatBidId } from "../../market/ids.ts";
+import { limits } from "../../runtime/limits.ts";
 
 async function stageOf(t: TestContext, world: World = createWorld()): Promise<Stage & { readonly world: World }> {
-  const stage = await openStage(world, { dir: temporaryFolder(t) });
+  const stage = await openStage(world, { dir: memoryFolder(t) });
   t.after(() => stage.stop());
   return { ...stage, world };
 }
@@ -49,4 +55,330 @@ test("of two orders for the last gpu one gets it", async (t) => {
   assert.ok(one.fits && other.fits);
   const take = (orderId: string) => stage.capacity.reserve({ orderId, group, offer: one.offer, expiresAtMs: 1 }).fits;
   assert.deepEqual([take(orderKey(1)), take(orderKey(2))], [true, false]);
+});
+
+/** One unit of one replica with 3 cpus, reserved and leased. */
+async function leased(t: TestContext) {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "10" });
+  const reserved = reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
+  assert.ok(reserved.fits);
+  const [{ node } = { node: "" }] = reserved.replicas;
+  await stage.journal.durable("bid", reserved.write);
+  stage.world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  const other = node === "a" ? "b" : "a";
+  return { ...stage, node, other };
+}
+
+const threeCpus = { cpuMilli: 3_000n, memoryBytes: gi };
+
+test("a replica is counted once when its pod is seen before the picture that has it", async (t) => {
+  const stage = await leased(t);
+  const free = stage.freeCpu();
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "11" }));
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
+  assert.equal(stage.freeCpu(), free);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "11" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 1], "a picture from before it was bound");
+  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "12" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+});
+
+test("a replica is counted once when the picture that has it comes before its pod is seen", async (t) => {
+  const stage = await leased(t);
+  const free = stage.freeCpu();
+  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "15" });
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+});
+
+test("where the operator does not tell how new its picture is, one that is true long enough after the binding counts", async (t) => {
+  const stage = await leased(t);
+  const { clock } = stage.world;
+  const free = stage.freeCpu();
+  const nodes = [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)];
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
+  await clock.advance(limits.reservationSettleMs - 1);
+  stage.show({ nodes });
+  assert.equal(stage.keeper.book.awaited, 1, "too early to be sure");
+  await clock.advance(1);
+  stage.show({ nodes });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+});
+
+test("a pod that Kubernetes put elsewhere frees the node that was meant for it, at once", async (t) => {
+  const stage = await leased(t);
+  const freeOf = (name: string) => stage.keeper.book.room.node(name)?.free[0];
+  assert.deepEqual([freeOf(stage.node), freeOf(stage.other)], [5_000n, 8_000n]);
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.other }));
+  assert.deepEqual([freeOf(stage.node), freeOf(stage.other)], [8_000n, 5_000n]);
+});
+
+test("a pod on its way out makes its replica reserved again, and its successor takes over", async (t) => {
+  const stage = await leased(t);
+  const { node, other } = stage;
+  const free = stage.freeCpu();
+  const running = [pictureNode(node, {}, threeCpus), pictureNode(other)];
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node }));
+  stage.show({ nodes: running, podsVersion: "12" });
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "13", node, leaving: true }));
+  assert.equal(stage.freeCpu(), free - 3_000n, "it still holds what it has, and the next needs room beside it");
+  stage.pod("next", leasePod(order, "next", { cpu: "3", version: "14", node: other }));
+  stage.pod("web", undefined);
+  stage.show({ nodes: [pictureNode(node), pictureNode(other, {}, threeCpus)], podsVersion: "15" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+  for (const gone of [undefined, leasePod(order, "next", { cpu: "3", version: "16", node: other, phase: "Failed" })]) {
+    stage.pod("next", gone);
+    stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "17" });
+    assert.equal(stage.freeCpu(), free, "reserved for as long as the lease lives");
+  }
+});
+
+test("a pod beyond the replicas takes the place of one that goes", async (t) => {
+  const stage = await leased(t);
+  const { node, other } = stage;
+  const free = stage.freeCpu();
+  stage.pod("old", leasePod(order, "old", { cpu: "3", version: "12", node }));
+  stage.pod("new", leasePod(order, "new", { cpu: "3", version: "13", node: other }));
+  stage.pod("old", undefined);
+  stage.show({ nodes: [pictureNode(node), pictureNode(other, {}, threeCpus)], podsVersion: "20" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+});
+
+test("a pod stands for the replica that asks for the same, else for the largest", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 4_000n }));
+  const standing = () =>
+    stage.keeper.book.get(order)?.replicas.map(({ onNode }) => onNode.carrier?.uid.replace("uid-", ""));
+  stage.pod("small", leasePod(order, "small", { cpu: "1", node: "a", version: "2" }));
+  assert.deepEqual(standing(), ["small", undefined]);
+  stage.pod("small", undefined);
+  stage.pod("odd", leasePod(order, "odd", { cpu: "700m", node: "a", version: "3" }));
+  assert.deepEqual(standing(), [undefined, "odd"]);
+  stage.pod("elsewhere", leasePod(orderKey(2), "elsewhere", { cpu: "1", node: "a", version: "4" }));
+  assert.deepEqual(standing(), [undefined, "odd"], "of no lease of ours");
+});
+
+test("volumes stay in the picture when the pod that uses them goes", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1" });
+  assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 30n * gi)] })).fits);
+  const free = () => [stage.freeCpu(), (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi];
+  assert.deepEqual(free(), [5_000n, 70n]);
+  stage.pod("db-0", leasePod(order, "db-0", { cpu: "3", version: "2", node: "a" }));
+  stage.show({ nodes: [pictureNode("a", size, threeCpus)], storage: storage(30n * gi), podsVersion: "2" });
+  assert.deepEqual(free(), [5_000n, 70n]);
+  stage.pod("db-0", undefined);
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "3" });
+  assert.deepEqual(free(), [5_000n, 70n]);
+});
+
+test("a picture with fewer nodes loses no reservation: what it can it moves, the rest waits and is said aloud", async (t) => {
+  const stage = await stageOf(t);
+  const { capacity } = stage;
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  assert.ok(reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 5_000n })).fits);
+  assert.ok(reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 5_000n })).fits);
+  stage.show({ nodes: [pictureNode("c")] });
+  await stage.world.clock.settle();
+  assert.equal(stage.freeCpu(), 3_000n, "one of them");
+  assert.equal([...capacity.reserved()].length, 2);
+  const { conditions = [] } = stage.document();
+  assert.deepEqual(
+    conditions.map(({ type }) => type),
+    ["Unplaced"],
+  );
+  assert.match(conditions[0]?.message ?? "", /has no node: it was to be on [ab], which is not in the inventory/);
+  stage.show({ nodes: [] });
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b"), pictureNode("c")] });
+  assert.equal(stage.freeCpu(), 14_000n);
+  assert.deepEqual(stage.document().conditions, []);
+  await stage.world.clock.advance(1_000);
+  const [row] = stage.journal.read.reservations.all();
+  assert.match(JSON.stringify(row?.body), /"node":"c"/, "a new place is written down");
+});
+
+test("what others took of a node is made up for on another, and else it is a condition with the figures", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 6_000n })).fits);
+  const [replica] = stage.keeper.book.get(order)?.replicas ?? [];
+  const node = replica?.onNode.claim.node ?? "";
+  const other = node === "a" ? "b" : "a";
+  const full = { cpuMilli: 4_000n };
+  stage.show({ nodes: [pictureNode(node, {}, full), pictureNode(other)] });
+  assert.equal(replica?.onNode.claim.node, other);
+  assert.equal(stage.freeCpu(), 4_000n + 2_000n);
+  stage.show({ nodes: [pictureNode("a", {}, full), pictureNode("b", {}, full)] });
+  assert.deepEqual(stage.document().conditions, [
+    { type: "Overbooked", message: `node ${other} is promised more than it has: 2000 of cpu` },
+  ]);
+  assert.equal(stage.freeCpu(), 4_000n, "never less than nothing");
+  assert.equal(stage.document().resources.find(({ resource }) => resource === "cpu")?.["free"], "4");
+});
+
+test("reserving an order again takes nothing more, and with another offer takes that instead", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a")] });
+  for (const cpuMilli of [3_000n, 3_000n, 5_000n]) {
+    assert.ok(reserve(stage, order, sampleUnit({ cpuMilli })).fits);
+    assert.equal(stage.freeCpu(), 8_000n - cpuMilli);
+  }
+  assert.equal(reserve(stage, order, sampleUnit({ cpuMilli: 9_000n })).fits, false);
+  assert.equal(stage.freeCpu(), 3_000n, "what it had it keeps");
+});
+
+test("nothing is promised by a picture that may not be trusted", async (t) => {
+  const stage = await stageOf(t);
+  const group = groupOf(sampleUnit());
+  const none = stage.capacity.fit(group);
+  assert.ok(!none.fits && none.reason === "no picture has come yet");
+  stage.show({ nodes: [pictureNode("a")] });
+  const fit = stage.capacity.fit(group);
+  assert.ok(fit.fits);
+  stage.world.trouble = "the inventory has been silent for 121 s";
+  const refused = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
+  assert.ok(!refused.fits && refused.reason === stage.world.trouble);
+});
+
+const soonMs = 60_000;
+
+/** Reserved for a minute, and in the journal. */
+async function reserved(t: TestContext, world = createWorld()) {
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a")] });
+  const group = groupOf(sampleUnit({ cpuMilli: 3_000n }));
+  const fit = stage.capacity.fit(group);
+  assert.ok(fit.fits);
+  const expiresAtMs = world.clock.now() + soonMs;
+  const taken = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs });
+  assert.ok(taken.fits);
+  await stage.journal.durable("bid", taken.write);
+  const expired: string[] = [];
+  stage.capacity.onExpired((orderId) => expired.push(orderId));
+  stage.queue.add(order);
+  return { ...stage, expired };
+}
+
+test("a reservation with neither bid nor intent nor lease behind it goes when its time is over", async (t) => {
+  const stage = await reserved(t);
+  await stage.world.clock.advance(soonMs - 1);
+  assert.deepEqual([stage.expired, stage.freeCpu()], [[], 5_000n]);
+  await stage.world.clock.advance(1);
+  assert.deepEqual([stage.expired, stage.freeCpu()], [[order], 8_000n]);
+  assert.deepEqual(stage.journal.read.reservations.all(), []);
+});
+
+test("a reservation outlives its time while a bid of ours is open, and goes when that is gone", async (t) => {
+  const stage = await reserved(t);
+  const key = formatBidId(bidOf(order));
+  stage.world.bids.set(key, openBid(order));
+  await stage.world.clock.advance(10 * soonMs);
+  assert.ok(stage.expired.length > 2 && stage.expired.length < 20, `${stage.expired.length} times`);
+  assert.equal(stage.freeCpu(), 5_000n);
+  stage.world.bids.set(key, openBid(order, "lost"));
+  await stage.world.clock.advance(2 * limits.reservationRecheckMs);
+  assert.equal(stage.freeCpu(), 8_000n);
+});
+
+test("a reservation outlives its time while an intent about its order is not settled", async (t) => {
+  const stage = await reserved(t);
+  const intent = { what: "createBid", subject: order, why: "", body: {}, priority: 1 };
+  const id = await stage.journal.durable("intent", ({ intents }) => intents.file(intent));
+  await stage.world.clock.advance(10 * soonMs);
+  assert.equal(stage.freeCpu(), 5_000n);
+  await stage.journal.durable("settle", ({ intents }) => intents.settle(id, "failed"));
+  await stage.world.clock.advance(2 * limits.reservationRecheckMs);
+  assert.equal(stage.freeCpu(), 8_000n);
+});
+
+test("a reservation is given back when its lease is closed on chain, and not before", async (t) => {
+  const stage = await reserved(t);
+  const key = formatBidId(bidOf(order));
+  for (const state of ["active", "reclaiming"] as const) {
+    stage.world.leases.set(key, leaseOf(order, state));
+    await stage.step({ kind: "lease", key });
+    await stage.world.clock.advance(10 * soonMs);
+    assert.equal(stage.freeCpu(), 5_000n, state);
+  }
+  stage.world.leases.set(key, leaseOf(order, "closed"));
+  await stage.step({ kind: "lease", key });
+  assert.equal(stage.freeCpu(), 8_000n);
+  assert.deepEqual(stage.journal.read.reservations.all(), []);
+});
+
+test("a restart finds what was reserved, where it was and what of it runs", async (t) => {
+  const world = createWorld();
+  const dir = memoryFolder(t);
+  const first = await openStage(world, { dir });
+  const size = { cards: [cards("h100", 2n), cards("a100", 2n)], storageClasses: ["beta3"] };
+  const taken = { cpuMilli: 1_000n, memoryBytes: gi, gpus: 1n };
+  const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
+  first.show({ nodes: [pictureNode("a", size), pictureNode("b", size)], storage, podsVersion: "1" });
+  const unit = sampleUnit({ count: 3, gpus: 1n, models: ["nvidia/model/h100"], volumes: [volume("beta3", 10n * gi)] });
+  const reservedNow = reserve(first, order, unit);
+  assert.ok(reservedNow.fits);
+  await first.journal.durable("bid", reservedNow.write);
+  const key = formatBidId(bidOf(order));
+  world.leases.set(key, leaseOf(order));
+  first.pod("web", leasePod(order, "web", { cpu: "1", gpus: 1, version: "2", node: "a" }));
+  first.show({ nodes: [pictureNode("a", size, taken), pictureNode("b", size)], storage, podsVersion: "2" });
+  const before = first.document();
+  await first.stop();
+  const again = await openStage(world, { dir });
+  t.after(() => again.stop());
+  assert.deepEqual({ ...again.document(), ageMs: 0 }, { ...before, ageMs: 0 });
+});
+
+test("what the journal has lost is made again from the chain, with what of it runs", async (t) => {
+  const world = createWorld();
+  const unit = sampleUnit({ cpuMilli: 3_000n, count: 2 });
+  const key = formatBidId(bidOf(order));
+  const { owner, dseq, gseq } = bidOf(order);
+  world.leases.set(key, leaseOf(order));
+  const groups = [{ id: { owner, dseq, gseq }, state: "open", spec: groupOf(unit), createdAt: 1n }] as const;
+  world.deployments.set(`${owner}/${dseq}`, { groups } as never);
+  world.pods.set("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a" }));
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a", {}, threeCpus), pictureNode("b")], podsVersion: "2" });
+  await world.clock.advance(1_000);
+  assert.equal(stage.freeCpu(), 16_000n - 6_000n);
+  assert.deepEqual(stage.document().conditions, []);
+  assert.equal(stage.journal.read.reservations.all().length, 1);
+});
+
+test("addresses are free by what the IP operator says, less those that are promised", async (t) => {
+  const world = createWorld();
+  let inUse = 1n;
+  let ofLease = 0n;
+  world.ipOperator = { usage: async () => ({ total: 4n, inUse }), addressesOf: async () => ofLease };
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a")] });
+  const withIps = (...numbers: number[]) => ({
+    ...sampleUnit(),
+    endpoints: numbers.map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const),
+  });
+  const answer = (...numbers: number[]) => stage.capacity.addressesFor(groupOf(withIps(...numbers)));
+  assert.deepEqual(answer(1, 2, 3, 3), { yes: true, reason: "it asks for 3 IP addresses, and 3 are free" });
+  assert.ok(reserve(stage, order, withIps(1, 2)).fits);
+  assert.deepEqual(answer(1, 2), { yes: false, reason: "it asks for 2 IP addresses, and 1 are free" });
+  assert.equal(reserve(stage, orderKey(2), withIps(1, 2)).fits, false);
+  // The lease gets its addresses, and the operator counts them a moment later.
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  ofLease = 2n;
+  inUse = 3n;
+  await world.clock.advance(4 * limits.reservationSettleMs);
+  assert.deepEqual(answer(1), { yes: true, reason: "it asks for 1 IP address, and 1 are free" });
+  assert.equal(answer(1, 2).yes, false);
+});
+
+test("with the IP operator off, an order with addresses is a no in words, and one without is not", async (t) => {
+  const stage = await stageOf(t);
+  const unit = { ...sampleUnit(), endpoints: [{ kind: "leased-ip", sequenceNumber: 1 } as const] };
+  const answer = stage.capacity.addressesFor(groupOf(unit));
+  assert.deepEqual([answer.yes, /--ip-operator is off/.test(answer.reason)], [false, true]);
+  assert.equal(stage.capacity.addressesFor(groupOf(sampleUnit())).yes, true);
 });

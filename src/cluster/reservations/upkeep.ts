@@ -28,13 +28,15 @@ interface UpkeepDeps {
   readonly book: Book;
   readonly reservations: Reservations;
   readonly overcommit: Overcommit;
+  /** Finds places for what has none. */
+  readonly settle: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export type Upkeep = ReturnType<typeof createUpkeep>;
 
-export function createUpkeep({ chain, journal, book, reservations, overcommit, clock, log }: UpkeepDeps) {
+export function createUpkeep({ chain, journal, book, reservations, overcommit, settle, clock, log }: UpkeepDeps) {
   const { mirror, queries } = chain;
 
   /** Moved since they were written down. */
@@ -90,6 +92,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, c
     );
     const expiresAtMs = clock.now() + limits.reservationRecheckMs;
     book.add(reservationOf(orderId, { replicas, offer: units }, overcommit, expiresAtMs));
+    settle();
     log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
     reservations.changed();
     await save(orderId);

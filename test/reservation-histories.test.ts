@@ -1,0 +1,258 @@
+/**
+ * Random histories of reservations, pods, pictures and restarts against a simple model: whatever comes in whichever order,
+ * nothing that is promised is free, and when all news has come everything is counted exactly once.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Fit } from "../src/market/fit.ts";
+import { formatBidId } from "../src/market/ids.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
+import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { memoryFolder } from "./folder.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { cards, gi, sampleUnit } from "./placement-samples.ts";
+import {
+  bidOf,
+  createWorld,
+  groupOf,
+  leaseOf,
+  leasePod,
+  nodeSize,
+  openStage,
+  orderKey,
+  pictureNode,
+  type Stage,
+} from "./reservation-stage.ts";
+import { runs } from "./runs.ts";
+
+interface SoldOrder {
+  readonly key: string;
+  readonly cpuMilli: bigint;
+  readonly count: number;
+  readonly gpus: bigint;
+  leased: boolean;
+}
+
+interface Pod {
+  readonly order: SoldOrder;
+  readonly node: string;
+  /** Its last event; the first that says that it is bound. */
+  version: number;
+  leaving: boolean;
+}
+
+const gpusPerNode = 2n;
+
+/** The cluster as it is, and the provider that hears of it sooner or later. */
+async function createHistory(owner: Owner, random: Random) {
+  const clock = createVirtualClock();
+  const world = createWorld(clock);
+  const dir = memoryFolder(owner);
+  const names = ["a", "b", "c"];
+  const orders = new Map<string, SoldOrder>();
+  const pods = new Map<string, Pod>();
+  /** Each in its order; which of both is heard first is open. */
+  const news = { pods: [] as (() => void)[], pictures: [] as (() => void)[] };
+  let version = 1;
+  let orderCount = 0;
+  let podCount = 0;
+  let stage: Stage = await openStage(world, { dir });
+  owner.after(() => stage.stop());
+
+  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random.next() * list.length)];
+  const podsOf = (order: SoldOrder) => [...pods].filter(([, pod]) => pod.order === order && !pod.leaving);
+
+  function pictureNow(without?: string) {
+    const nodes = names
+      .filter((name) => name !== without)
+      .map((name) => {
+        const here = [...pods.values()].filter(({ node }) => node === name);
+        const sum = (amount: (pod: Pod) => bigint) => here.reduce((all, pod) => all + amount(pod), 0n);
+        const taken = {
+          cpuMilli: sum(({ order }) => order.cpuMilli),
+          memoryBytes: sum(() => gi),
+          ephemeralBytes: sum(() => gi),
+          gpus: sum(({ order }) => order.gpus),
+        };
+        return pictureNode(name, { cards: [cards("h100", gpusPerNode)] }, taken);
+      });
+    return { nodes, podsVersion: `${version}` };
+  }
+
+  function tellPod(name: string): void {
+    const pod = pods.get(name);
+    if (!pod) return;
+    const { order, node, leaving } = pod;
+    const size = { cpu: `${order.cpuMilli}m`, gpus: Number(order.gpus), node, version: `${pod.version}`, leaving };
+    const object = leasePod(order.key, name, size);
+    // A watch that is opened meanwhile lists it.
+    world.pods.set(name, object);
+    news.pods.push(() => stage.pod(name, object));
+    // It stays for a while after that, so the news of it is always there before a picture that lacks it.
+    if (leaving) for (const tell of news.pods.splice(0)) tell();
+  }
+
+  const actions: Record<string, () => Promise<void> | void> = {
+    async reserve() {
+      orderCount += 1;
+      const key = orderKey(orderCount);
+      const order = {
+        key,
+        cpuMilli: BigInt(500 + 500 * Math.floor(random.next() * 6)),
+        count: 1 + Math.floor(random.next() * 3),
+        gpus: random.next() < 0.3 ? 1n : 0n,
+        leased: false,
+      };
+      const { cpuMilli, count, gpus } = order;
+      const models = gpus > 0n ? ["nvidia/model/*"] : [];
+      const group = groupOf(sampleUnit({ cpuMilli, count, gpus, models }));
+      const fit: Fit = stage.capacity.fit(group);
+      if (!fit.fits) return;
+      const expiresAtMs = clock.now() + 10 ** 9;
+      const reserved = stage.capacity.reserve({ orderId: key, group, offer: fit.offer, expiresAtMs });
+      assert.ok(reserved.fits, "what fits is there to be taken");
+      orders.set(key, order);
+      await stage.journal.durable("bid", reserved.write);
+    },
+    async release() {
+      const order = pick([...orders.values()].filter(({ leased }) => !leased));
+      if (!order) return;
+      const before = totals();
+      orders.delete(order.key);
+      const released = stage.capacity.release(order.key, "lost");
+      const back = totals();
+      assert.equal(back.cpu - before.cpu, order.cpuMilli * BigInt(order.count), "a release gives back exactly");
+      await released;
+    },
+    win() {
+      const order = pick([...orders.values()].filter(({ leased }) => !leased));
+      if (!order) return;
+      order.leased = true;
+      world.leases.set(formatBidId(bidOf(order.key)), leaseOf(order.key));
+    },
+    bind() {
+      const order = pick([...orders.values()].filter((each) => each.leased && podsOf(each).length < each.count));
+      const node = order && pick(names);
+      if (!order || !node) return;
+      podCount += 1;
+      version += 1;
+      pods.set(`pod-${podCount}`, { order, node, version, leaving: false });
+      tellPod(`pod-${podCount}`);
+    },
+    leave() {
+      const [name, pod] = pick([...pods].filter(([, each]) => !each.leaving)) ?? [];
+      if (!name || !pod) return;
+      version += 1;
+      pod.version = version;
+      pod.leaving = true;
+      tellPod(name);
+    },
+    go() {
+      const [name] = pick([...pods].filter(([, each]) => each.leaving)) ?? [];
+      if (!name) return;
+      version += 1;
+      pods.delete(name);
+      news.pods.push(() => stage.pod(name, undefined));
+    },
+    picture() {
+      const picture = pictureNow();
+      news.pictures.push(() => stage.show(picture));
+    },
+    fewerNodes() {
+      const picture = pictureNow(pick(names));
+      news.pictures.push(() => stage.show(picture));
+    },
+    hear() {
+      const [one, other] = random.next() < 0.5 ? [news.pods, news.pictures] : [news.pictures, news.pods];
+      (one.shift() ?? other.shift())?.();
+    },
+    async restart() {
+      await stage.stop();
+      // What is there is listed, and the newest picture comes first.
+      news.pods.length = 0;
+      news.pictures.length = 0;
+      for (const name of [...world.pods.keys()]) if (!pods.has(name)) world.pods.delete(name);
+      stage = await openStage(world, { dir });
+    },
+  };
+
+  /** Of all nodes that are in the picture, below zero where it is so. */
+  function totals() {
+    let [cpu, gpu] = [0n, 0n];
+    for (const { free } of stage.keeper.book.room.nodes) {
+      cpu += free[0] ?? 0n;
+      gpu += free[3] ?? 0n;
+    }
+    return { cpu, gpu };
+  }
+
+  function promised() {
+    let [cpu, gpu] = [0n, 0n];
+    for (const { cpuMilli, count, gpus } of orders.values()) {
+      cpu += cpuMilli * BigInt(count);
+      gpu += gpus * BigInt(count);
+    }
+    return { cpu, gpu };
+  }
+
+  return {
+    actions,
+    totals,
+    promised,
+    size: names.length,
+    hasAllNodes: () => stage.keeper.book.room.nodes.length === names.length,
+    /** All news is heard, what leaves is gone, and the newest picture shown. */
+    settleAll() {
+      for (const [name, pod] of [...pods]) {
+        if (!pod.leaving) continue;
+        pods.delete(name);
+        news.pods.push(() => stage.pod(name, undefined));
+      }
+      for (const tell of [...news.pods.splice(0), ...news.pictures.splice(0)]) tell();
+      version += 1;
+      stage.show(pictureNow());
+    },
+  };
+}
+
+const weights = ["reserve", "reserve", "release", "win", "win", "bind", "bind", "leave", "go", "picture", "picture"];
+const rare = ["fewerNodes", "restart"];
+
+test("through any history nothing that is promised is free, and in the end everything is counted once", async (t) => {
+  const histories = runs(60, 3_000);
+  let steps = 0;
+  for (let seed = 1; seed <= histories; seed += 1) {
+    await using owner = createOwner();
+    const random = createSeededRandom(seed);
+    const history = await createHistory(owner, random);
+    history.settleAll();
+    const capacity = {
+      cpu: BigInt(history.size) * nodeSize.cpuMilli,
+      gpu: BigInt(history.size) * gpusPerNode,
+    };
+    const told: string[] = [];
+    for (let step = 0; step < 50; step += 1, steps += 1) {
+      const draw = random.next();
+      const names = draw < 0.35 ? ["hear"] : draw < 0.96 ? weights : rare;
+      const name = names[Math.floor(random.next() * names.length)] ?? "";
+      told.push(name);
+      await history.actions[name]?.();
+      const { cpu, gpu } = history.totals();
+      const promised = history.promised();
+      const where = `seed ${seed}: ${told.join(", ")}`;
+      if (history.hasAllNodes()) {
+        assert.ok(cpu <= capacity.cpu - promised.cpu, `${cpu} free with ${promised.cpu} promised; ${where}`);
+        assert.ok(gpu <= capacity.gpu - promised.gpu, `${gpu} gpus free with ${promised.gpu} promised; ${where}`);
+      }
+    }
+    history.settleAll();
+    const { cpu, gpu } = history.totals();
+    const promised = history.promised();
+    assert.deepEqual(
+      { cpu, gpu },
+      { cpu: capacity.cpu - promised.cpu, gpu: capacity.gpu - promised.gpu },
+      `seed ${seed}: ${told.join(", ")}`,
+    );
+  }
+  t.diagnostic(`${steps} steps`);
+});
