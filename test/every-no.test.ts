@@ -55,12 +55,37 @@ const onChain: Readonly<Record<string, GroupSpec>> = {
   groupIsWellFormed: { ...smallGroup, units: [unit, { ...unit, id: 2, count: 0 }] },
   attributesMatch: requiring({ attributes: [{ key: "region", value: "moon" }] }),
   auditorsMatch: requiring({ anyOf: [auditor] }),
-  capabilitiesMatch: unitWith({ gpu: { count: 1n, attributes: [{ key: "vendor/nvidia/model/h100", value: "true" }] } }),
+  // Memory as a volume takes memory, which there is, but is published as a kind of volume.
+  capabilitiesMatch: unitWith({
+    storage: [
+      ...unit.storage,
+      {
+        name: "shm",
+        bytes: 2n ** 25n,
+        attributes: [
+          { key: "class", value: "ram" },
+          { key: "persistent", value: "false" },
+        ],
+      },
+    ],
+  }),
   volumesWithinLimit: unitWith({
     storage: Array.from({ length: 5 }, (_, at) => ({ name: `v${at}`, bytes: 2n ** 27n, attributes: [] })),
   }),
   placementExists: groupOfCpus(11_000n),
 };
+
+test("an order with thousands of attributes is a short no in the journal, and others are bid on beside it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const { engine, journal } = await stage.provider("one");
+    const attributes = Array.from({ length: 3_000 }, (_, at) => ({ key: `${"a*".repeat(20)}${at}`, value: "true" }));
+    const absurd = formatOrderId(await stage.post(1n, requiring({ attributes })));
+    const plain = formatOrderId(await stage.post(2n));
+    await stage.until("a bid", () => engine.why(plain)[0]?.outcome === "bid");
+    assert.match(engine.why(absurd)[0]?.reason ?? "", /^groupIsWellFormed: .*it has 3000 attributes/);
+    assert.ok(JSON.stringify(journal.read.decisions.about(absurd, 1)).length < 10_000);
+  });
+});
 
 test("of orders on a chain, a running provider tells by why what it tells by screen, and bids at the screened price", async (t) => {
   await onBidStage(t, async (stage) => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runs } from "../../test/runs.ts";
 import { compileGlob, globMatches } from "./glob.ts";
 
 test("stars and question marks stay within a part of the path", () => {
@@ -52,6 +53,23 @@ test("a text matches itself escaped, and itself with any part of it turned into 
   );
 });
 
-test("a pattern made to take long does not", () => {
-  assert.equal(globMatches("*a".repeat(2_000), "a".repeat(1_999)), false);
+test("without classes it is what a regular expression says", () => {
+  const some = (...signs: string[]) => fc.string({ unit: fc.constantFrom(...signs), maxLength: 8 });
+  fc.assert(
+    fc.property(some("a", "b", "/", "*", "?", "é", "😀"), some("a", "b", "/", "é", "😀"), (pattern, text) => {
+      const expected = new RegExp(`^${pattern.replaceAll("*", "[^/]*").replaceAll("?", "[^/]")}$`, "u").test(text);
+      assert.equal(globMatches(pattern, text), expected, `${pattern} ${text}`);
+    }),
+    { numRuns: runs(2_000, 200_000) },
+  );
+});
+
+test("a pattern that is hostile to whoever tries everything costs next to nothing", () => {
+  const before = process.cpuUsage();
+  for (const end of ["b", "?b", "[ab]b", "*b"]) {
+    assert.equal(globMatches("a*".repeat(500) + end, "a".repeat(1_000)), false);
+    assert.equal(globMatches("*a".repeat(2_000), "a".repeat(1_999)), false);
+    assert.equal(globMatches("*".repeat(1_000) + end, "a".repeat(1_000)), false);
+  }
+  assert.ok(process.cpuUsage(before).user < 200_000);
 });
