@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { groupOf } from "../../../test/market-group.ts";
+import { linesOf, longTime, openFiles, processesWith, writeScript, zombiesOfOurs } from "../../../test/price-script.ts";
+import { priceRequest } from "../../../test/price-settings.ts";
+import { showDecCoin } from "../../market/coin.ts";
+import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import type { Quote } from "./pricing.ts";
+import { createScript } from "./script.ts";
+import { scriptInput } from "./script-input.ts";
+
+const never = new AbortController().signal;
+const gibi = 2n ** 30n;
+const asleep = `sleep ${longTime()}`;
+
+function scriptOf(path: string, { limit = 32, timeoutMs = 10_000, clock = realClock as Clock } = {}) {
+  const settings = {
+    bidPriceScriptPath: path,
+    bidPriceScriptProcessLimit: limit,
+    bidPriceScriptTimeoutMs: timeoutMs,
+  };
+  return createScript(settings, { clock, log: silentLog });
+}
+
+async function ask(t: TestContext, body: string, most = "100uakt"): Promise<Quote> {
+  return scriptOf(writeScript(temporaryFolder(t), body)).quote(priceRequest(groupOf(), most), never);
+}
+
+function reasonOf(answer: Quote): string {
+  return answer.price === undefined ? answer.reason : assert.fail(`a price of ${showDecCoin(answer.price)}`);
+}
+
+test("a script is told the order as the network's scripts read it, and nothing as an argument", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = writeScript(folder, `cat > ${folder}/in; env > ${folder}/env; echo "$#" > ${folder}/args; echo 1`);
+  const leased = { kind: "leased-ip", sequenceNumber: 1 } as const;
+  const asked = groupOf(
+    {
+      cpuMilli: 1_000n,
+      memoryBytes: gibi / 2n,
+      gpus: 1n,
+      gpuKeys: ["vendor/nvidia/model/*"],
+      endpoints: [leased, leased],
+    },
+    { count: 3, storage: { ephemeral: gibi, beta3: gibi, ram: gibi } },
+  );
+  const given = groupOf({ gpus: 1n, gpuKeys: ["vendor/nvidia/model/a100/ram/80Gi/interface/sxm"] });
+  const offer = asked.units.map((unit, index) => ({ ...unit, gpu: given.units[index]?.gpu ?? unit.gpu }));
+  const request = { ...priceRequest(asked, "100uact"), offer };
+  await scriptOf(path).quote(request, never);
+  const expected =
+    '{"resources":[{"memory":536870912,"cpu":1000,"gpu":{"units":1,"attributes":{"vendor":{"nvidia":{"model":"a100","ram":"80Gi","interface":"sxm"}}}},' +
+    '"storage":[{"class":"ephemeral","size":536870912}],"count":1,"endpoint_quantity":2,"ip_lease_quantity":1},' +
+    '{"memory":134217728,"cpu":100,"gpu":{"units":0,"attributes":{}},' +
+    '"storage":[{"class":"ephemeral","size":1073741824},{"class":"beta3","size":1073741824},{"class":"ram","size":1073741824}],' +
+    '"count":3,"endpoint_quantity":0,"ip_lease_quantity":0}],"price":{"denom":"uact","amount":"100.000000000000000000"},"price_precision":6}\n';
+  assert.equal(readFileSync(`${folder}/in`, "utf8"), expected);
+  assert.equal(scriptInput(request), expected);
+  const env = linesOf(`${folder}/env`);
+  assert.ok(env.includes(`AKASH_OWNER=${request.owner}`));
+  assert.ok(env.includes("AKASH_DENOM=uact"));
+  assert.ok(
+    env.some((line) => line === `PATH=${process.env["PATH"]}`),
+    "it inherits the environment",
+  );
+  assert.deepEqual(linesOf(`${folder}/args`), ["0"]);
+});
+
+test("of several models of one vendor the last is told, and an order without attributes has none", () => {
+  const keys = ["vendor/nvidia/model/t4", "vendor/amd/model/mi100", "vendor/nvidia/model/a100"];
+  const told = (group: ReturnType<typeof groupOf>) => JSON.parse(scriptInput(priceRequest(group))).resources[0].gpu;
+  assert.deepEqual(told(groupOf({ gpus: 1n, gpuKeys: keys })), {
+    units: 1,
+    attributes: { vendor: { amd: { model: "mi100" }, nvidia: { model: "a100" } } },
+  });
+  assert.deepEqual(told(groupOf({ gpus: 1n })), { units: 1, attributes: {} });
+});
+
+test("what it prints is the price, in the order's denomination", async (t) => {
+  const cases: [string, string][] = [
+    ["printf 1.5", "1.5uakt"],
+    ["echo '  2.000001  '; echo", "2.000001uakt"],
+    ["echo 0.000000000000000001", "0.000000000000000001uakt"],
+    ["cat > /dev/null; echo 3", "3uakt"],
+    ["echo 4; echo told >&2", "4uakt"],
+  ];
+  for (const [body, expected] of cases) {
+    const { price } = await ask(t, body);
+    assert.equal(price && showDecCoin(price), expected);
+  }
+});
+
+test("what is not a price is a no that shows what was printed", async (t) => {
+  const cases: [string, RegExp][] = [
+    ["true", /printed nothing/],
+    ["echo ' '", /printed nothing/],
+    ["echo 0.000", /a price of zero/],
+    ["echo -1", /a price below zero: -1/],
+    ["echo NaN", /no price: "NaN"/],
+    ["echo 1e3", /no price: "1e3"/],
+    ["echo DEBUG: model a100; echo 1.5", /no price: "DEBUG: model a100\\n1.5"/],
+    ["echo 1.0000000000000000001", /no price/],
+    ["echo requested rate is too low >&2; exit 1", /ended with the code 1: requested rate is too low/],
+    ["echo only this; exit 3", /ended with the code 3: only this/],
+    ["exit 7", /ended with the code 7: it printed nothing/],
+    ["kill -TERM $$", /ended by the signal SIGTERM/],
+  ];
+  for (const [body, expected] of cases) assert.match(reasonOf(await ask(t, body)), expected);
+});
+
+test("a script that is missing, not executable or a folder is a no and a trouble, until it is mended", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, "price.sh");
+  const script = scriptOf(path);
+  const quote = () => script.quote(priceRequest(groupOf()), never);
+  assert.match(reasonOf(await quote()), /cannot be started: .*ENOENT/);
+  assert.match(script.trouble ?? "", /price.sh cannot be started: .*ENOENT/);
+  writeFileSync(path, "#!/bin/sh\necho 1\n");
+  assert.match(reasonOf(await quote()), /cannot be started: .*EACCES/);
+  chmodSync(path, 0o755);
+  assert.ok((await quote()).price);
+  assert.equal(script.trouble, undefined);
+  assert.match(reasonOf(await scriptOf(folder).quote(priceRequest(groupOf()), never)), /cannot be started: .*EACCES/);
+});
+
+test("one that hangs is ended in time, and all that it has forked with it", async (t) => {
+  const folder = temporaryFolder(t);
+  const body = `sh -c '${asleep} & ${asleep}' & touch ${folder}/begun; ${asleep}`;
+  const clock = createVirtualClock();
+  const script = scriptOf(writeScript(folder, body), { clock });
+  const asked = Promise.resolve(script.quote(priceRequest(groupOf()), never));
+  await eventually("that it runs", () => existsSync(`${folder}/begun`) && processesWith(asleep) >= 3);
+  await clock.advance(10_000);
+  assert.match(reasonOf(await asked), /no price within 10000 ms and was ended/);
+  await eventually("that nothing is left", () => processesWith(asleep) === 0);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("one that answers and leaves something behind leaves nothing behind", async (t) => {
+  const { price } = await ask(t, `${asleep} & ${asleep} & echo 1.5`);
+  assert.equal(price && showDecCoin(price), "1.5uakt");
+  await eventually("that nothing is left", () => processesWith(asleep) === 0);
+});
+
+test("what has left its process group cannot hold up the answer", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = writeScript(
+    folder,
+    `setsid sh -c 'echo $$ > ${folder}/pid; exec ${asleep}' & \nwhile [ ! -s ${folder}/pid ]; do :; done; echo 2`,
+  );
+  const answer = await scriptOf(path).quote(priceRequest(groupOf()), never);
+  assert.equal(answer.price && showDecCoin(answer.price), "2uakt");
+  process.kill(Number(readFileSync(`${folder}/pid`, "utf8")), "SIGKILL");
+});
+
+test("one that floods its output is cut and ended", async (t) => {
+  const word = `flood${process.pid}`;
+  for (const to of ["", ">&2"]) {
+    const answer = await ask(t, `yes ${word} ${to}`);
+    assert.match(
+      reasonOf(answer),
+      new RegExp(`printed more than ${limits.priceScriptBytes} bytes and was ended: ${word}`),
+    );
+    assert.ok(JSON.stringify(answer.evidence).length < 3 * limits.priceOutputChars);
+  }
+  await eventually("that nothing is left", () => processesWith(word) === 0);
+});
+
+test("whoever no longer waits ends the script, or leaves the line before it began", async (t) => {
+  const folder = temporaryFolder(t);
+  const script = scriptOf(writeScript(folder, `echo >> ${folder}/runs; ${asleep}`), { limit: 1 });
+  const [running, waiting] = [new AbortController(), new AbortController()];
+  const first = Promise.resolve(script.quote(priceRequest(groupOf()), running.signal));
+  await eventually("the first", () => existsSync(`${folder}/runs`));
+  const second = Promise.resolve(script.quote(priceRequest(groupOf()), waiting.signal));
+  waiting.abort(new Error("the order is closed"));
+  assert.match(reasonOf(await second), /was not asked: the order is closed/);
+  running.abort();
+  assert.match(reasonOf(await first), /nobody waits for its price any more/);
+  assert.equal(readFileSync(`${folder}/runs`, "utf8"), "\n");
+  await eventually("that nothing is left", () => processesWith(asleep) === 0);
+});
+
+test("500 orders at once with four processes: never more than four, all are answered, and nothing is left", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = writeScript(
+    folder,
+    `echo begun >> ${folder}/begun; while [ -e ${folder}/begun ] && [ ! -e ${folder}/go ]; do sleep 0.01; done; echo 1`,
+  );
+  const script = scriptOf(path, { limit: 4 });
+  const filesBefore = openFiles();
+  const asked = Array.from({ length: 500 }, async () => script.quote(priceRequest(groupOf()), never));
+  await eventually(
+    "four that have begun",
+    () => existsSync(`${folder}/begun`) && linesOf(`${folder}/begun`).length === 4,
+  );
+  // One that is about to start its sleep still looks like itself for a moment.
+  assert.ok(processesWith(path) <= 8, "and no others");
+  writeFileSync(`${folder}/go`, "");
+  let beats = 0;
+  const heart = setInterval(() => {
+    beats += 1;
+  }, 5);
+  t.after(() => clearInterval(heart));
+  const answers = await Promise.all(asked);
+  assert.ok(answers.every(({ price }) => price));
+  assert.ok(beats > 5, `the event loop went on meanwhile: ${beats} beats`);
+  assert.equal(linesOf(`${folder}/begun`).length, 500);
+  await eventually("that no file is left open", () => openFiles() <= filesBefore);
+  assert.deepEqual(zombiesOfOurs(), []);
+});

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createSlots } from "./slots.ts";
+
+test("no more than so many hold a slot, and the others get theirs in the order of the line", async () => {
+  const slots = createSlots(2);
+  const { signal } = new AbortController();
+  const order: number[] = [];
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const giveBack = await slots.take(signal);
+      order.push(index);
+      most = Math.max(most, slots.taken);
+      await new Promise((resolve) => setImmediate(resolve));
+      giveBack();
+    }),
+  );
+  assert.equal(most, 2);
+  assert.deepEqual(
+    order,
+    [...order].sort((a, b) => a - b),
+  );
+  assert.deepEqual([slots.taken, slots.waiting], [0, 0]);
+});
+
+test("who leaves the line holds nothing, and nobody else waits for him", async () => {
+  const slots = createSlots(1);
+  const giveBack = await slots.take(new AbortController().signal);
+  const leaver = new AbortController();
+  const left = assert.rejects(slots.take(leaver.signal), /no longer/);
+  const next = slots.take(new AbortController().signal);
+  leaver.abort(new Error("no longer"));
+  await left;
+  assert.equal(slots.waiting, 1);
+  giveBack();
+  (await next)();
+  assert.deepEqual([slots.taken, slots.waiting], [0, 0]);
+  await assert.rejects(slots.take(leaver.signal), /no longer/);
+  assert.throws(giveBack, /a slot is given back once/);
+});
