@@ -1,6 +1,7 @@
 /** A chain on the virtual clock with a tenant, and any number of providers that bid on it, each with its own journal. */
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
 import type { BidEngineDocument, BidEngineOptions } from "../src/bidengine/bidengine-service.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
@@ -40,7 +41,7 @@ import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
-const lookMs = 100;
+const lookMs = 500;
 export const blockMs = 1_000;
 
 export interface BidStage {
@@ -55,8 +56,19 @@ export interface BidStage {
   close(dseq: bigint): Promise<void>;
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
   blocks(count: number): Promise<void>;
+  signer(name: string): Signer;
+  register(name: string): Promise<void>;
+  /** Somebody else bids, without a program around it. */
+  rivalBid(name: string, order: OrderId): Promise<void>;
+  /** Starts one that is registered, in a folder of its own or in this one, whatever comes of it. */
+  start(name: string, parts: ProviderParts & { readonly dir?: string }): StartedProvider;
   /** Registered on the chain, and running. */
   provider(name: string, options?: ProviderParts): Promise<BiddingProvider>;
+}
+
+export interface StartedProvider {
+  readonly ready: Promise<BiddingProvider>;
+  stop(): Promise<void>;
 }
 
 export interface ProviderParts {
@@ -126,16 +138,19 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
     await sendMessages(deps, messages);
   }
 
-  async function provider(name: string, parts: ProviderParts = {}): Promise<BiddingProvider> {
-    const signer = signers.get(name) as Signer;
-    const { address: owner } = signer;
-    if (!(await stage.queries.provider(owner)).value) {
-      const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
-      await send(signer, packMessage("createProvider", entry));
-    }
-    const running = startProvider({ clock, node, cluster, dir: join(folder, name), signer, ...parts });
-    endings.push(running.stop);
-    return running.ready;
+  const signer = (name: string) => signers.get(name) as Signer;
+
+  async function register(name: string): Promise<void> {
+    const { address: owner } = signer(name);
+    if ((await stage.queries.provider(owner)).value) return;
+    const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
+    await send(signer(name), packMessage("createProvider", entry));
+  }
+
+  function start(name: string, { dir = join(folder, name), ...parts }: Parameters<BidStage["start"]>[1]) {
+    const started = startProvider({ clock, node, cluster, dir, signer: signer(name), ...parts });
+    endings.push(() => started.stop().catch(() => undefined));
+    return started;
   }
 
   const deposit = parseCoin("5000000uact");
@@ -172,7 +187,27 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
       const wanted = node.height + BigInt(count);
       while (node.height < wanted) await sleep(clock, lookMs);
     },
-    provider,
+    signer,
+    async rivalBid(name, order) {
+      await register(name);
+      const { address: provider } = signer(name);
+      const price = parseDecCoin("9uact");
+      const content = {
+        price,
+        deposit: parseCoin("500000uakt"),
+        offer: smallGroup.units,
+        reclamationWindowNs: undefined,
+      };
+      await send(signer(name), createBidMessage({ ...order, provider, bseq: 0 }, { spec: smallGroup }, content));
+    },
+    start,
+    async provider(name, parts = {}) {
+      await register(name);
+      const { ready, stop } = start(name, parts);
+      endings.push(stop);
+      return ready;
+    },
+    register,
   };
   try {
     await play(stage);
@@ -193,7 +228,7 @@ interface Starting extends ProviderParts {
 }
 
 /** A provider that sells one node and runs nothing on it. */
-export function startProvider(starting: Starting): { readonly ready: Promise<BiddingProvider>; stop(): Promise<void> } {
+function startProvider(starting: Starting): StartedProvider {
   const { clock, node, cluster, dir, signer, pricing = fixedPricing(), boundary = openBoundary } = starting;
   const stopping = new AbortController();
   const opened = Promise.withResolvers<BiddingProvider>();

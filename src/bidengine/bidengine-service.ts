@@ -182,7 +182,7 @@ export function createBidEngineService(
     for (const { id } of mirror.orders()) queue.add(formatOrderId(id));
     for (const { id } of mirror.bids()) queue.add(formatOrderId(id), "high");
     for (const orderId of capacity.reserved()) queue.add(orderId, "high");
-    for (const orderId of journal.read.orders.open()) queue.add(orderId, "low");
+    for (const orderId of journal.read.orders.unfinished()) queue.add(orderId, "low");
 
     const switchPause = async <T>(change: () => Promise<T>): Promise<T> => {
       const changed = await change();

@@ -171,6 +171,7 @@ export const migrations: readonly string[] = [
     CHECK ((how IS NULL) = (ended_at IS NULL))
   ) STRICT;
   CREATE INDEX orders_open ON orders (id) WHERE ended_at IS NULL;
+  CREATE INDEX orders_bid ON orders (id) WHERE our_price IS NOT NULL AND outcome IS NULL;
   CREATE INDEX orders_ended ON orders (ended_at) WHERE ended_at IS NOT NULL;
 
   CREATE TABLE switches (

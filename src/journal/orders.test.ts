@@ -29,7 +29,7 @@ test("an order is remembered with its first end, our bid and what became of that
     outcome: "lost",
     end: { how: "leased", winner: "w", price: "5uact", height: 9n, atMs: clock.now() },
   });
-  assert.deepEqual(journal.read.orders.open(), []);
+  assert.deepEqual(journal.read.orders.unfinished(), []);
 });
 
 test("the orders of a deployment are those of its number and no other", async (t) => {
@@ -40,7 +40,7 @@ test("the orders of a deployment are those of its number and no other", async (t
   });
   const found = journal.read.orders.ofDeployment("o/1", 10).map(({ orderId }) => orderId);
   assert.deepEqual(found, ["o/1/2/1", "o/1/1/1"]);
-  assert.equal(journal.read.orders.open().length, 4);
+  assert.equal(journal.read.orders.unfinished().length, 4);
 });
 
 test("a switch is on until it is taken away, and says since when and why", async (t) => {

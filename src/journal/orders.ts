@@ -61,7 +61,10 @@ export function createOrders(sql: Sql, clock: Clock) {
     bigints,
   );
   const first = sql.one<{ seen_at: number }>("SELECT seen_at FROM orders ORDER BY id LIMIT 1");
-  const open = sql.all<{ order_id: string }>("SELECT order_id FROM orders WHERE ended_at IS NULL ORDER BY id");
+  const unfinished = sql.all<{ order_id: string }>(
+    `SELECT order_id FROM orders WHERE ended_at IS NULL
+     UNION SELECT order_id FROM orders WHERE our_price IS NOT NULL AND outcome IS NULL`,
+  );
   const see = sql.run(
     `INSERT INTO orders (order_id, spec, most, created_at, seen_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (order_id) DO NOTHING`,
@@ -83,8 +86,8 @@ export function createOrders(sql: Sql, clock: Clock) {
     ofDeployment: (id: string, limit: number) => ofDeployment(id, id, limit).map(fromRow),
     /** When the oldest of those was seen that are remembered. */
     firstSeenAtMs: () => first()?.seen_at,
-    /** Those whose end is not known yet. */
-    open: () => open().map(({ order_id }) => order_id),
+    /** Those of which the end is not known yet, or that of our bid. */
+    unfinished: () => unfinished().map(({ order_id }) => order_id),
     /** Nothing happens where it was seen before. */
     see({ orderId, spec, most, createdAt }: NewOrder): void {
       see(orderId, JSON.stringify(spec), most, createdAt, clock.now());

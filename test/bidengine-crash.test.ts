@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { type BidHistory, playBidHistory, totalMilli } from "./bid-history.ts";
+import { onBidStage, type ProviderParts } from "./bid-stage.ts";
+import { memoryFolder } from "./folder.ts";
+import { long } from "./runs.ts";
+
+type Playing = { readonly seed: number; readonly crashAt: number; readonly parts?: ProviderParts };
+
+test("wherever the provider ends on the way of an order, it comes to the same bids and the same capacity", async (t) => {
+  const whole = await play(t, { seed: 0, crashAt: 0 });
+  checkEnd(whole);
+  let crashes = 0;
+  for (const { seed, crashAt } of crashPoints(whole.crossings)) {
+    const where = `seed ${seed}, crash at ${crashAt}, about ${whole.crossings[crashAt - 1]}`;
+    const history = await play(t, { seed, crashAt }).catch((thrown: unknown) => {
+      throw new Error(where, { cause: thrown });
+    });
+    if (history.crashed) crashes += 1;
+    assert.doesNotThrow(() => checkEnd(history), where);
+    assert.deepEqual(endOf(history), endOf(whole), where);
+  }
+  t.diagnostic(`${whole.crossings.length} boundaries, ${crashes} crashes`);
+  assert.ok(crashes > 0);
+});
+
+/** Every one of them in the long run, with several seeds; else the first of each kind of unit that is about a bid. */
+function crashPoints(crossings: readonly string[]): Playing[] {
+  const all = crossings.map((_, index) => index + 1);
+  if (long) return [1, 2, 3].flatMap((seed) => all.map((crashAt) => ({ seed, crashAt })));
+  const kinds = new Map(
+    crossings.map((crossing, index) => [crossing.replace(/ and \d+ more|[0-9A-F]{64}/, ""), index + 1]),
+  );
+  const about = [...kinds].filter(([kind]) => /bid|release|outcome|broadcast|sent|settle/.test(kind));
+  return about.map(([, crashAt], index) => ({ seed: index + 1, crashAt }));
+}
+
+async function play(t: TestContext, playing: Playing): Promise<BidHistory> {
+  let history: BidHistory | undefined;
+  await onBidStage(t, async (stage) => {
+    await stage.register("one");
+    history = await playBidHistory(stage, { ...playing, dir: join(memoryFolder(t), "provider") });
+  });
+  assert.ok(history);
+  return history;
+}
+
+function checkEnd({ orders, freeMilli, reservations, deadlines, lockedMicro }: BidHistory): void {
+  assert.deepEqual(
+    Object.values(orders).map(({ state, outcome, end }) => ({ state, outcome, end })),
+    [
+      { state: "active", outcome: "won", end: "leased" },
+      { state: orders.lost.state, outcome: "lost", end: "leased" },
+      { state: "closed", outcome: "order closed", end: "closed" },
+      { state: "closed", outcome: "timed out", end: undefined },
+    ],
+  );
+  assert.ok(orders.lost.state === "lost" || orders.lost.state === "closed");
+  for (const { sent } of Object.values(orders)) {
+    assert.equal(sent.filter((each) => each.startsWith("createBid")).length, 1, "one bid on each");
+    assert.deepEqual(
+      sent.filter((each) => !each.endsWith(" done")),
+      [],
+    );
+  }
+  assert.equal(freeMilli, totalMilli - 100n, "what the lease has, and nothing else");
+  assert.equal(reservations.length, 1);
+  assert.equal(deadlines, 0);
+  assert.equal(lockedMicro, 500_000n, "the deposit of the lease");
+}
+
+function endOf({ crossings: _, crashed: __, ...end }: BidHistory) {
+  return end;
+}
