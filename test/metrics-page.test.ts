@@ -3,18 +3,27 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createDemoCluster, demoInventory } from "../src/box/demo-cluster.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
+import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { noOvercommit } from "../src/cluster/placement/demand.ts";
+import { createKubeService } from "../src/kube/kube-service.ts";
+import { parseCoin } from "../src/market/coin.ts";
+import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Process } from "../src/runtime/process.ts";
 import { realRandom } from "../src/runtime/random.ts";
+import { fixedPricing } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { startHttpFace } from "./http-face.ts";
+import { sampleInventory } from "./inventory-samples.ts";
 import { providerKey, startMarketChain } from "./market-chain.ts";
 import { sendSettings } from "./outbox-run.ts";
 
@@ -38,11 +47,39 @@ async function served(t: TestContext, process: Process): Promise<() => Promise<s
 }
 
 async function serveProvider(t: TestContext) {
-  const market = await startMarketChain(t);
+  const chainStage = await startMarketChain(t);
+  const cluster = createDemoCluster(deps);
+  t.after(() => cluster.close());
   const signer = createSigner(providerKey.secret);
-  const nodes = () => createHttpTransports([{ url: market.node.rpcUrl }], realClock);
-  const chain = { nodes, signer, settings: sendSettings };
-  return served(t, createProvider({ ...deps, dataDir: join(temporaryFolder(t), "data"), metricsListener, chain }));
+  const nodes = () => createHttpTransports([{ url: chainStage.node.rpcUrl }], realClock);
+  const publisher = createPublisher({ ...deps, waitingFor: () => "nodes", ageMs: () => 0 });
+  t.after(() => publisher.close());
+  publisher.show(sampleInventory());
+  const ipOperator = { usage: async () => ({ total: 4n, inUse: 1n }), addressesOf: async () => 0n };
+  return served(
+    t,
+    createProvider({
+      ...deps,
+      dataDir: join(temporaryFolder(t), "data"),
+      metricsListener,
+      chain: { nodes, signer, settings: sendSettings },
+      kube: createKubeService(() => cluster.connect("akash-provider")),
+      market: {
+        cluster: { overcommit: noOvercommit },
+        inventory: () => createMemoryFeed({ source: Promise.resolve(publisher), ...deps }),
+        ipOperator: () => ipOperator,
+        bidengine: {
+          attributes: [],
+          bidDeposit: parseCoin("500000uact"),
+          bidTimeoutMs: 300_000,
+          reclamationWindowMs: 0,
+          fee: undefined,
+        },
+        pricing: () => ({ ...fixedPricing(), run: untilAborted }),
+        policies: (foundation) => createPolicySource(undefined, foundation),
+      },
+    }),
+  );
 }
 
 async function serveInventory(t: TestContext) {
@@ -98,7 +135,7 @@ function metricsIn(text: string): Map<string, Served> {
   const labels = new Map(
     [...text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)].map(([, name = "", pairs = ""]) => [name, labelNames(pairs)]),
   );
-  const helps = text.matchAll(/^# HELP (akash_provider_\S+) (.*)$/gm);
+  const helps = text.matchAll(/^# HELP ((?:akash_)?provider_\S+) (.*)$/gm);
   return new Map(
     [...helps].map(([, name = "", help = ""]) => [
       name,
@@ -113,7 +150,7 @@ function labelNames(pairs: string): string {
 
 function rowsOfPage(): Record<string, Row> {
   const page = readFileSync(join(import.meta.dirname, "../docs/metrics.md"), "utf8");
-  const rows = page.matchAll(/^\| `(akash_provider_\w+)` \| (.+) \| (\w+) \| (\w+) \| (.*) \|$/gm);
+  const rows = page.matchAll(/^\| `((?:akash_)?provider_\w+)` \| (.+) \| (\w+) \| (\w+) \| (.*) \|$/gm);
   return Object.fromEntries(
     [...rows].map(([, name = "", labels = "", kind = "", by = "", help = ""]) => [name, { labels, kind, by, help }]),
   );

@@ -8,7 +8,7 @@ export function measureAddresses(metrics: Metrics, pool: Pick<AddressPool, "usag
   const gauges = [
     ["available", "IP addresses of the pool", () => Number(pool.usage?.total ?? 0n)],
     ["in_use", "IP addresses in use", () => Number(pool.usage?.inUse ?? 0n)],
-    ["age_seconds", "Age of both", () => (pool.ageMs === undefined ? [] : pool.ageMs / 1_000)],
+    ["age_seconds", "Age of the IP operator's last answer", () => (pool.ageMs === undefined ? [] : pool.ageMs / 1_000)],
   ] as const;
   for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
   const counters = [
