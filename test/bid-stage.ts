@@ -220,7 +220,9 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
 }
 
 interface Starting extends ProviderParts {
-  readonly clock: VirtualClock;
+  readonly clock: Clock;
+  /** Whether commands can ask it. */
+  readonly control?: boolean;
   readonly node: Node;
   readonly cluster: SimulatedCluster;
   readonly dir: string;
@@ -254,6 +256,7 @@ function startProvider(starting: Starting): StartedProvider {
       policies: () => createPolicySource(undefined, ground),
     },
     boundary,
+    control: starting.control ?? false,
     ...ground,
     after(house) {
       const told = async () => {

@@ -1,6 +1,6 @@
 /** The program from outside: what a person sees, what it leaves behind, and how it ends. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "./eventually.ts";
@@ -140,6 +140,29 @@ test("a second provider on the same data directory is refused and told who holds
   assert.equal(await first.ended(), 0);
 });
 
+test("a provider that was killed leaves its socket, and the next one takes its place", async (t) => {
+  const dataDir = join(temporaryFolder(t), "data");
+  const socket = join(dataDir, "control.sock");
+  const first = startProvider(t, ["--data-dir", dataDir]);
+  await first.says(/service=control state=running/);
+  assert.equal(statSync(socket).mode & 0o777, 0o600);
+  first.signal("SIGKILL");
+  assert.equal(await first.ended(), "SIGKILL");
+  assert.ok(statSync(socket).isSocket());
+  const second = startProvider(t, ["--data-dir", dataDir]);
+  await second.says(/service=control state=running/);
+  // It has no cluster and bids on nothing; the journal can be read all the same.
+  const asked = startProgram(t, ["orders", "--data-dir", dataDir]);
+  assert.equal(await asked.ended(), 0, asked.said);
+  assert.match(
+    asked.said,
+    /has no answer to orders.*; this is from its journal\nno order has been seen yet/,
+  );
+  second.signal("SIGTERM");
+  assert.equal(await second.ended(), 0);
+  assert.ok(!existsSync(socket));
+});
+
 test("a damaged journal is set aside and reported, and the start goes on", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
   mkdirSync(dataDir);
@@ -191,6 +214,19 @@ test("config print shows each value and where it came from, and no secret", asyn
 test("help names every command and how to begin", async (t) => {
   const program = startProgram(t, ["--help"]);
   assert.equal(await program.ended(), 0);
-  for (const word of ["demo", "run", "config", "register", "chain", "events", "tenant"])
+  for (const word of [
+    "demo",
+    "run",
+    "orders",
+    "why",
+    "screen",
+    "pause",
+    "resume",
+    "config",
+    "register",
+    "chain",
+    "events",
+    "tenant",
+  ])
     assert.match(program.said, new RegExp(`^  ${word} `, "m"));
 });

@@ -31,11 +31,13 @@ export interface ScreenAnswer {
   }[];
 }
 
+export type Pause = Pick<Switch, "reason" | "fromMs">;
+
 export interface PauseAnswer {
   /** What was in force when it was asked. */
   readonly before: Switch | undefined;
   /** What is in force now, or would be. */
-  readonly after: Pick<Switch, "reason" | "fromMs"> | undefined;
+  readonly after: Pause | undefined;
   readonly dryRun: boolean;
 }
 

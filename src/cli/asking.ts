@@ -7,7 +7,7 @@ import type { TableReads } from "../journal/tables.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ask, askOn } from "../runtime/control/control-client.ts";
-import { ProviderError } from "../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Question } from "../runtime/lifecycle.ts";
 import { takeSettings } from "./settings.ts";
@@ -33,6 +33,9 @@ export function askingCommand(usage: string, description: string): Command {
   return addSettingOptions(command, "ask");
 }
 
+/** Nobody is there, is there already, or knows of it: the journal may. */
+const unanswered = ["AKP_PROVIDER_NOT_RUNNING", "AKP_NOT_RUNNING_YET", "AKP_QUESTION_UNKNOWN"] as const;
+
 export function openAsker(command: Command): Asker {
   const { values, warnings } = takeSettings(command);
   const { dataDir } = values;
@@ -57,11 +60,9 @@ export function openAsker(command: Command): Asker {
       try {
         return (await ask(asking(about, question))) as Told<T>;
       } catch (thrown) {
-        const isAway =
-          ProviderError.is(thrown, "AKP_PROVIDER_NOT_RUNNING") || ProviderError.is(thrown, "AKP_NOT_RUNNING_YET");
-        if (!isAway) throw thrown;
+        if (!unanswered.some((code) => ProviderError.is(thrown, code))) throw thrown;
         const answer = readJournal(fromJournal);
-        complain(`${thrown.message}; this is from its journal`);
+        complain(`${reasonOf(thrown)}; this is from its journal`);
         return answer;
       }
     },

@@ -92,7 +92,7 @@ const changes: Readonly<Record<Until, string>> = {
   room: "there must be room in the cluster; it is looked at again by itself when there is more",
   prices: "your prices must be lower, or the token price that they are reckoned with must be there",
   attributes:
-    "the chain must have it of us: correct provider.yaml and give `akash-provider register`, or have it audited",
+    "the chain must have it of us (and we must have read it): correct provider.yaml and give `akash-provider register`, or have it audited",
   wallet: "the provider's account must have money for the deposit and the fee",
   policies: "your policies must allow it, or `akash-provider resume`",
   time: "nothing by hand: it passes by itself",

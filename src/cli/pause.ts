@@ -57,7 +57,7 @@ function describe({ reason, sinceMs, fromMs }: Told<Switch>): string {
 }
 
 /** A time of the calendar, or how long from now. */
-function timeIn(text: string, nowMs: number): number {
+export function timeIn(text: string, nowMs: number): number {
   const afterMs = parseDuration(text);
   const atMs = afterMs instanceof BadValue ? parseTime(text) : nowMs + afterMs;
   const refuse = (reason: string) => {

@@ -68,7 +68,8 @@ export const runningErrors = {
   },
   AKP_QUESTION_UNKNOWN: {
     message: "the provider has no answer to {about}; it knows: {known}",
-    advice: "It may be of another version than this command: use the same program for both.",
+    advice:
+      "A provider without a cluster to sell (--cluster-k8s) does not bid and knows of no orders. Otherwise it is of another version than this command: use the same program for both.",
     ...statuses(404, "NOT_FOUND"),
   },
   AKP_QUESTION_REFUSED: {

@@ -1,0 +1,184 @@
+/** What an operator asks, and what the provider answers: over its socket while it runs, from its journal when it does not. */
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { PauseAnswer, ScreenAnswer, Told } from "../src/bidengine/questions.ts";
+import { describeFailure } from "../src/cli/fail.ts";
+import { timeIn } from "../src/cli/pause.ts";
+import { soundSdlText } from "../src/cli/sdl.ts";
+import { parseOrderId } from "../src/market/ids.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { ask } from "../src/runtime/control/control-client.ts";
+import { type AskedProvider, give, startAskedProvider } from "./asked-provider.ts";
+import { groupOfCpus, smallGroup } from "./bid-stage.ts";
+import { eventually } from "./eventually.ts";
+import { temporaryFolder } from "./folder.ts";
+import type { Owner } from "./owner.ts";
+import { startProgram } from "./program.ts";
+
+const endings: (() => void | Promise<void>)[] = [];
+const owner: Owner = { after: (end) => void endings.unshift(end) };
+after(async () => {
+  for (const end of endings) await end();
+});
+
+const sdl = readFileSync(join(import.meta.dirname, "..", "docs", "deploy.yaml"), "utf8");
+const controlSigns = /[\p{Cc}\p{Cf}]/u;
+
+describe("a provider that bids", { concurrency: false }, () => {
+  const folder = temporaryFolder(owner);
+  let provider: AskedProvider;
+  let small: string | undefined;
+  let large: string | undefined;
+  let hostile: string | undefined;
+  const at = () => ["--data-dir", provider.dataDir];
+  const file = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const asked = async <T>(about: string, question: Record<string, unknown>) =>
+    (await ask({ dataDir: provider.dataDir, about, question, clock: realClock })) as Told<T>;
+
+  before(async () => {
+    provider = await startAskedProvider(owner);
+    const attributes = [{ key: "region", value: "\u001b[2J\u202eevil\n✗ forged" }];
+    const strange = { ...smallGroup, name: "strange", requirements: { attributes, allOf: [], anyOf: [] } };
+    [small, large, hostile] = await provider.post(1n, smallGroup, { ...groupOfCpus(11_000n), name: "large" }, strange);
+  });
+
+  test("orders shows each with its verdict, its price and its reason, the newest at the end", async () => {
+    const { code, stdout } = await give("orders", ...at());
+    assert.equal(code, 0);
+    const [heading, ...rows] = stdout.trimEnd().split("\n");
+    assert.match(heading ?? "", /^ORDER +AGE +VERDICT +PRICE +OUTCOME$/);
+    const row = (id: string | undefined) => rows.find((each) => each.startsWith(`${id} `)) ?? "";
+    assert.match(row(small), /^\S+ +\d+s {2}bid +10uact +bid/);
+    assert.match(row(large), /^\S+ +\d+s {2}no +placementExists: only \d+ thousandths of a CPU$/);
+    assert.match(row(hostile), /^\S+ +\d+s {2}no +attributesMatch: /);
+    assert.ok(rows.every((each) => !controlSigns.test(each)));
+  });
+
+  test("orders --follow goes on with what is new, and ends with Ctrl-C", async (t) => {
+    const following = startProgram(t, ["orders", "--follow", "--json", "--limit", "9", ...at()]);
+    await following.says(new RegExp(`${hostile}`));
+    const [fresh] = await provider.post(4n, groupOfCpus(12_000n));
+    await following.says(new RegExp(`${fresh}.*"verdict":"no"`));
+    assert.ok(!controlSigns.test(following.said.replaceAll("\n", "")));
+    following.signal("SIGINT");
+    assert.equal(await following.ended(), 0);
+  });
+
+  test("screen says what it would bid, and that is what is bid", async () => {
+    const answer = await asked<ScreenAnswer>("screen", { sdl, owner: provider.tenant });
+    assert.deepEqual(
+      answer.groups.map(({ decision }) => [decision["verdict"], decision["price"]]),
+      [["bid", "10uact"]],
+    );
+  });
+
+  test("screen names what is missing, and ends with exit code 2", async () => {
+    const path = file("large.yaml", sdl.replace(/units: \S+/, "units: 200"));
+    const { code, stdout } = await give("screen", path, "--owner", provider.tenant, ...at());
+    assert.equal(code, 2);
+    assert.match(stdout, /✗ placementExists .*thousandths of a CPU/);
+    assert.match(stdout, /to bid on it:\n {2}there must be room/);
+  });
+
+  test("a file that is no SDL is refused before anybody is asked, a huge one in milliseconds", () => {
+    const refusalOf = (path: string) => {
+      try {
+        return soundSdlText(path);
+      } catch (thrown) {
+        return describeFailure(thrown).text;
+      }
+    };
+    const huge = file("huge.yaml", `version: "2.0"\n${"a: b\n".repeat(2_000_000)}`);
+    const startedMs = performance.now();
+    assert.match(refusalOf(huge), /huge\.yaml is not a deployment that can be posted:\n.*10000015 characters/);
+    assert.ok(performance.now() - startedMs < 500);
+    const strange = file("strange.yaml", sdl.replaceAll("web", '"\\e[2J"'));
+    assert.match(refusalOf(strange), /\\u\{1b\}\[2J/);
+    assert.ok(!controlSigns.test(refusalOf(strange).replaceAll("\n", "")));
+    assert.match(refusalOf(join(folder, "nothing")), /no such file/);
+  });
+
+  test("pause lasts over a restart, and a dry run changes nothing", async () => {
+    const paused = () => provider.running.engine.paused?.reason;
+    const dryRun = await asked<PauseAnswer>("pause", { reason: "new disks", dryRun: true });
+    assert.deepEqual(dryRun, { dryRun: true, after: { reason: "new disks" } });
+    assert.equal(paused(), undefined);
+    assert.match((await give("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
+    await provider.restart();
+    assert.equal(paused(), "new disks");
+    const { groups } = await asked<ScreenAnswer>("screen", { sdl, owner: provider.tenant });
+    assert.match(JSON.stringify(groups[0]?.decision), /new disks/);
+    const dry = await asked<PauseAnswer>("resume", { dryRun: true });
+    assert.deepEqual([dry.before?.reason, paused()], ["new disks", "new disks"]);
+    assert.match((await give("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
+    assert.equal(paused(), undefined);
+    assert.deepEqual(await asked<PauseAnswer>("resume", {}), { dryRun: false });
+  });
+
+  test("pause from a time on takes a time to come, with its zone, or a duration", async () => {
+    const nowMs = Date.UTC(2026, 10, 16);
+    for (const from of ["yesterday", "2026-12-01", "2026-12-01T22:00", "2020-01-01T00:00:00Z", "-1h", "5", ""])
+      assert.throws(() => timeIn(from, nowMs), { code: "AKP_VALUE_MALFORMED" }, from);
+    assert.equal(timeIn("90m", nowMs), nowMs + 5_400_000);
+    assert.equal(timeIn("2026-11-17T01:00:00+01:00", nowMs), nowMs + 86_400_000);
+    const { after } = await asked<PauseAnswer>("pause", { reason: "x", fromMs: 4e12, dryRun: true });
+    assert.deepEqual(after, { reason: "x", fromMs: 4e12 });
+  });
+
+  test("a question that makes no sense is refused in words", async () => {
+    await assert.rejects(asked("orders", { limit: 0 }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(asked("orders", { limit: "all" }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(asked("why", { id: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(asked("screen", { sdl: "{", owner: "" }), { code: "AKP_SDL_REFUSED" });
+    await assert.rejects(asked("pause", { reason: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
+  });
+
+  test("an order that was never seen is told from one that is forgotten, with exit code 1", async () => {
+    const { code, stderr } = await give("why", `${provider.tenant}/999`, ...at());
+    assert.equal(code, 1);
+    assert.match(stderr, /no order .*\/999 is known; the oldest order that is remembered was seen \d{4}-/);
+  });
+
+  test("the socket is for this user only", () => {
+    assert.equal(statSync(join(provider.dataDir, "control.sock")).mode & 0o777, 0o600);
+  });
+
+  test("why says the same over the socket and, when the provider has stopped, from the journal", async (t) => {
+    await provider.accept(provider.running.bidOn(parseOrderId(small ?? "")));
+    await eventually("it is won", () => provider.running.engine.orders(9).some(({ outcome }) => outcome === "won"));
+    const following = startProgram(t, ["orders", "--follow", ...at()]);
+    await following.says(new RegExp(`${hostile}`));
+    const why = () => give("why", `${provider.tenant}/1`, ...at());
+    const running = await why();
+    const listed = await give("orders", "--json", ...at());
+    await provider.stop();
+    assert.equal(await following.ended(), 0);
+    assert.match(following.said, /the provider has stopped/);
+    const stopped = await why();
+    assert.deepEqual([stopped.stdout, stopped.code, running.code], [running.stdout, 0, 0]);
+    assert.match(stopped.stderr, /no running provider answers at .*; this is from its journal/);
+    assert.equal((await give("orders", "--json", ...at())).stdout, listed.stdout);
+
+    const about = (id: string | undefined) =>
+      running.stdout.split("\n\n").find((each) => each.startsWith(`${id}\n`)) ?? "";
+    assert.match(about(small), /\n {2}bid at 10uact per block\n {4}✓ /);
+    assert.match(about(small), /createBid filed .*: done at .*, tx [0-9A-F]{64}\n/);
+    assert.match(
+      about(small),
+      /our bid of 10uact: won\n {2}the order: leased after \d+s.* by akash1\S+ at 10uact per block/,
+    );
+    assert.match(about(large), /✗ placementExists/);
+    assert.match(about(large), /to bid on it:\n[\s\S]*there must be room in the cluster/);
+    assert.match(about(hostile), /✗ attributesMatch .*\\u\{1b\}\[2J\\u\{202e\}evil\\u\{a\}✗ forged/);
+    assert.ok(!controlSigns.test(running.stdout.replaceAll("\n", "")));
+
+    const { code, stderr } = await give("pause", ...at());
+    assert.deepEqual([code, /no running provider answers/.test(stderr)], [1, true]);
+  });
+});
