@@ -55,7 +55,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.match(heading ?? "", /^ORDER +AGE +VERDICT +PRICE +OUTCOME$/);
     const row = (id: string | undefined) => rows.find((each) => each.startsWith(`${id} `)) ?? "";
     assert.match(row(small), /^\S+ +\d+s {2}bid +10uact +bid/);
-    assert.match(row(large), /^\S+ +\d+s {2}no +placementExists: only \d+ thousandths of a CPU$/);
+    assert.match(row(large), /^\S+ +\d+s {2}no +placementExists: unit 1: no node has 11 of cpu free/);
     assert.match(row(hostile), /^\S+ +\d+s {2}no +attributesMatch: /);
     assert.ok(rows.every((each) => !controlSigns.test(each)));
   });
@@ -82,7 +82,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     const path = file("large.yaml", sdl.replace(/units: \S+/, "units: 200"));
     const { code, stdout } = await give("screen", path, "--owner", provider.tenant, ...at());
     assert.equal(code, 2);
-    assert.match(stdout, /✗ placementExists .*thousandths of a CPU/);
+    assert.match(stdout, /✗ placementExists +unit 1: no node has 200 of cpu free/);
     assert.match(stdout, /to bid on it:\n {2}there must be room/);
   });
 

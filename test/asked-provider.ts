@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
@@ -54,7 +55,8 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   };
   const entry = { owner: provider.address, hostUri: "https://p.example.com:8443", attributes: [], info: undefined };
   await send(provider, packMessage("createProvider", entry));
-  const start = () => startProvider({ clock: realClock, node, dir: dataDir, signer: provider, control: true });
+  const cluster = createSimulatedCluster({ nodes: [] }, ground);
+  const start = () => startProvider({ clock: realClock, node, cluster, dir: dataDir, signer: provider, control: true });
   let process = start();
   let running = await process.ready;
   owner.after(() => process.stop());

@@ -154,10 +154,7 @@ test("a provider that was killed leaves its socket, and the next one takes its p
   // It has no cluster and bids on nothing; the journal can be read all the same.
   const asked = startProgram(t, ["orders", "--data-dir", dataDir]);
   assert.equal(await asked.ended(), 0, asked.said);
-  assert.match(
-    asked.said,
-    /has no answer to orders.*; this is from its journal\nno order has been seen yet/,
-  );
+  assert.match(asked.said, /has no answer to orders.*; this is from its journal\nno order has been seen yet/);
   second.signal("SIGTERM");
   assert.equal(await second.ended(), 0);
   assert.ok(!existsSync(socket));
