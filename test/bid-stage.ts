@@ -230,7 +230,7 @@ interface Starting extends ProviderParts {
 }
 
 /** A provider that sells one node and runs nothing on it. */
-function startProvider(starting: Starting): StartedProvider {
+export function startProvider(starting: Starting): StartedProvider {
   const { clock, node, cluster, dir, signer, pricing = fixedPricing(), boundary = openBoundary } = starting;
   const stopping = new AbortController();
   const opened = Promise.withResolvers<BiddingProvider>();
