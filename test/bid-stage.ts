@@ -294,7 +294,7 @@ export interface PictureFeed extends InventoryFeed {
   silence(): void;
 }
 
-function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
+export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
   let heardAtMs: number | undefined;
   const newest = createNewestPicture(clock, silentLog, () => ({
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,

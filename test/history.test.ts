@@ -55,6 +55,7 @@ async function checkEnd(history: History): Promise<void> {
     [],
   );
   assert.equal(history.podsLeft, 0);
+  assert.deepEqual(history.reservations, [], "what the lease had is free again");
   assert.deepEqual(
     intents.map(({ state }) => state),
     ["done", "done"],

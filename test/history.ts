@@ -2,6 +2,8 @@
  * A whole history in one process, on the virtual clock and without a socket: a chain that makes blocks, a cluster, a
  * tenant, and a provider that ends at one boundary and starts again on the same journal. One seed is one history.
  */
+import type { BidEngineOptions } from "../src/bidengine/bidengine-service.ts";
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
@@ -14,10 +16,12 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import { noOvercommit } from "../src/cluster/placement/demand.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube } from "../src/kube/kube.ts";
+import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { type BidId, formatOrderId } from "../src/market/ids.ts";
@@ -26,8 +30,10 @@ import { manifestHash } from "../src/market/manifest.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Boundary, createCountingBoundary, openBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { fixedPricing, pictureFeed } from "./bid-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { bidOn, createSkeletonService } from "./skeleton-service.ts";
 import { skeletonGroups, skeletonManifest, skeletonWorkload } from "./skeleton-workload.ts";
@@ -36,6 +42,14 @@ import { whileTimePasses } from "./while-time-passes.ts";
 export const purse = parseCoins("1000000000uact,1000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 const [image, port] = ["example.com/web:1", 8080];
+const machine = { name: "one", cpuMilli: 4_000n, memoryBytes: 2n ** 33n, ephemeralBytes: 2n ** 35n };
+const bidding: BidEngineOptions = {
+  attributes: [],
+  bidDeposit: parseCoin("500000uakt"),
+  bidTimeoutMs: 300_000,
+  reclamationWindowMs: 0,
+  fee: undefined,
+};
 /** How often somebody looks whether what he waits for has come. */
 const lookMs = 1_000;
 
@@ -58,6 +72,8 @@ export interface History {
   readonly namespacesLeft: readonly string[];
   readonly podsLeft: number;
   readonly intents: readonly Intent[];
+  /** Capacity that is still spoken for. */
+  readonly reservations: readonly string[];
   /** Boundaries that the first life of the provider crossed. */
   readonly crossings: readonly string[];
   readonly crashed: boolean;
@@ -126,6 +142,7 @@ async function play(
     namespacesLeft: (await observer.list(kinds.namespace)).map(({ metadata }) => metadata.name),
     podsLeft: (await observer.list(kinds.pod, { namespace: leaseNamespace(lease) })).length,
     intents: [provider.address, formatOrderId(lease)].flatMap((subject) => intents.about(subject)),
+    reservations: journal.read.reservations.all().map(({ orderId }) => orderId),
     crossings: boundary.crossings,
     crashed: boundary.crashed,
   });
@@ -143,7 +160,6 @@ async function begin(owner: Owner, clock: VirtualClock, random: Random, dir: str
   });
   owner.after(() => node.stop());
   await node.start();
-  const machine = { name: "one", cpuMilli: 4_000n, memoryBytes: 2n ** 33n, ephemeralBytes: 2n ** 35n };
   const behaviour = { pullMs: random.int(5_000), startMs: random.int(2_000), stopMs: random.int(2_000) };
   const http = () => ({ status: 200, body: "hello" });
   const cluster = createSimulatedCluster(
@@ -216,10 +232,19 @@ async function liveUntil(
   const kube = cluster.connect("akash-provider", { boundary });
   const workloadOf = (lease: BidId) => skeletonWorkload({ namespace: leaseNamespace(lease), image, port });
   const ready = Promise.withResolvers<Chain>();
+  const policies = () => createPolicySource(undefined, { clock, log: silentLog });
   const running = createProvider({
     dataDir: dir,
     chain: { nodes: () => [node.transport()], signer: provider, settings: fees },
-    after: (ground) => [createSkeletonService(ground, { kube, workloadOf, onReady: ready.resolve })],
+    kube: createKubeService(() => cluster.connect("akash-provider", { boundary })),
+    market: {
+      cluster: { overcommit: noOvercommit },
+      inventory: () => pictureFeed(clock, machine.cpuMilli),
+      bidengine: bidding,
+      pricing: () => ({ ...fixedPricing(), run: untilAborted }),
+      policies,
+    },
+    after: (ground) => [createSkeletonService(ground, { kube, workloadOf, bids: false, onReady: ready.resolve })],
     boundary,
     clock,
     random,

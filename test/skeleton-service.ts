@@ -1,7 +1,7 @@
 /**
  * The thinnest way through the whole: an order becomes a bid, the bid a lease, the lease a container, and the container
  * goes when the lease closes. Fixed price, no checks, the manifest handed over in process. It uses only the interfaces
- * that the services will use, so that they can take its place one by one. Like them it may end at any moment: the next
+ * that the services use, so that they can take its place one by one; where the bid engine runs, it leaves the bids to that. Like them it may end at any moment: the next
  * start finds out from chain, cluster and journal what is left to do.
  */
 
@@ -40,11 +40,13 @@ export interface SkeletonOptions {
   /** Stands for the manifest of a lease. */
   readonly workloadOf: (lease: BidId) => KubeObject;
   readonly onReady?: (chain: Chain) => void;
+  /** False where somebody else bids. */
+  readonly bids?: boolean;
 }
 
 export function createSkeletonService(
   foundation: Foundation,
-  { kube, workloadOf, onReady = () => undefined }: SkeletonOptions,
+  { kube, workloadOf, onReady = () => undefined, bids = true }: SkeletonOptions,
 ): Service {
   async function bid(key: string): Promise<Outcome> {
     const [chain, journal] = await Promise.all([foundation.chain, foundation.journal]);
@@ -92,13 +94,13 @@ export function createSkeletonService(
       await register(chain);
       chain.onStep(({ changed }) => {
         for (const { kind, key } of changed) {
-          if (kind === "order") orders.add(key);
+          if (kind === "order" && bids) orders.add(key);
           if (kind === "lease") leases.add(key);
         }
       });
       scope.task("orders", orders.run);
       scope.task("leases", leases.run);
-      for (const order of chain.mirror.orders()) orders.add(formatOrderId(order.id));
+      if (bids) for (const order of chain.mirror.orders()) orders.add(formatOrderId(order.id));
       for (const lease of chain.mirror.leases()) leases.add(formatLeaseId(lease.id));
       // What ended while nobody looked is in no mirror.
       for (const { metadata } of await kube.list(kinds.namespace)) {
