@@ -126,7 +126,12 @@ async function readOwnEntry({ queries, provider }: OwnEntryDeps["chain"], option
     entry: {
       state: entry.value ? "registered" : "not registered",
       attributes: plain(entry.value?.attributes ?? []),
-      audited: new Map(audited.items.map(({ auditor, attributes }: AuditedProvider) => [auditor, plain(attributes)])),
+      audited: new Map(
+        audited.items.map(({ auditor, attributes }: AuditedProvider) => [
+          auditor,
+          plain(attributes.slice(0, limits.auditorAttributes)),
+        ]),
+      ),
     },
     params: params.value && {
       minDeposits: params.value.bidMinDeposits.map(({ denom, amount }) => ({ denom, amount: BigInt(amount) })),

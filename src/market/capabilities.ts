@@ -1,5 +1,5 @@
 /** Whether what a provider publishes of its hardware covers the volumes and cards that a group asks for. */
-import { unsatisfied } from "./attributes.ts";
+import { allSatisfied, unsatisfied } from "./attributes.ts";
 import type { Attribute, GroupSpec } from "./group-spec.ts";
 
 export interface MissingCapability {
@@ -16,7 +16,7 @@ export function missingCapabilities({ units }: GroupSpec, own: readonly Attribut
   for (const { id, storage, gpu } of units) {
     for (const { attributes } of storage) {
       // A plain ephemeral volume has none, and anybody has that.
-      if (attributes.length === 0 || kinds.some((kind) => unsatisfied(attributes, kind).length === 0)) continue;
+      if (attributes.length === 0 || kinds.some((kind) => allSatisfied(attributes, kind))) continue;
       missing.push({ unit: id, what: "storage", asked: attributes });
     }
     if (gpu.count === 0n || gpu.attributes.length === 0) continue;

@@ -1,4 +1,5 @@
 /** Groups that no one could have meant. The chain lets them through, and reading them would take longer than they are worth. */
+import { isPattern } from "./glob.ts";
 import type { Attribute, GroupSpec, ResourceUnit, UnitResources } from "./group-spec.ts";
 
 /** Far above what anybody deploys. Work on a group of this size takes milliseconds; beyond, nobody promises that. */
@@ -9,7 +10,13 @@ export const groupBounds = {
   /** Of one list, and of all units together. */
   attributes: 100,
   attributesInAll: 1_000,
-  auditors: 100,
+  auditors: 20,
+  /**
+   * Of the attributes required of the provider: each is tried with each that it has, and again with each that an auditor
+   * has signed. Anybody may sign anything about a provider, so that is not in its hands.
+   */
+  patterns: 20,
+  patternsTimesAuditors: 40,
   volumes: 50,
   endpointsInAll: 2_000,
   /** Of a name, a key or a value. Kubernetes stops at 253. */
@@ -19,6 +26,8 @@ export const groupBounds = {
 /** The first bound that it passes, in words. */
 export function excessOf({ name, requirements, units }: GroupSpec): string | undefined {
   const { attributes, allOf, anyOf } = requirements;
+  const auditors = allOf.length + anyOf.length;
+  const patterns = attributes.filter(({ key }) => isPattern(key)).length;
   return (
     tooMany("units", units.length, groupBounds.units) ??
     tooMany(
@@ -27,9 +36,11 @@ export function excessOf({ name, requirements, units }: GroupSpec): string | und
       groupBounds.replicas,
     ) ??
     tooLong([name]) ??
-    tooMany("auditors", allOf.length + anyOf.length, groupBounds.auditors) ??
+    tooMany("auditors", auditors, groupBounds.auditors) ??
     tooLong([...allOf, ...anyOf]) ??
     excessOfAttributes(attributes) ??
+    tooMany("patterns", patterns, groupBounds.patterns) ??
+    tooMany("patterns for its auditors", patterns * auditors, groupBounds.patternsTimesAuditors) ??
     firstOf(units, excessOfUnit) ??
     tooMany("attributes", sumOf(units, attributesOf), groupBounds.attributesInAll) ??
     tooMany(

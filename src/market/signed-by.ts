@@ -1,5 +1,5 @@
 /** Which auditors have signed what a group asks of a provider. */
-import { unsatisfied } from "./attributes.ts";
+import { allSatisfied } from "./attributes.ts";
 import type { Attribute, Requirements } from "./group-spec.ts";
 
 /** What each auditor has signed of us. */
@@ -17,7 +17,7 @@ export interface Signatures {
 export function signaturesFor({ attributes, allOf, anyOf }: Requirements, audited: AuditedAttributes): Signatures {
   const hasSigned = (auditor: string) => {
     const signed = audited.get(auditor);
-    return signed !== undefined && unsatisfied(attributes, signed).length === 0;
+    return signed !== undefined && allSatisfied(attributes, signed);
   };
   const allOfMissing = allOf.filter((auditor) => !hasSigned(auditor));
   const anyOfMissing = anyOf.some(hasSigned) ? [] : anyOf;

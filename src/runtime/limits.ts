@@ -665,6 +665,8 @@ export const limits = {
   // Decisions
   /** Changes are told by blocks; this is for what none has told, such as the network's vote on parameters. */
   ownEntryEveryMs: 10 * minute,
+  /** Of what one auditor has signed: ten times what anybody publishes, and anybody may sign anything about us. */
+  auditorAttributes: 500,
   /** Until it has been read nothing is bid on, so the first tries come quickly. */
   ownEntryRetryFirstMs: second,
   ownEntryRetryMostMs: minute,

@@ -18,6 +18,13 @@ function times<T>(count: number, make: (at: number) => T): T[] {
 const hostile = (at: number): Attribute => ({ key: `${"a*".repeat(60)}b${at}`, value: "true" });
 /** As many as anybody publishes, all alike as far as a pattern can tell. */
 const ownAttributes = times(100, (at) => ({ key: "a".repeat(120) + at, value: "true" }));
+/** Matches only the last of what the auditors signed. */
+const lastOf = (at: number): Attribute => ({ key: `${"a*".repeat(10 + at)}z`, value: "true" });
+const signed = [
+  ...times(499, (at) => ({ key: "a".repeat(120) + at, value: "true" })),
+  { key: `${"a".repeat(120)}z`, value: "true" },
+];
+const audited = new Map(times(20, (at) => [`auditor${at}`, signed]));
 const ownCards = times(50, (at) => ({ key: `capabilities/gpu/vendor/nvidia/model/a${at}a`, value: "true" }));
 
 const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
@@ -43,8 +50,20 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
     /10000 attributes/,
   ],
   "as many hostile patterns as are read": [
-    aGroup({ requirements: { ...requirements, attributes: times(100, hostile) } }),
-    /we do not publish a\*a\*.* and 95 more/,
+    aGroup({ requirements: { ...requirements, attributes: times(20, hostile) } }),
+    /we do not publish a\*a\*.* and 15 more/,
+  ],
+  "more patterns than anybody means": [
+    aGroup({ requirements: { ...requirements, attributes: times(21, hostile) } }),
+    /21 patterns where at most 20 make sense/,
+  ],
+  "auditors who have signed what is slow to search": [
+    aGroup({ requirements: { attributes: times(20, lastOf), allOf: times(2, (at) => `auditor${at}`), anyOf: [] } }),
+    /we do not publish/,
+  ],
+  "patterns for every auditor": [
+    aGroup({ requirements: { attributes: times(3, lastOf), allOf: [], anyOf: times(20, (at) => `auditor${at}`) } }),
+    /60 patterns for its auditors/,
   ],
   "10,000 attributes of a card": [
     aGroup({ units: [aUnit({ gpu: { count: 1n, attributes: times(10_000, hostile) } })] }),
@@ -98,7 +117,7 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
 for (const [name, [group, reason]] of Object.entries(absurd)) {
   test(`an order with ${name} is a no with a short reason, within milliseconds`, async () => {
     const standing = aStanding({
-      own: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited: new Map() },
+      own: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited },
     });
     const inputs = someInputs({ asked: { group }, standing });
     const decision = await decide(inputs, cheap, signal);
