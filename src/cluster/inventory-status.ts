@@ -79,8 +79,8 @@ function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceS
       const ofNode = cards.kinds.filter(({ card }) => modelName(card) === name);
       const sum = models.get(name) ?? { allocatable: 0n, free: 0n };
       if (!models.has(name) && models.size >= limits.clusterStatusNames) continue;
-      sum.allocatable += ofNode.reduce((all, { count }) => all + count, 0n);
-      const left = cardsLeft(cards, kinds);
+      sum.allocatable += BigInt(ofNode.reduce((all, { count }) => all + count, 0));
+      const left = BigInt(cardsLeft(cards, kinds));
       const gpusFree = free[gpuAt] ?? 0n;
       sum.free += left < gpusFree ? left : gpusFree > 0n ? gpusFree : 0n;
       models.set(name, sum);

@@ -15,16 +15,16 @@ export interface CardCount {
 export type Kinds = number;
 
 export interface NodeCards {
-  readonly kinds: readonly CardCount[];
+  readonly kinds: readonly { readonly card: Card; readonly count: number }[];
   /** How many were taken that are of one of these kinds. */
-  readonly takings: Map<Kinds, bigint>;
+  readonly takings: Map<Kinds, number>;
 }
 
 /** What there is, and how many of them are taken by nobody knows whom. */
 export function cardsOf(counts: readonly CardCount[], unknown: bigint): NodeCards {
-  const kinds = counts.slice(0, limits.nodeCardKinds);
-  const takings = new Map<Kinds, bigint>();
-  if (unknown > 0n && kinds.length > 0) takings.set(all(kinds), unknown);
+  const kinds = counts.slice(0, limits.nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
+  const takings = new Map<Kinds, number>();
+  if (unknown > 0n && kinds.length > 0) takings.set((1 << kinds.length) - 1, Number(unknown));
   return { kinds, takings };
 }
 
@@ -34,35 +34,31 @@ export function kindsFor({ kinds }: NodeCards, demand: CardDemand): Kinds {
 }
 
 /** How many are there, taken or not. */
-export function countOf({ kinds }: NodeCards, set: Kinds): bigint {
-  return kinds.reduce((sum, { count }, at) => ((set >> at) & 1 ? sum + count : sum), 0n);
+export function countOf({ kinds }: NodeCards, set: Kinds): number {
+  return kinds.reduce((sum, { count }, at) => ((set >> at) & 1 ? sum + count : sum), 0);
 }
 
 /** How many more of these can be promised without breaking what was promised before. */
-export function cardsLeft(cards: NodeCards, wanted: Kinds): bigint {
-  if (wanted === 0) return 0n;
+export function cardsLeft(cards: NodeCards, wanted: Kinds): number {
+  if (wanted === 0) return 0;
   let least = leftOf(cards, wanted);
   for (const taken of cards.takings.keys()) {
     if ((taken & wanted) === 0 || taken === wanted) continue;
     const left = leftOf(cards, taken);
     if (left < least) least = left;
   }
-  return least > 0n ? least : 0n;
+  return Math.max(least, 0);
 }
 
 /** A negative count gives back. */
-export function takeCards({ takings }: NodeCards, set: Kinds, count: bigint): void {
-  const taken = (takings.get(set) ?? 0n) + count;
-  if (taken === 0n) takings.delete(set);
+export function takeCards({ takings }: NodeCards, set: Kinds, count: number): void {
+  const taken = (takings.get(set) ?? 0) + count;
+  if (taken === 0) takings.delete(set);
   else takings.set(set, taken);
 }
 
-function leftOf(cards: NodeCards, set: Kinds): bigint {
+function leftOf(cards: NodeCards, set: Kinds): number {
   let left = countOf(cards, set);
   for (const [taken, count] of cards.takings) if ((taken & set) !== 0) left -= count;
   return left;
-}
-
-function all(kinds: readonly CardCount[]): Kinds {
-  return (1 << kinds.length) - 1;
 }

@@ -5,28 +5,28 @@
  */
 import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, kindsFor, takeCards } from "./cards.ts";
-import type { NodeState } from "./room.ts";
-import { gpusOf, type Option, type Spot, type Task } from "./task.ts";
+import type { NodeState, Room } from "./room.ts";
+import { type Asked, gpusOf, type Option, type Spot, type Task } from "./task.ts";
 
 /** How many replicas of each task. */
 type Part = readonly number[];
 
 /** A node that can hold a part, with the model that each of its tasks would get there. */
 interface Home {
-  readonly node: NodeState;
+  readonly place: number;
   readonly options: ReadonlyMap<number, Option>;
 }
 
-/** The models that the replicas of a task may get in one run of the search, and the nodes that have one of them. */
+/** The models that the replicas of a task may get in one run of the search, and the places of nodes with one of them. */
 interface Way {
   readonly name: string;
   readonly options: readonly Option[];
-  readonly nodes: ReadonlySet<NodeState>;
+  readonly places: ReadonlySet<number>;
 }
 
 /** Undefined where there is none. */
-export function exactFit(tasks: readonly Task[]): Spot[] | undefined {
-  const whole: Part = tasks.map(({ unit }) => Number(unit.count));
+export function exactFit(tasks: readonly Task[], room: Room): Spot[] | undefined {
+  const whole: Part = tasks.map(({ count }) => count);
   const replicas = whole.reduce((sum, count) => sum + count, 0);
   const known = new Map<string, readonly Home[]>();
   let tried = 0;
@@ -35,7 +35,7 @@ export function exactFit(tasks: readonly Task[]): Spot[] | undefined {
     if (tried > limits.placementModelChoices) return undefined;
     const homesOf = (part: Part): readonly Home[] => {
       const name = part.map((count, at) => (count === 0 ? "" : `${count}${ways[at]?.name}`)).join();
-      const homes = known.get(name) ?? findHomes(tasks, part, ways, replicas);
+      const homes = known.get(name) ?? findHomes(tasks, room, part, ways, replicas);
       known.set(name, homes);
       return homes;
     };
@@ -46,12 +46,12 @@ export function exactFit(tasks: readonly Task[]): Spot[] | undefined {
 }
 
 /** Only where a unit has several replicas must its model be settled beforehand: a single one takes what its node has. */
-function waysOf({ unit, options }: Task): Way[] {
-  const settled = unit.count === 1n ? [options] : options.map((option) => [option]);
+function waysOf({ count, options }: Task): Way[] {
+  const settled = count === 1 ? [options] : options.map((option) => [option]);
   return settled.map((some, at) => ({
     name: `x${at}`,
     options: some,
-    nodes: new Set(some.flatMap(({ nodes }) => nodes)),
+    places: new Set(some.flatMap(({ places }) => places)),
   }));
 }
 
@@ -65,14 +65,14 @@ function* combinations<T>(lists: readonly (readonly T[])[]): Generator<T[]> {
 function shareOut(
   left: Part,
   parts: readonly Part[],
-  taken: ReadonlyMap<NodeState, number>,
+  taken: ReadonlyMap<number, number>,
   homesOf: (part: Part) => readonly Home[],
 ): { part: Part; home: Home }[] | undefined {
   const first = left.findIndex((count) => count > 0);
   if (first < 0) {
-    return [...taken].flatMap(([node, at]) => {
+    return [...taken].flatMap(([place, at]) => {
       const part = parts[at] ?? [];
-      return homesOf(part).flatMap((home) => (home.node === node ? [{ part, home }] : []));
+      return homesOf(part).flatMap((home) => (home.place === place ? [{ part, home }] : []));
     });
   }
   for (const part of partsOf(left, first)) {
@@ -101,32 +101,34 @@ function* partsOf(left: Part, first: number, at = 0): Generator<Part> {
 function housed(
   parts: readonly Part[],
   at: number,
-  taken: ReadonlyMap<NodeState, number>,
+  taken: ReadonlyMap<number, number>,
   homesOf: (part: Part) => readonly Home[],
-  asked: Set<NodeState>,
-): ReadonlyMap<NodeState, number> | undefined {
-  for (const { node } of homesOf(parts[at] ?? [])) {
-    if (asked.has(node)) continue;
-    asked.add(node);
-    const other = taken.get(node);
+  asked: Set<number>,
+): ReadonlyMap<number, number> | undefined {
+  for (const { place } of homesOf(parts[at] ?? [])) {
+    if (asked.has(place)) continue;
+    asked.add(place);
+    const other = taken.get(place);
     const moved = other === undefined ? taken : housed(parts, other, taken, homesOf, asked);
-    if (moved) return new Map(moved).set(node, at);
+    if (moved) return new Map(moved).set(place, at);
   }
   return undefined;
 }
 
-function findHomes(tasks: readonly Task[], part: Part, ways: readonly Way[], enough: number): Home[] {
+function findHomes(tasks: readonly Task[], room: Room, part: Part, ways: readonly Way[], enough: number): Home[] {
   const members = tasks.flatMap((task, at): Member[] => {
-    const [count, way] = [BigInt(part[at] ?? 0), ways[at]];
-    return count > 0n && way ? [{ at, way, amounts: task.amounts.map((amount) => amount * count) }] : [];
+    const [count, way] = [part[at] ?? 0, ways[at]];
+    return count > 0 && way ? [{ at, way, asked: task.asked.map((amount) => amount * count) }] : [];
   });
-  const sum = members.reduce<bigint[]>((all, { amounts }) => amounts.map((amount, at) => amount + (all[at] ?? 0n)), []);
-  const [fewest, ...others] = members.map(({ way }) => way.nodes).sort((left, right) => left.size - right.size);
+  const sum = members.reduce<number[]>((all, { asked }) => asked.map((amount, at) => amount + (all[at] ?? 0)), []);
+  const [fewest, ...others] = members.map(({ way }) => way.places).sort((left, right) => left.size - right.size);
   const homes: Home[] = [];
-  for (const node of fewest ?? []) {
-    if (!others.every((nodes) => nodes.has(node)) || sum.some((amount, at) => amount > (node.free[at] ?? 0n))) continue;
-    const options = chooseModels(node, members);
-    if (options) homes.push({ node, options });
+  for (const place of fewest ?? []) {
+    const isShort = sum.some((amount, at) => amount > 0 && amount > (room.spare[at]?.[place] ?? 0));
+    if (isShort || !others.every((places) => places.has(place))) continue;
+    const node = room.nodes[place];
+    const options = node && chooseModels(node, members);
+    if (options) homes.push({ place, options });
     if (homes.length === enough) break;
   }
   return homes;
@@ -135,7 +137,7 @@ function findHomes(tasks: readonly Task[], part: Part, ways: readonly Way[], eno
 interface Member {
   readonly at: number;
   /** Of all its replicas in the part. */
-  readonly amounts: readonly bigint[];
+  readonly asked: Asked;
   readonly way: Way;
 }
 
@@ -143,9 +145,9 @@ interface Member {
 function chooseModels(node: NodeState, members: readonly Member[]): Home["options"] | undefined {
   const [member, ...others] = members;
   if (!member) return new Map();
-  const gpus = gpusOf(member.amounts);
+  const gpus = gpusOf(member.asked);
   for (const option of member.way.options) {
-    const kinds = option.cards && gpus > 0n ? kindsFor(node.cards, option.cards) : undefined;
+    const kinds = option.cards && gpus > 0 ? kindsFor(node.cards, option.cards) : undefined;
     if (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus) continue;
     if (kinds !== undefined) takeCards(node.cards, kinds, gpus);
     const rest = chooseModels(node, others);
@@ -159,7 +161,7 @@ function spotsOf(tasks: readonly Task[], homes: readonly { part: Part; home: Hom
   return homes.flatMap(({ part, home }) =>
     tasks.flatMap((task, at) => {
       const [count, option] = [part[at] ?? 0, home.options.get(at)];
-      return count > 0 && option ? [{ task, option, node: home.node, count: BigInt(count) }] : [];
+      return count > 0 && option ? [{ task, option, place: home.place, count }] : [];
     }),
   );
 }

@@ -6,7 +6,7 @@ import { limits } from "../../runtime/limits.ts";
 import { demandOf, noOvercommit, type Overcommit } from "./demand.ts";
 import { exactFit } from "./exact-fit.ts";
 import { anyFit, bestFit } from "./first-fit.ts";
-import { beyondCluster, eachAloneOnly, refuse, unplaceable } from "./misfit.ts";
+import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
 import { type Spot, type Task, taskOf } from "./task.ts";
 
@@ -37,24 +37,24 @@ export function place(
   if (replicas > BigInt(limits.placementReplicas)) {
     return refuse(`the group has ${replicas} replicas, at most ${limits.placementReplicas} are placed`);
   }
-  const spots = search(tasks, room);
-  return spots ? fitsOf(units, spots) : eachAloneOnly(room, tasks, search);
+  const tooMuch = togetherTooMuch(room, tasks);
+  if (tooMuch) return tooMuch;
+  const spots = bestFit(tasks, room) ?? (isFew(tasks) ? exactFit(tasks, room) : anyFit(tasks, room));
+  if (spots) return fitsOf(room, units, spots);
+  return inPieces(room, tasks, (eased) => Boolean(bestFit(eased, room) ?? (isFew(eased) && exactFit(eased, room))));
 }
 
-/** Where all of it goes; exact for few replicas, and never worse than first-fit-decreasing for many. */
-function search(tasks: readonly Task[], room: Room): Spot[] | undefined {
-  const spots = bestFit(tasks, room);
-  if (spots || tasks.length === 1) return spots;
-  const replicas = tasks.reduce((sum, { unit }) => sum + unit.count, 0n);
-  return replicas <= BigInt(limits.placementExactReplicas) ? exactFit(tasks) : anyFit(tasks, room);
+/** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
+function isFew(tasks: readonly Task[]): boolean {
+  return tasks.reduce((sum, { count }) => sum + count, 0) <= limits.placementExactReplicas;
 }
 
-function fitsOf(units: readonly ResourceUnit[], spots: readonly Spot[]): Fits {
+function fitsOf(room: Room, units: readonly ResourceUnit[], spots: readonly Spot[]): Fits {
   const byUnit = Map.groupBy(spots, ({ task }) => task.unit.id);
   const offer = units.map((unit) => offered(unit, byUnit.get(unit.id)?.[0]));
   const replicas = units.flatMap(({ id }) =>
-    (byUnit.get(id) ?? []).flatMap(({ node, count }) =>
-      Array.from({ length: Number(count) }, () => ({ unit: id, node: node.name })),
+    (byUnit.get(id) ?? []).flatMap(({ place, count }) =>
+      Array.from({ length: count }, () => ({ unit: id, node: room.nodes[place]?.name ?? "" })),
     ),
   );
   return { fits: true, replicas, offer };

@@ -36,6 +36,7 @@ export const gpuAt = nodeResources.indexOf("gpu");
 
 /** More than anybody can ask for. */
 export const endless = 2n ** 100n;
+const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
 
 export interface NodeState {
   readonly name: string;
@@ -47,15 +48,25 @@ export interface NodeState {
   readonly classes: ReadonlySet<string>;
 }
 
+/**
+ * By resource and by the place of the node among all. A search looks at every node for every unit, by the hundred thousand; in columns
+ * of plain numbers that takes a twentieth of the time that it takes with integers of any size.
+ */
+export type Spare = readonly Float64Array[];
+
 export interface Room {
   /** By name. */
   readonly nodes: readonly NodeState[];
   readonly classes: ReadonlyMap<string, bigint>;
+  /** What is free, for the search to reckon with: a column for each resource, in which each node has its place. */
+  readonly spare: Spare;
+  /** By class, and by the place of the node: 1 where it can mount it. */
+  readonly mounts: ReadonlyMap<string, Float64Array>;
   /** Every kind of card that there is, once. */
   readonly cards: readonly Card[];
   node(name: string): NodeState | undefined;
-  /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. */
-  tightest(): readonly NodeState[];
+  /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. Places by name. */
+  tightest(): Uint32Array;
   /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
   take(claim: Claim): void;
   /** Exactly what was taken from this very room. */
@@ -68,12 +79,18 @@ export function openRoom(picture: ClusterRoom): Room {
   invariant(byName.size === nodes.length, "two nodes have one name");
   const classes = new Map(Array.from(picture.classes, ([name, bytes]) => [name, bytes ?? endless]));
   const cards = new Map(picture.nodes.flatMap((node) => node.cards.map(({ card }) => [describeCard(card), card])));
-  const tight = [...nodes];
+  const spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
+  const mountable = new Set(picture.nodes.flatMap(({ storageClasses }) => storageClasses));
+  const mounts = new Map(
+    Array.from(mountable, (name) => [name, Float64Array.from(nodes, (node) => Number(node.classes.has(name)))]),
+  );
+  const compare = byTightness(nodes, spare);
+  const tight = Uint32Array.from(nodes.keys());
   let isSorted = false;
   const change = (claim: Claim, sign: 1n | -1n) => {
     const node = byName.get(claim.node);
     // A node that is no longer in the picture has nothing to take from, and got nothing taken.
-    if (node) takeFrom(node, claim, sign);
+    if (node) takeFrom(node, spare, claim, sign);
     isSorted = false;
     for (const [name, bytes] of claim.classes) {
       const left = classes.get(name);
@@ -83,10 +100,12 @@ export function openRoom(picture: ClusterRoom): Room {
   return {
     nodes,
     classes,
+    spare,
+    mounts,
     cards: [...cards.values()],
     tightest() {
       // Little has changed since the last time, which makes sorting again cheap.
-      if (!isSorted) tight.sort(compareTightness);
+      if (!isSorted) tight.sort(compare);
       isSorted = true;
       return tight;
     },
@@ -101,30 +120,45 @@ export function unknownCards(listed: bigint, allocatable: bigint, free: bigint):
   return (listed > allocatable ? listed : allocatable) - free;
 }
 
-function takeFrom(node: NodeState, { amounts, cards }: Claim, sign: 1n | -1n): void {
-  for (let at = 0; at < amounts.length; at += 1) node.free[at] = (node.free[at] ?? 0n) - sign * (amounts[at] ?? 0n);
-  if (cards) takeCards(node.cards, kindsFor(node.cards, cards), sign * (amounts[gpuAt] ?? 0n));
+function takeFrom(node: NodeState, spare: Spare, { amounts, cards }: Claim, sign: 1n | -1n): void {
+  for (let at = 0; at < amounts.length; at += 1) {
+    const left = (node.free[at] ?? 0n) - sign * (amounts[at] ?? 0n);
+    node.free[at] = left;
+    const column = spare[at];
+    if (column) column[node.at] = spareOf(left);
+  }
+  if (cards) takeCards(node.cards, kindsFor(node.cards, cards), Number(sign * (amounts[gpuAt] ?? 0n)));
 }
 
 /** What is free of a resource on all nodes together. */
 export function freeInAll({ nodes }: Pick<Room, "nodes">, at: number): bigint {
-  let sum = 0n;
-  for (const { free } of nodes) if ((free[at] ?? 0n) > 0n) sum += free[at] ?? 0n;
-  return sum;
+  return nodes.reduce((sum, { free: { [at]: free = 0n } }) => (free > 0n ? sum + free : sum), 0n);
 }
 
-function compareTightness(left: NodeState, right: NodeState): number {
-  return (
-    Math.min(left.cards.kinds.length, 1) - Math.min(right.cards.kinds.length, 1) ||
-    compare(left.free[gpuAt], right.free[gpuAt]) ||
-    compare(left.free[0], right.free[0]) ||
-    compare(left.free[1], right.free[1]) ||
-    left.at - right.at
-  );
+function byTightness(
+  nodes: readonly NodeState[],
+  [cpu, memory, , gpus]: Spare,
+): (left: number, right: number) => number {
+  const hasGpus = Uint8Array.from(nodes, ({ cards }) => Math.min(cards.kinds.length, 1));
+  const difference = (column: ArrayLike<number> | undefined, left: number, right: number) =>
+    (column?.[left] ?? 0) - (column?.[right] ?? 0);
+  return (left, right) =>
+    difference(hasGpus, left, right) ||
+    difference(gpus, left, right) ||
+    difference(cpu, left, right) ||
+    difference(memory, left, right) ||
+    left - right;
 }
 
-function compare(left = 0n, right = 0n): number {
-  return left < right ? -1 : Number(left > right);
+/** A number that is exact: of what is more than nine peta, nine peta are offered, and less than nothing is less than nothing. */
+function spareOf(free: bigint): number {
+  if (free < 0n) return -1;
+  return free > mostExact ? Number.MAX_SAFE_INTEGER : Number(free);
+}
+
+/** What a search takes for an amount that is asked for: more than any spare where it is more than a number can say. */
+export function askedOf(amount: bigint): number {
+  return amount > mostExact ? Number.POSITIVE_INFINITY : Number(amount);
 }
 
 function stateOf(node: NodeRoom, at: number): NodeState {

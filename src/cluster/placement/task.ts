@@ -2,12 +2,16 @@
 import { type CardDemand, modelsFor } from "../../market/gpu-attributes.ts";
 import { cardsLeft, countOf, kindsFor, takeCards } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
-import { type Amounts, gpuAt, type NodeState, type Room } from "./room.ts";
+import { type Amounts, askedOf, gpuAt, type NodeState, type Room } from "./room.ts";
+
+/** In the order of `nodeResources`, as numbers that can be compared with what a node has to spare. */
+export type Asked = readonly number[];
 
 export interface Task {
   readonly unit: UnitDemand;
-  /** What the search takes for one replica: what the unit asks for, but where the search tries it with less. */
-  readonly amounts: Amounts;
+  readonly count: number;
+  /** What one replica asks for; less of it where the search is asked whether that would help. */
+  readonly asked: Asked;
   /** Each would do for all replicas, were the cluster its own; by name of the model, and one where no gpu is asked for. */
   readonly options: readonly Option[];
 }
@@ -15,65 +19,93 @@ export interface Task {
 /** One model for all replicas of a unit. */
 export interface Option {
   readonly cards: CardDemand | undefined;
-  /** Those on which at least one replica fits, the tightest first. */
-  readonly nodes: readonly NodeState[];
+  /** The nodes on which at least one replica fits, by their places, the tightest first. */
+  readonly places: readonly number[];
 }
 
 /** So many replicas of a unit on one node. */
 export interface Spot {
   readonly task: Task;
   readonly option: Option;
-  readonly node: NodeState;
-  readonly count: bigint;
+  readonly place: number;
+  readonly count: number;
 }
 
 /** Nodes that could ever take a replica, by what they are rather than by what is free of them. */
 export function isSuited(node: NodeState, unit: UnitDemand, cards: CardDemand | undefined): boolean {
   for (const name of unit.classes.keys()) if (!node.classes.has(name)) return false;
-  return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= gpusOf(unit.amounts);
+  return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= (unit.amounts[gpuAt] ?? 0n);
+}
+
+/** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
+export function modelsOf({ cards }: UnitDemand, room: Room): (CardDemand | undefined)[] {
+  return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
 }
 
 export function taskOf(unit: UnitDemand, room: Room, amounts: Amounts = unit.amounts): Task {
-  const models = unit.cards.length > 0 ? modelsFor(unit.cards, room.cards) : [undefined];
-  const options = models.flatMap((cards) => {
-    const nodes: NodeState[] = [];
-    let missing = unit.count;
-    for (const node of room.tightest()) {
-      if (!isSuited(node, unit, cards)) continue;
-      const count = howMany(node, amounts, cards, missing > 1n ? missing : 1n);
-      if (count === 0n) continue;
-      nodes.push(node);
-      missing -= count;
+  const asked = amounts.map(askedOf);
+  const count = Number(unit.count);
+  const roomy = roomyPlaces(room, unit, asked);
+  const options = modelsOf(unit, room).flatMap((cards) => {
+    const places = cards ? roomy.filter((place) => hasCards(room.nodes[place], unit, asked, cards)) : roomy;
+    let missing = count;
+    for (const place of places) {
+      missing -= missing > 1 ? howMany(room, place, asked, cards, missing) : 1;
+      if (missing <= 0) return [{ cards, places }];
     }
-    return missing > 0n ? [] : [{ cards, nodes }];
+    return [];
   });
-  return { unit, amounts, options };
+  return { unit, count, asked, options };
+}
+
+/** Places with enough of everything but cards. Columns are gone through quickly, and nodes looked at one by one are not. */
+function roomyPlaces(room: Room, { classes }: UnitDemand, asked: Asked): number[] {
+  const isShort = new Uint8Array(room.nodes.length);
+  for (const [at, amount] of asked.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
+  for (const name of classes.keys()) markShort(isShort, room.mounts.get(name), 1);
+  const places: number[] = [];
+  const tightest = room.tightest();
+  for (let rank = 0; rank < tightest.length; rank += 1) {
+    const place = tightest[rank] ?? 0;
+    if (isShort[place] === 0) places.push(place);
+  }
+  return places;
+}
+
+function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount: number): void {
+  if (!column) isShort.fill(1);
+  else for (let place = 0; place < column.length; place += 1) if ((column[place] ?? 0) < amount) isShort[place] = 1;
+}
+
+function hasCards(node: NodeState | undefined, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
+  if (!node || !isSuited(node, unit, cards)) return false;
+  const gpus = gpusOf(asked);
+  return gpus === 0 || cardsLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
 }
 
 /** How many replicas a node still takes, up to a most. */
-export function howMany(node: NodeState, amounts: Amounts, cards: CardDemand | undefined, most: bigint): bigint {
+export function howMany(room: Room, place: number, asked: Asked, cards: CardDemand | undefined, most: number): number {
   let count = most;
-  for (let at = 0; at < amounts.length; at += 1) {
-    const amount = amounts[at] ?? 0n;
-    const free = node.free[at] ?? 0n;
-    if (amount === 0n) continue;
-    if (free < amount) return 0n;
-    if (count > 1n && free < amount * count) count = free / amount;
+  for (let at = 0; at < asked.length; at += 1) {
+    const amount = asked[at] ?? 0;
+    if (amount === 0) continue;
+    const there = room.spare[at]?.[place] ?? 0;
+    if (there < amount) return 0;
+    if (there < amount * count) count = Math.floor(there / amount);
   }
-  const gpus = gpusOf(amounts);
-  if (cards === undefined || gpus === 0n) return count;
-  const left = cardsLeft(node.cards, kindsFor(node.cards, cards)) / gpus;
-  return left < count ? left : count;
+  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
+  if (!cards || !node || gpus === 0) return count;
+  return Math.min(count, Math.floor(cardsLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
 }
 
 /** Takes it from the node; minus one gives it back. */
-export function occupy({ task: { amounts }, option, node, count }: Spot, sign: 1n | -1n): void {
+export function occupy(room: Room, { task: { asked }, option: { cards }, place, count }: Spot, sign: 1 | -1): void {
   const times = count * sign;
-  for (let at = 0; at < amounts.length; at += 1) node.free[at] = (node.free[at] ?? 0n) - (amounts[at] ?? 0n) * times;
-  const gpus = gpusOf(amounts);
-  if (option.cards && gpus > 0n) takeCards(node.cards, kindsFor(node.cards, option.cards), gpus * times);
+  for (const [at, column] of room.spare.entries()) column[place] = (column[place] ?? 0) - (asked[at] ?? 0) * times;
+  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
+  if (cards && node && gpus > 0) takeCards(node.cards, kindsFor(node.cards, cards), gpus * times);
 }
 
-export function gpusOf(amounts: Amounts): bigint {
-  return amounts[gpuAt] ?? 0n;
+export function gpusOf(asked: Asked): number {
+  return asked[gpuAt] ?? 0;
 }

@@ -1,0 +1,76 @@
+/** What one unit lacks on the nodes, and how it is told. */
+import type { Shortage } from "../../market/fit.ts";
+import { type CardDemand, describeCard, modelsFor } from "../../market/gpu-attributes.ts";
+import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
+import { limits } from "../../runtime/limits.ts";
+import { cardsLeft, countOf, kindsFor } from "./cards.ts";
+import type { UnitDemand } from "./demand.ts";
+import { gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+
+/** By one replica, of what the best of these nodes has. */
+export function shortageOf(unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
+  const wanted = unit.amounts[at] ?? 0n;
+  let [available, where, short] = [0n, "cluster", 0];
+  for (const node of nodes) {
+    const free = freeFor(node, unit, at);
+    if (free > available) [available, where] = [free, node.name];
+    if (free < wanted) short += 1;
+  }
+  return { unit: unit.id, resource: resourceName(unit, at), wanted, available, where, nodes: short };
+}
+
+/** The same of cards, taken or not. */
+export function cardShortage(unit: UnitDemand, nodes: readonly NodeState[]): Shortage | undefined {
+  const wanted = unit.amounts[gpuAt] ?? 0n;
+  let [most, where] = [0, "cluster"];
+  for (const node of nodes) {
+    const count = mostOf(node, unit, (cards) => countOf(node.cards, kindsFor(node.cards, cards)));
+    if (count > most) [most, where] = [count, node.name];
+  }
+  const resource = resourceName(unit, gpuAt);
+  if (BigInt(most) >= wanted) return undefined;
+  return { unit: unit.id, resource, wanted, available: BigInt(most), where, nodes: nodes.length };
+}
+
+/** Of gpus, only those that will do. */
+export function freeFor(node: NodeState, unit: UnitDemand, at: number): bigint {
+  const free = node.free[at] ?? 0n;
+  if (at !== gpuAt || unit.cards.length === 0) return free;
+  const left = BigInt(mostOf(node, unit, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards))));
+  return left < free ? left : free;
+}
+
+function mostOf(node: NodeState, unit: UnitDemand, count: (cards: CardDemand) => number): number {
+  const there = node.cards.kinds.map(({ card }) => card);
+  return Math.max(0, ...modelsFor(unit.cards, there).map(count));
+}
+
+export function resourceName(unit: UnitDemand, at: number): string {
+  return at === gpuAt && unit.cards.length > 0 ? `gpu ${cardsName(unit)}` : (nodeResources[at] ?? "");
+}
+
+export function cardsName({ cards }: UnitDemand): string {
+  return list(cards.map(describeCard), " or ");
+}
+
+/** "there are 4 × nvidia/a100 with 80Gi, pcie" */
+export function cardsThere({ nodes }: Room): string {
+  const counts = new Map<string, number>();
+  for (const { card, count } of nodes.flatMap(({ cards }) => cards.kinds)) {
+    const name = describeCard(card);
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  const names = [...counts.keys()].sort().map((name) => `${counts.get(name)} × ${name}`);
+  return names.length > 0 ? `there are ${list(names, ", ")}` : "there are no gpus";
+}
+
+export function showAmount(resource: string, amount: bigint): string {
+  if (resource === "cpu") return formatCpuMilli(amount);
+  return resource === "memory" || resource.startsWith("storage-") ? formatBytes(amount) : String(amount);
+}
+
+export function list(texts: readonly string[], between = "; "): string {
+  const more = texts.length - limits.misfitListed;
+  const told = texts.slice(0, limits.misfitListed).join(between);
+  return more > 0 ? `${told}${between}and ${more} more` : told;
+}
