@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { SimulateRequest, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import type { App } from "../src/box/chain/abci.ts";
+import type { AbciEvent, App } from "../src/box/chain/abci.ts";
 import { createApp } from "../src/box/chain/app.ts";
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import { createNode } from "../src/box/chain/node/node.ts";
@@ -21,7 +21,7 @@ import type { Message } from "../test/market-stage.ts";
 import { chainId, providerKey, registration, tenantKey } from "../test/outbox-stage.ts";
 
 export type Asked =
-  /** Every so many, an order is closed again in the next block, before any bid can be in it. */
+  /** Every so many, an order is closed again as soon as the first bids have come, and before the others are in a block. */
   | { readonly what: "post"; readonly orders: number; readonly badEvery?: number }
   /** All that are open. */
   | { readonly what: "close" }
@@ -35,6 +35,7 @@ export interface BlockCounts {
   readonly height: number;
   readonly orders: number;
   readonly closed: number;
+  /** On orders that stay open. */
   readonly bids: number;
   readonly failedTxs: number;
   /** How long the application took to make it. */
@@ -51,6 +52,7 @@ const owner = parseAddress(tenantKey.address);
 let msPerMessage = 0;
 let estimated = 0;
 let madeInMs = 0;
+let firstBidsCame: () => void = () => undefined;
 const app = slowed(createApp({ chainId, timeNs: BigInt(Date.now()) * 1_000_000n, accounts }));
 const node = createNode({ app, clock: realClock, log: silentLog, blockMs: 1_000, keepBlocks: 100 });
 await node.start();
@@ -64,6 +66,7 @@ node.onBlock((block) => {
 
 let nextDseq = 1n;
 let open: DeploymentId[] = [];
+let badOrders: ReadonlySet<string> = new Set();
 await submit(await sign(providerKey, [[registration(providerKey.address)]]));
 tell({ what: "ready", rpcUrl: node.rpcUrl });
 process.on("message", (asked: Asked) => void answer(asked));
@@ -90,9 +93,14 @@ async function post(count: number, badEvery: number | undefined): Promise<void> 
   const bad = badEvery === undefined ? [] : ids.filter((_, index) => index % badEvery === badEvery - 1);
   const closing = await sign(tenantKey, inGroups(bad.map((id) => closeDeployment(id))));
   open = open.filter((id) => !bad.includes(id));
+  badOrders = new Set(bad.map(({ dseq }) => `${dseq}`));
   await nextBlock();
   await submit(creating);
   await nextBlock();
+  if (bad.length === 0) return;
+  await new Promise<void>((resolve) => {
+    firstBidsCame = resolve;
+  });
   await submit(closing);
 }
 
@@ -135,12 +143,17 @@ function nextBlock(): Promise<void> {
 
 function countsOf({ header, output }: Block) {
   const events = output.txResults.flatMap((result) => (result.code === 0 ? result.events : []));
-  const count = (name: string) => events.filter(({ type }) => type.endsWith(`.${name}`)).length;
+  const named = (name: string) => events.filter(({ type }) => type.endsWith(`.${name}`));
+  const count = (name: string) => named(name).length;
+  const isGood = ({ attributes }: AbciEvent) => {
+    const id = attributes.find(({ key }) => key === "id")?.value ?? "{}";
+    return !badOrders.has(JSON.parse(id).dseq);
+  };
   return {
     height: Number(header.height),
     orders: count("EventOrderCreated"),
     closed: count("EventDeploymentClosed"),
-    bids: count("EventBidCreated"),
+    bids: named("EventBidCreated").filter(isGood).length,
     failedTxs: output.txResults.filter(({ code }) => code !== 0).length,
   };
 }
@@ -163,7 +176,13 @@ function slowed(of: App): App {
     madeInMs = performance.now() - startedMs;
     return output;
   };
-  return Object.create(of, { query: { value: query }, finalizeBlock: { value: finalizeBlock } }) as App;
+  const checkTx: App["checkTx"] = (tx) => {
+    // Whatever comes while the tenant has nothing to send is the provider's.
+    setImmediate(firstBidsCame);
+    return of.checkTx(tx);
+  };
+  const changed = { query: { value: query }, finalizeBlock: { value: finalizeBlock }, checkTx: { value: checkTx } };
+  return Object.create(of, changed) as App;
 }
 
 function tell(message: Told): void {

@@ -12,13 +12,18 @@ import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
 test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
   const folder = temporaryFolder(t);
-  const program = startProgram(t, ["demo", "--stories", "3"], { TMPDIR: folder });
+  const program = startProgram(t, ["demo", "--stories", "4"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
-  assert.match(program.said, /\/40001\/1\/1 database \(100Gi beta3 4 cpu 16Gi\): .*; \d bids, /);
+  // One yes that nobody else can undercut, and one no.
+  assert.match(
+    program.said,
+    /database \(100Gi beta3 4 cpu 16Gi\): bid [\d.]+uact; 1 bids, leased for [\d.]+uact .*: won\n/,
+  );
+  assert.match(program.said, /premium \(2 cpu 4Gi\): no: attributesMatch: we do not publish tier=premium; 0 bids/);
   const summary =
     /(\d+) stories complete \(.*\), (\d+) blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped/;
   const [, stories, blocks] = summary.exec(program.said) ?? [];
-  assert.ok(Number(stories) >= 3 && Number(blocks) >= 5, program.said);
+  assert.ok(Number(stories) >= 4 && Number(blocks) >= 5, program.said);
   assert.deepEqual(readdirSync(folder), []);
 });
 

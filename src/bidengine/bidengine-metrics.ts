@@ -47,6 +47,13 @@ export function measureBidEngine(metrics: Metrics, { tally, waiting, deposits, i
     { name: "provider_bid_pricing_duration", help: "Microseconds that prices took" },
     tally.pricing,
   );
+  metrics.readHistogram(
+    {
+      name: "akash_provider_bidengine_decision_seconds",
+      help: "Time that decisions on orders took, with their prices",
+    },
+    tally.deciding,
+  );
   metrics.read(
     {
       name: "akash_provider_bidengine_waiting_orders",

@@ -89,9 +89,12 @@ export function createDecider(deps: DeciderDeps) {
       const blocks = behind();
       return !mirror.ready || blocks === undefined || blocks > BigInt(limits.bidMirrorBlocksBehind);
     },
-    decide(order: Order, signal: AbortSignal): Promise<Decision> {
+    async decide(order: Order, signal: AbortSignal): Promise<Decision> {
+      const startedMs = clock.monotonicMs();
       const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
-      return decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);
+      const decision = await decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);
+      tally.deciding.observe((clock.monotonicMs() - startedMs) / 1_000);
+      return decision;
     },
     screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),

@@ -78,7 +78,7 @@ export function createDemoCluster(deps: {
 
 export function createClusterService(cluster: SimulatedCluster): Service {
   return {
-    name: "cluster",
+    name: "kubernetes",
     start: (scope) => scope.onStop(() => cluster.close()),
     detail: () => `simulated, ${cluster.counts.requests} requests, ${cluster.counts.watching} watches`,
   };

@@ -2,10 +2,15 @@
  * Everything in one process: the provider as it is, before it a chain in a box and a simulated cluster, after it the
  * inventory, scripted tenants and other providers.
  */
+import type { OrderLine } from "../bidengine/answers.ts";
+import { createPolicySource } from "../bidengine/policies/policy-source.ts";
+import { createPricing } from "../bidengine/pricing/create-pricing.ts";
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
+import { createMemoryFeed, type PictureSource } from "../cluster/inventory/memory-feed.ts";
+import { noOvercommit } from "../cluster/placement/demand.ts";
 import { createKubeService } from "../kube/kube-service.ts";
-import { parseCoins, parseDecCoins } from "../market/coin.ts";
+import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import type { ClusterView } from "../operators/inventory/cluster-view.ts";
@@ -13,10 +18,12 @@ import { createInventoryService } from "../operators/inventory/inventory-service
 import { createProvider, type Provider, type ProviderStatus } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createEmbeddedNode } from "./chain/embedded-node.ts";
 import { createClusterService, createDemoCluster, demoInventory } from "./demo-cluster.ts";
+import { demoPrices } from "./demo-prices.ts";
 import type { MarketView } from "./market-view.ts";
 import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
@@ -74,6 +81,8 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
   });
   const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
   const kube = createKubeService(() => cluster.connect("akash-operator-inventory"));
+  const pictures = Promise.withResolvers<PictureSource>();
+  const said = new Map<string, OrderLine>();
   let inventory: Service<ClusterView> | undefined;
   let tenants: Service<TenantsDocument> | undefined;
   const provider = createProvider({
@@ -83,8 +92,26 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     before: [createNodeService(node), createClusterService(cluster)],
     chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer, settings },
     kube,
+    market: {
+      cluster: { overcommit: noOvercommit },
+      inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
+      bidengine: {
+        attributes,
+        bidDeposit: parseCoin("500000uact"),
+        bidTimeoutMs: 300_000,
+        reclamationWindowMs: 0,
+        fee: undefined,
+      },
+      pricing: (foundation) => createPricing({ current: demoPrices }, foundation),
+      policies: (foundation) => createPolicySource(undefined, foundation),
+    },
     after(foundation) {
-      inventory = createInventoryService(() => ({ ...demoInventory, version }), { ...foundation, kube: kube.opened });
+      const operator = createInventoryService(() => ({ ...demoInventory, version }), {
+        ...foundation,
+        kube: kube.opened,
+      });
+      inventory = operator;
+      pictures.resolve(operator.opened);
       tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings }, foundation);
       return [
         inventory,
@@ -100,11 +127,23 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
   return {
     ...provider,
     status() {
+      const status = provider.status();
       const told = tenants?.status?.();
-      const market = told && { tenants: told, answerTo: () => undefined, provider: signer.address };
-      return { ...provider.status(), inventory: inventory?.status?.(), market };
+      keepNewest(said, status.bidengine?.recent ?? []);
+      const market = told && {
+        tenants: told,
+        answerTo: (order: string) => said.get(order),
+        provider: signer.address,
+      };
+      return { ...status, inventory: inventory?.status?.(), market };
     },
   };
+}
+
+/** The bid engine tells of fewer orders than a large terminal shows. */
+function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]): void {
+  for (const line of recent.toReversed()) said.set(line.orderId, line);
+  for (const [orderId] of [...said].slice(0, -2 * limits.demoStories)) said.delete(orderId);
 }
 
 /** One has machines without cards, the other has cards and nothing else. */

@@ -55,8 +55,8 @@ export interface TenantsDocument {
 
 /** What the leases of a deployment are paid from: hours of the dearest one. */
 const deposit = parseCoin("20000000uact");
-/** A provider needs one block to hear of an order and one for its bid; the third is for a machine that is busy. */
-const blocksForBids = 3n;
+/** A provider needs one block to hear of an order and one for its bid; the others are for a machine that is busy. */
+const blocksForBids = 4n;
 /** Long enough for a person to see it. */
 const leasedBlocks = 8n;
 /** After a story that had to be given up. */

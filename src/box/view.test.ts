@@ -30,8 +30,6 @@ const market = {
   provider: "us",
 };
 const status: DemoStatus = {
-  cluster: undefined,
-  bidengine: undefined,
   nowMs: 65_000,
   upMs: 65_000,
   services: [
@@ -80,6 +78,17 @@ const status: DemoStatus = {
     ],
     trouble: "pods may be out of date",
   },
+  cluster: {
+    nodes: 1,
+    leases: 1,
+    reservations: 3,
+    awaited: 0,
+    ageMs: 5,
+    trouble: undefined,
+    resources: [{ resource: "cpu", allocatable: "64", reserved: "12500m", free: "50" }],
+    conditions: [],
+  },
+  bidengine: undefined,
   market,
 };
 const options = {
@@ -133,7 +142,8 @@ test("the view shows services, chain, nodes, queues, topics and the newest log l
   assert.match(text, /CHAIN {2}akash-demo-1 {2}block 12 of 13/);
   assert.match(text, /open orders 3, our bids 2, leases 1; messages: waiting 4, landed 5, failed 6/);
   assert.match(text, /12 order created {2}akash1qyqsz…p7du\/7\/1\/1/);
-  assert.match(text, /gpu-1 +1500m of 64 +12Gi of 256Gi +2 of 8 +cordoned +8 × h100\n +pods may be out of date/);
+  assert.match(text, /gpu-1 +1500m of 64 +12Gi of 256Gi +2 of 8 +cordoned +8 × h100\n/);
+  assert.match(text, /promised: cpu 12500m, memory 0, gpu 0, to 3 orders\n +pods may be out of date\n/);
   assert.match(text, /LOG\none\ntwo$/);
 });
 

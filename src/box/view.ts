@@ -81,7 +81,7 @@ function eventsBlock({ chain }: DemoStatus, palette: Palette): string[] {
   return [palette.heading("EVENTS"), ...chain.events.map((line) => `  ${palette.faint(shortIds(line))}`), ""];
 }
 
-function clusterBlock({ inventory }: DemoStatus, palette: Palette): string[] {
+function clusterBlock({ inventory, cluster }: DemoStatus, palette: Palette): string[] {
   if (!inventory) return [];
   const columns = ["cpu", "memory", "gpu"] as const;
   const rows = inventory.nodes.map((node) => {
@@ -90,7 +90,18 @@ function clusterBlock({ inventory }: DemoStatus, palette: Palette): string[] {
   });
   const names = columns.map((column) => column.padStart(shareColumns[column]));
   const head = palette.heading(["NODE".padEnd(10), ...names, " state"].join(" "));
-  return [head, ...rows, ...(inventory.trouble ? [`  ${inventory.trouble}`] : []), ""];
+  const trouble = [inventory.trouble, cluster?.trouble].flatMap((text) => (text ? [`  ${text}`] : []));
+  return [head, ...rows, ...promisedLine(cluster), ...trouble, ""];
+}
+
+/** What bids and leases hold, which is in no picture of the nodes until it runs. */
+function promisedLine(cluster: DemoStatus["cluster"]): string[] {
+  if (!cluster) return [];
+  const amounts = ["cpu", "memory", "gpu"].map((wanted) => {
+    const sum = cluster.resources.find(({ resource }) => resource === wanted);
+    return `${wanted} ${sum?.["reserved"] ?? 0}`;
+  });
+  return [`  promised: ${amounts.join(", ")}, to ${cluster.reservations} orders`];
 }
 
 /** "31750m of 128", "1015808Mi of 1Ti", "8 of 8". */

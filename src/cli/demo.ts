@@ -119,7 +119,8 @@ function summary(status: DemoStatus): string {
 }
 
 function hintsFor(dataDir: string): string[] {
-  return [`ask from another terminal: bin/akash-provider orders --data-dir ${dataDir}`];
+  const at = `--data-dir ${dataDir}`;
+  return [`ask it: bin/akash-provider orders ${at}`, `        bin/akash-provider why OWNER/NUMBER ${at}`];
 }
 
 function storiesTold({ market }: DemoStatus): number {

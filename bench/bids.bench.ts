@@ -1,0 +1,80 @@
+/**
+ * From orders to bids with everything in between: a node in another process makes a block a second, a tenant posts many
+ * orders in one of its blocks, and a whole provider with a cluster of 100 nodes decides, reserves, prices, writes down and
+ * sends. Counted is what lands on the chain, by the node.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { createOwner } from "../test/owner.ts";
+import { type Bidder, openBidder } from "./bidder.ts";
+import { type Landing, type Market, startMarket } from "./bids-market.ts";
+import { type Row, report, round, rssMb } from "./report.ts";
+
+/** Together 10,000 orders. */
+const waves = { count: 10, orders: 1_000 };
+/** As on a real node. */
+const estimateMs = 1;
+
+export async function bench(): Promise<void> {
+  await using owner = createOwner();
+  const market = await startMarket(owner);
+  const rows: Row[] = [];
+
+  const bidder = await openBidder(market.rpcUrl, "scale");
+  const run = (name: string, orders: number, badEvery?: number) =>
+    measure(rows, name, bidder, () => market.land(orders, badEvery));
+  // The first bid ever is estimated, and everything is compiled.
+  await run("warm-up", 50);
+  const few = await run("scale", 200);
+  const many = await run("scale", 1_000);
+  await slowly(market, async () => {
+    await run("slow estimates, one of 50 bad", 2_000, 50);
+  });
+  const decisionP99Ms = await bidder.decisionP99Ms();
+  const slow = await slowly(market, () => run("slow estimates", 2_000));
+  for (let wave = 1; wave <= waves.count; wave++) await run(`wave ${wave}`, waves.orders);
+  await bidder[Symbol.asyncDispose]();
+
+  await using scripted = await openBidder(market.rpcUrl, "shellScript");
+  await measure(rows, "script, warm-up", scripted, () => market.land(10));
+  const script = await measure(rows, "script", scripted, () => market.land(200));
+
+  report("bids on orders of one block, 1 s blocks, node in another process, 100 nodes", rows, {
+    bench: "bids",
+    orders: few.orders,
+    bids: few.bids,
+    blocks: few.blocks,
+    scriptBids: script.bids,
+    scriptBlocks: script.blocks,
+    decisionP99Ms,
+    perBlock1000: round(many.bids / many.blocks, 0),
+    bids2000: slow.bids,
+    blocks2000: slow.blocks,
+    rssMb: Math.max(...rows.map((row) => Number(row["rssMb"]))),
+  });
+}
+
+/** What lands, and what it takes of this process: for deciding and sending, and until all of it is over again. */
+async function measure(rows: Row[], name: string, bidder: Bidder, land: () => Promise<Landing>): Promise<Landing> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  const startedCpu = process.cpuUsage();
+  const landing = await land();
+  await bidder.quiet();
+  const { user, system } = process.cpuUsage(startedCpu);
+  delay.disable();
+  rows.push({
+    name,
+    ...landing,
+    cpuMs: round((user + system) / 1_000, 0),
+    delayP99Ms: round(delay.percentile(99) / 1e6, 0),
+    rssMb: rssMb(),
+  });
+  return landing;
+}
+
+async function slowly<T>(market: Market, work: () => Promise<T>): Promise<T> {
+  market.slowEstimates(estimateMs);
+  const result = await work();
+  market.slowEstimates(0);
+  return result;
+}
