@@ -13,6 +13,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { checkFeed } from "./inventory-feed.contract.ts";
+import { sampleInventory, sampleNode } from "./inventory-samples.ts";
 import { pod, stage } from "./inventory-stage.ts";
 
 checkFeed({
@@ -28,6 +29,46 @@ checkFeed({
 checkFeed({
   name: "in memory",
   open: async (_, publisher, clock) => createMemoryFeed({ source: Promise.resolve(publisher), clock, log: silentLog }),
+});
+
+test("our operator may be restarted, and what is known stays until it has a picture again", async (t) => {
+  const clock = createVirtualClock();
+  const start = async (port: number) => {
+    const publisher = createPublisher({ clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 });
+    const grpc = await startGrpc(publisher, { host: "127.0.0.1", port, clock: realClock, log: silentLog });
+    const stop = async () => {
+      publisher.close();
+      await grpc.close();
+    };
+    t.after(stop);
+    return { publisher, port: grpc.port, stop };
+  };
+  const first = await start(0);
+  const locate = async () => ({ host: "127.0.0.1", port: first.port });
+  const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  t.after(async () => {
+    stopping.abort();
+    await running;
+  });
+  first.publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
+  await eventually("the picture", () => feed.picture);
+  await first.stop();
+  await eventually("the end to be noticed", () => feed.lastError);
+  const second = await start(first.port);
+  // It looks at the cluster first, and says so when it is asked.
+  await eventually("what it waits for", async () => {
+    await clock.advance(1_000);
+    return /waits for nodes/.test(feed.lastError ?? "");
+  });
+  assert.deepEqual([feed.picture?.nodes.length, feed.trouble], [2, undefined]);
+  second.publisher.show(sampleInventory([sampleNode("two")]));
+  await eventually("the next picture", async () => {
+    await clock.advance(1_000);
+    return feed.picture?.nodes.length === 1;
+  });
+  assert.equal(feed.lastError, undefined);
 });
 
 test("a feed whose operator never starts can be stopped all the same", async () => {

@@ -59,7 +59,7 @@ export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid?: string;
-  /** Opaque to services: equal or not. Only the client itself reads which one is later. */
+  /** Opaque: equal or not. Which of two is later, where that can be told, says `isLaterVersion`. */
   readonly resourceVersion?: string;
   readonly generation?: number;
   readonly labels?: Readonly<Record<string, string>>;

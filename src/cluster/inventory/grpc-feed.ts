@@ -3,7 +3,7 @@
  * silent while nothing changes, so the operator is asked now and then whether it is there; that also notices a connection
  * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
  */
-import { isLaterVersion } from "../../kube/client/last-writes.ts";
+import { isLaterVersion } from "../../kube/object-version.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";

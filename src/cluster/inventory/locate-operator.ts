@@ -13,6 +13,7 @@ export interface OperatorLocation {
   readonly kube: Promise<Kube>;
 }
 
+const setting = "--inventory-operator-endpoint";
 const namespace = "akash-services";
 const labels = { name: "inventory", instance: "inventory-service", component: "operator", "part-of": "provider" };
 const labelSelector = Object.entries(labels)
@@ -25,7 +26,7 @@ export async function locateInventory(
   signal: AbortSignal,
 ): Promise<GrpcAddress> {
   if (endpoint) return endpoint;
-  if (!inCluster) throw notFound("we run outside of the cluster, where its Services have no names");
+  if (!inCluster) throw notFound(`outside of the cluster its Services have no names, so ${setting} is needed`);
   const services = await (await kube).list(kinds.service, { namespace, labelSelector, signal });
   const [service] = services;
   if (!service) throw notFound(`no Service in ${namespace} has the labels ${labelSelector}`);
@@ -38,6 +39,6 @@ function notFound(reason: string) {
   return new ProviderError("AKP_OPERATOR_NOT_FOUND", {
     operator: "inventory operator",
     reason,
-    setting: "--inventory-operator-endpoint",
+    setting,
   });
 }

@@ -3,7 +3,7 @@
  * everything that is promised and not yet in it. A replica is counted by us or by the picture, never by both: it leaves
  * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes.
  */
-import { isLaterVersion } from "../../kube/client/last-writes.ts";
+import { isLaterVersion } from "../../kube/object-version.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { ClusterPicture } from "../inventory/feed.ts";

@@ -2,6 +2,7 @@
  * What we last did to each object. A cache lags behind the server, so it may still show what was there before our own
  * write or delete; who believed it would take an old object for the one that is desired, or for one that is there at all.
  */
+import { isLaterVersion } from "../object-version.ts";
 import type { OwnedFields } from "../owned-fields.ts";
 
 interface LastWrite {
@@ -41,10 +42,4 @@ export function createLastWrites(most: number): LastWrites {
       return live.resourceVersion === last.version || isLaterVersion(live.resourceVersion, last.version);
     },
   };
-}
-
-/** Versions are numbers that only grow in every API server we know of; of others none is later. */
-export function isLaterVersion(version: string, than: string): boolean {
-  const isNumber = /^\d+$/;
-  return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
 }

@@ -7,7 +7,7 @@ import { limits } from "../../runtime/limits.ts";
 import { jitter } from "../../runtime/random.ts";
 import type { Kind } from "../kinds.ts";
 import type { Selection } from "../kube.ts";
-import { isLaterVersion } from "./last-writes.ts";
+import { isLaterVersion } from "../object-version.ts";
 import { presentVersion } from "./pages.ts";
 import type { WatchDeps } from "./watch-stream.ts";
 
