@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { Change, Kube } from "../src/kube/kube.ts";
+import type { Change, Kube, WatchCache } from "../src/kube/kube.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -91,7 +91,7 @@ for (const [where, connect] of [
   ["within the process", within],
   ["over HTTP", overHttp],
 ] as const) {
-  test(`through random cuts, lost pasts, refusals, dead watches and pages, the cache ends as the server is, and no object goes backwards, ${where}`, async () => {
+  test(`through random cuts, lost pasts, refusals, dead watches and pages, the cache ends as the server is, shows all up to its version, and no object goes backwards, ${where}`, async () => {
     const property = fc.asyncProperty(
       fc.array<Step>(anyStep, { minLength: 10, maxLength: 60 }),
       fc.integer(),
@@ -101,12 +101,16 @@ for (const [where, connect] of [
         const line = await connect(owner, clock, seed);
         line.cluster.faults.smallPages(3);
         const { cache, changes } = watchOurs(line);
-        for (const [at, step] of steps.entries()) await take(step, at, line, clock);
+        for (const [at, step] of steps.entries()) {
+          await take(step, at, line, clock);
+          assertShowsItsVersion(cache, line.cluster);
+        }
         const last = put(line.cluster, "last", "");
         await eventually("the last one", async () => {
           await clock.advance(2_000);
           return cache.get({ namespace, name: "last" }) === last;
         });
+        assert.ok(Number(cache.version) >= last);
         const there = serverState(line.cluster);
         assert.deepEqual(new Set(cache.list()), new Set(there.values()));
         assert.deepEqual(replay(changes), there);
@@ -140,6 +144,13 @@ test("through versions that go back as well, the cache ends as the server is whe
   );
   await fc.assert(property, { numRuns: runs(20, 200) });
 });
+
+/** Whatever happened up to the version that it tells is in it. */
+function assertShowsItsVersion(cache: WatchCache<number>, cluster: SimulatedCluster): void {
+  for (const [name, version] of serverState(cluster)) {
+    if (version <= Number(cache.version ?? 0)) assert.equal(cache.get({ namespace, name }), version);
+  }
+}
 
 function serverState({ server }: SimulatedCluster): Map<string, number> {
   return new Map(
