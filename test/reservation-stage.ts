@@ -1,6 +1,6 @@
 /** The keeper of capacity with a journal of its own, on pictures, pods, bids and leases that a test shows it. */
 
-import type { Step, StepListener } from "../src/chain/chain.ts";
+import type { Chain, Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
 import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
@@ -115,6 +115,30 @@ export function createWorld(clock = createVirtualClock()): World {
   };
 }
 
+/** The mirror of the world's bids and leases, and the steps that tell of them. */
+export function chainOf(world: World) {
+  const stepListeners: StepListener[] = [];
+  const at = <T>(value: T) => ({ value, height: 10n, node: "test" });
+  const mirror = {
+    ready: true,
+    height: 10n,
+    bids: () => world.bids.values(),
+    bid: (id: BidId) => world.bids.get(formatBidId(id)),
+    leases: () => world.leases.values(),
+    lease: (id: LeaseId) => world.leases.get(formatBidId(id)),
+    deployment: (id: DeploymentId) => world.deployments.get(formatDeploymentId(id)),
+  };
+  const queries = { bid: async (id: BidId) => at(mirror.bid(id)), lease: async (id: LeaseId) => at(mirror.lease(id)) };
+  const onStep = (listener: StepListener) => void stepListeners.push(listener);
+  return {
+    chain: { provider, mirror, queries, onStep } as unknown as Chain,
+    async step(...changed: Step["changed"]): Promise<void> {
+      for (const listener of stepListeners) await listener({ changed });
+      await world.clock.settle();
+    },
+  };
+}
+
 export interface Stage {
   readonly keeper: CapacityKeeper;
   readonly capacity: CapacityKeeper["capacity"];
@@ -145,7 +169,6 @@ export async function openStage(
   const { clock } = world;
   const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
   const pictureListeners: ((picture: ClusterPicture) => void)[] = [];
-  const stepListeners: StepListener[] = [];
   const watchers: ((change: Change<unknown>) => void)[] = [];
   const inventory: InventoryFeed = {
     get picture() {
@@ -162,18 +185,7 @@ export async function openStage(
     onPicture: (listener) => void pictureListeners.push(listener),
     run: async () => undefined,
   };
-  const at = <T>(value: T) => ({ value, height: 10n, node: "test" });
-  const mirror = {
-    ready: true,
-    height: 10n,
-    bids: () => world.bids.values(),
-    bid: (id: BidId) => world.bids.get(formatBidId(id)),
-    leases: () => world.leases.values(),
-    lease: (id: LeaseId) => world.leases.get(formatBidId(id)),
-    deployment: (id: DeploymentId) => world.deployments.get(formatDeploymentId(id)),
-  };
-  const queries = { bid: async (id: BidId) => at(mirror.bid(id)), lease: async (id: LeaseId) => at(mirror.lease(id)) };
-  const chain = { provider, mirror, queries, onStep: (listener: StepListener) => void stepListeners.push(listener) };
+  const { chain, step } = chainOf(world);
   const kube = {
     watch<T>({ project, handle }: WatchOptions<T>) {
       const tell = (change: Change<unknown>) =>
@@ -185,7 +197,7 @@ export async function openStage(
   };
   const deps = { clock, random: createSeededRandom(1), log };
   const keeper = createCapacityKeeper({
-    chain: chain as never,
+    chain,
     journal,
     kube: kube as unknown as Kube,
     inventory,
@@ -224,10 +236,7 @@ export async function openStage(
         : ({ type: "deleted", name, value: before } as const);
       for (const tell of watchers) tell(change);
     },
-    async step(...changed) {
-      for (const listener of stepListeners) await listener({ changed });
-      await clock.settle();
-    },
+    step,
     document: () => documentOf(keeper, inventory),
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),

@@ -81,7 +81,7 @@ function inUnits(resource: string, amount: bigint): number {
 }
 
 function reservationSums(book: Book) {
-  const sums = { active: new Map<string, number>(), pending: new Map<string, number>() };
+  const sums = { active: new Map<string, bigint>(), pending: new Map<string, bigint>() };
   let allocated = 0;
   for (const reservation of book.all()) {
     const isActive = reservation.replicas.every(({ onNode }) => onNode.inPicture);
@@ -92,18 +92,19 @@ function reservationSums(book: Book) {
     [{ classification: "none", quantity: "quantity" }, book.size] as const,
     [{ classification: "none", quantity: "allocated" }, allocated] as const,
     ...(["active", "pending"] as const).flatMap((classification) =>
-      [...sums[classification]].map(([quantity, amount]) => [{ classification, quantity }, amount] as const),
+      [...sums[classification]].map(
+        ([quantity, amount]) => [{ classification, quantity }, inUnits(quantity, amount)] as const,
+      ),
     ),
   ];
 }
 
-function addTo(sum: Map<string, number>, { replicas, addresses }: Reservation): void {
-  const add = (quantity: string, amount: number) => sum.set(quantity, (sum.get(quantity) ?? 0) + amount);
+function addTo(sum: Map<string, bigint>, { replicas, addresses }: Reservation): void {
+  const add = (quantity: string, amount: bigint) => sum.set(quantity, (sum.get(quantity) ?? 0n) + amount);
   for (const { onNode } of replicas) {
-    for (let at = 0; at <= gpuAt; at += 1) {
-      const resource = nodeResources[at] ?? "";
-      add(resource, inUnits(resource, onNode.claim.amounts[at] ?? 0n));
+    for (const [at, resource] of nodeResources.entries()) {
+      if (at <= gpuAt) add(resource, onNode.claim.amounts[at] ?? 0n);
     }
   }
-  add("endpoints", addresses);
+  add("endpoints", BigInt(addresses));
 }
