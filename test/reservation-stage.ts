@@ -96,6 +96,8 @@ export interface World {
   /** Since when it is known to be true. */
   trueAtMs: number;
   trouble: string | undefined;
+  /** Since pods were heard of. */
+  podsAgeMs: number;
   ipOperator: IpOperator | undefined;
   overcommit: Overcommit;
 }
@@ -110,6 +112,7 @@ export function createWorld(clock = createVirtualClock()): World {
     picture: undefined,
     trueAtMs: 0,
     trouble: undefined,
+    podsAgeMs: 0,
     ipOperator: undefined,
     overcommit: noOvercommit,
   };
@@ -192,7 +195,13 @@ export async function openStage(
         void handle?.({ ...change, value: project(change.value as KubeObject) });
       watchers.push(tell);
       for (const [name, value] of world.pods) tell({ type: "added", name, value });
-      return { synced: async () => undefined, close: async () => undefined };
+      return {
+        get ageMs() {
+          return world.podsAgeMs;
+        },
+        synced: async () => undefined,
+        close: async () => undefined,
+      };
     },
   };
   const deps = { clock, random: createSeededRandom(1), log };
@@ -237,7 +246,7 @@ export async function openStage(
       for (const tell of watchers) tell(change);
     },
     step,
-    document: () => documentOf(keeper, inventory),
+    document: () => documentOf(keeper),
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),
     async stop() {

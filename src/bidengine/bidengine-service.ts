@@ -158,6 +158,7 @@ export function createBidEngineService(
     chain.onStep(onStep);
     scope.onStop(outbox.onSettled(onSettled));
     capacity.onRoom(() => waits.changed("room"));
+    capacity.onExpired((orderId) => queue.add(orderId, "high"));
     pricing.onChange(() => waits.changed("prices"));
     policies.onChange(() => waits.changed("policies"));
     own.onChange(() => {

@@ -17,6 +17,8 @@ export interface Capacity {
   reserved(): Iterable<string>;
   /** Told when more may fit than before: a new picture, something released. */
   onRoom(listener: () => void): void;
+  /** Told of an order whose reservation has outlived its time. */
+  onExpired(listener: (orderId: string) => void): void;
 }
 
 export interface PictureState {

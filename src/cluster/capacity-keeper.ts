@@ -1,12 +1,14 @@
 /** Keeps what is promised together with what there is: the book, and all that changes it. */
 import type { Chain, MirrorKey } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kube } from "../kube/kube.ts";
+import type { Kube, WatchCache } from "../kube/kube.ts";
 import type { ResourceUnit } from "../market/group-spec.ts";
 import { type BidId, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { reasonOf } from "../runtime/errors.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
@@ -17,8 +19,8 @@ import { place } from "./placement/place.ts";
 import { createAddressBook } from "./reservations/address-book.ts";
 import { createBook } from "./reservations/book.ts";
 import { readBody } from "./reservations/journal-body.ts";
-import { watchLeasePods } from "./reservations/lease-pods.ts";
-import { createReservations } from "./reservations/reservations.ts";
+import { type LeasePod, watchLeasePods } from "./reservations/lease-pods.ts";
+import { createReservations, type PictureState } from "./reservations/reservations.ts";
 import { resettle } from "./reservations/resettle.ts";
 import { createUpkeep, runs } from "./reservations/upkeep.ts";
 
@@ -49,10 +51,27 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const { unconfirmed } = addresses;
   const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
-  const own = { book, overcommit, journal, clock, log };
-  const reservations = createReservations({ ...own, addresses, place: placeNow, picture: inventory });
-  const upkeep = createUpkeep({ ...own, chain, reservations, settle });
   let queue: Queue | undefined;
+  let pods: WatchCache<LeasePod> | undefined;
+  const picture: PictureState = {
+    get ageMs() {
+      return inventory.ageMs;
+    },
+    get trouble() {
+      return inventory.trouble ?? podsTrouble();
+    },
+  };
+  const own = { book, overcommit, journal, clock, log };
+  const onReserved = (orderId: string) => void queue?.add(orderId, "low");
+  const reservations = createReservations({ ...own, addresses, place: placeNow, picture, onReserved });
+  const upkeep = createUpkeep({ ...own, chain, reservations, settle });
+
+  /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
+  function podsTrouble(): string | undefined {
+    if (!pods || pods.ageMs <= limits.feedOldMs) return undefined;
+    const because = pods.trouble ? `: ${reasonOf(pods.trouble)}` : "";
+    return `the pods of our leases have not been heard of for ${Math.floor(pods.ageMs / 1_000)} s${because}`;
+  }
 
   /** Moves what it can from where it cannot stay; where to is written down. */
   function settle(): void {
@@ -73,25 +92,27 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 
   /** Until it is known what runs, all of it would be counted twice. */
   async function watchPods(scope: Scope): Promise<void> {
-    const pods = watchLeasePods(kube, ({ type, value }) => {
+    const watched = watchLeasePods(kube, ({ type, value }) => {
       if (type === "deleted") book.podGone(value);
       else book.pod(value, clock.monotonicMs());
       reservations.changed();
     });
-    scope.onStop(() => pods.close());
-    await pods.synced(scope.signal);
+    pods = watched;
+    scope.onStop(() => watched.close());
+    await watched.synced(scope.signal);
   }
 
   function showPicture(): void {
-    const { picture, ageMs = 0 } = inventory;
-    if (!picture) return;
-    book.show({ picture, trueAtMs: clock.monotonicMs() - ageMs });
+    const { picture: newest, ageMs = 0 } = inventory;
+    if (!newest) return;
+    book.show({ picture: newest, trueAtMs: clock.monotonicMs() - ageMs });
     settle();
     reservations.room();
   }
 
   return {
     capacity: reservations.capacity,
+    picture,
     book,
     addresses,
     pool,

@@ -50,7 +50,7 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
   let lastDocument: ClusterDocument | undefined;
   const queues: ReturnType<typeof createQueue>[] = [];
 
-  const lookNow = () => keeper && documentOf(keeper, inventory);
+  const lookNow = () => keeper && documentOf(keeper);
 
   return {
     name: "cluster",
@@ -61,7 +61,7 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
       const publisher = createStatusPublisher(() => {
-        const document = documentOf(own, inventory);
+        const document = documentOf(own);
         bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
         bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
       }, clock);
@@ -80,8 +80,9 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
     queues,
     detail() {
       if (!keeper) return "";
-      const { reservations, leases, nodes, trouble } = documentOf(keeper, inventory);
-      return trouble ?? `${nodes} nodes, ${leases} leases, ${reservations} reservations`;
+      const { book, leases, picture } = keeper;
+      const nodes = book.picture?.nodes.length ?? 0;
+      return picture.trouble ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
     measure(metrics) {

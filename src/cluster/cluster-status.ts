@@ -18,12 +18,8 @@ export interface ClusterDocument {
   readonly conditions: readonly Condition[];
 }
 
-interface PictureState {
-  readonly ageMs: number | undefined;
-  readonly trouble: string | undefined;
-}
-
-export function documentOf({ book, leases }: CapacityKeeper, { ageMs, trouble }: PictureState): ClusterDocument {
+export function documentOf({ book, leases, picture }: CapacityKeeper): ClusterDocument {
+  const { ageMs, trouble } = picture;
   return {
     nodes: book.picture?.nodes.length ?? 0,
     leases,

@@ -46,13 +46,20 @@ function limited({ allocatable }: Amount): bigint {
   return allocatable === "unlimited" ? 0n : allocatable;
 }
 
-function allocatableOf({ nodes }: ClusterPicture, at: number): bigint {
-  let sum = 0n;
-  for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of nodes) {
-    const amount = [cpuMilli, memoryBytes, ephemeralBytes, gpus][at];
-    if (amount) sum += limited(amount);
+/** The same for all sums of one picture. */
+const allocatables = new WeakMap<ClusterPicture, readonly bigint[]>();
+
+function allocatableOf(picture: ClusterPicture, at: number): bigint {
+  const known = allocatables.get(picture);
+  if (known) return known[at] ?? 0n;
+  const sums = [0n, 0n, 0n, 0n];
+  for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of picture.nodes) {
+    for (const [index, amount] of [cpuMilli, memoryBytes, ephemeralBytes, gpus].entries()) {
+      sums[index] = (sums[index] ?? 0n) + limited(amount);
+    }
   }
-  return sum;
+  allocatables.set(picture, sums);
+  return sums[at] ?? 0n;
 }
 
 function reservedSums({ held }: Pick<Book, "held">): Map<string, bigint> {
@@ -74,16 +81,18 @@ function modelName({ vendor, model }: { readonly vendor: string; readonly model:
 function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceSum[] {
   const models = new Map<string, { allocatable: bigint; free: bigint }>();
   for (const { cards, free } of room.nodes) {
-    for (const [name, { vendor, model }] of new Map(cards.kinds.map(({ card }) => [modelName(card), card]))) {
-      const kinds = kindsFor(cards, { vendor, model });
-      const ofNode = cards.kinds.filter(({ card }) => modelName(card) === name);
+    const gpusFree = free[gpuAt] ?? 0n;
+    const names = cards.kinds.map(({ card }) => modelName(card));
+    for (const [at, { card, count }] of cards.kinds.entries()) {
+      const name = names[at] ?? "";
       const sum = models.get(name) ?? { allocatable: 0n, free: 0n };
       if (!models.has(name) && models.size >= limits.clusterStatusNames) continue;
-      sum.allocatable += BigInt(ofNode.reduce((all, { count }) => all + count, 0));
-      const left = BigInt(cardsLeft(cards, kinds));
-      const gpusFree = free[gpuAt] ?? 0n;
-      sum.free += left < gpusFree ? left : gpusFree > 0n ? gpusFree : 0n;
       models.set(name, sum);
+      sum.allocatable += BigInt(count);
+      // Cards of one model that differ in their memory are free together.
+      if (names.indexOf(name) < at) continue;
+      const left = BigInt(cardsLeft(cards, kindsFor(cards, { vendor: card.vendor, model: card.model })));
+      if (gpusFree > 0n) sum.free += left < gpusFree ? left : gpusFree;
     }
   }
   const sorted = [...models].sort(([one], [other]) => (one < other ? -1 : 1));

@@ -242,6 +242,10 @@ test("nothing is promised by a picture that may not be trusted", async (t) => {
   stage.world.trouble = "the inventory has been silent for 121 s";
   const refused = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
   assert.ok(!refused.fits && refused.reason === stage.world.trouble);
+  stage.world.trouble = undefined;
+  stage.world.podsAgeMs = limits.feedOldMs + 1;
+  const blind = stage.capacity.fit(group);
+  assert.ok(!blind.fits && /^the pods of our leases have not been heard of for 120 s/.test(blind.reason));
 });
 
 const soonMs = 60_000;
@@ -259,7 +263,6 @@ async function reserved(t: TestContext, world = createWorld()) {
   await stage.journal.durable("bid", taken.write);
   const expired: string[] = [];
   stage.capacity.onExpired((orderId) => expired.push(orderId));
-  stage.queue.add(order);
   return { ...stage, expired };
 }
 

@@ -16,7 +16,7 @@ import { type Placed, type Reservation, reservationOf } from "./reservation.ts";
 
 /** The seeds' `has` is `fit`: the same placement, and nothing is taken. */
 export interface ClusterCapacity {
-  readonly picture: { readonly ageMs: number | undefined; readonly trouble: string | undefined };
+  readonly picture: PictureState;
   /** Where the group would go now. Takes nothing. */
   fit(group: GroupSpec): Fit;
   /** The same for the addresses it asks to lease; true for a group that asks for none. */
@@ -31,6 +31,13 @@ export interface ClusterCapacity {
   onRoom(listener: () => void): void;
   /** Told of an order whose reservation has outlived its time: somebody had better look at what became of it. */
   onExpired(listener: (orderId: string) => void): void;
+}
+
+export interface PictureState {
+  /** Undefined until one has come. */
+  readonly ageMs: number | undefined;
+  /** Why nothing can be promised by it. */
+  readonly trouble: string | undefined;
 }
 
 export interface ReserveRequest {
@@ -51,8 +58,10 @@ export interface ReservationsDeps {
   readonly addresses: AddressBook;
   readonly place: (units: readonly ResourceUnit[]) => Fit;
   readonly overcommit: Overcommit;
-  readonly picture: ClusterCapacity["picture"];
+  readonly picture: PictureState;
   readonly journal: Pick<Journal, "durable">;
+  /** There is one now, whose time will come. */
+  readonly onReserved: (orderId: string) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -60,7 +69,7 @@ export interface ReservationsDeps {
 export type Reservations = ReturnType<typeof createReservations>;
 
 export function createReservations(deps: ReservationsDeps) {
-  const { book, addresses, place, overcommit, picture, journal, clock, log } = deps;
+  const { book, addresses, place, overcommit, picture, journal, onReserved, clock, log } = deps;
   const roomListeners: (() => void)[] = [];
   const expiredListeners: ((orderId: string) => void)[] = [];
   const changeListeners: (() => void)[] = [];
@@ -104,6 +113,7 @@ export function createReservations(deps: ReservationsDeps) {
     }
     const reservation = reservationOf(orderId, { replicas: found.replicas, offer }, overcommit, expiresAtMs);
     book.add(reservation);
+    onReserved(orderId);
     changed();
     return reservedOf(reservation);
   }
