@@ -7,7 +7,8 @@ import type { OwnEntry } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
 import { listed, listedSentences } from "./words.ts";
 
-export const groupIsWellFormed: Question = ({ asked: { group }, faults }) => {
+export const groupIsWellFormed: Question = ({ asked: { group }, excess, faults }) => {
+  if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
   return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
 };
