@@ -1,7 +1,7 @@
 /** What `run` sells, of which cluster, at which prices: from the settings. */
 import type { BidEngineOptions } from "../bidengine/bidengine-service.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
-import { createPricing } from "../bidengine/pricing/create-pricing.ts";
+import { createPricing, type PriceSettingsSource } from "../bidengine/pricing/create-pricing.ts";
 import { createIpOperator } from "../cluster/addresses/ip-operator.ts";
 import { createGet } from "../cluster/addresses/reach-operator.ts";
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
@@ -27,18 +27,19 @@ interface MarketGround {
   readonly log: Log;
 }
 
-/** Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
+/** `prices` are the settings as they change. Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
 export function marketOf(
   values: UsedConfig,
+  prices: PriceSettingsSource,
   kubeconfig: string | undefined,
   { environment, ...ground }: MarketGround,
 ): { readonly kube: GroundService<Kube>; readonly market: MarketOptions } {
   const connect = () => createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment }, ground);
   const inCluster = kubeconfig === undefined && environment["KUBERNETES_SERVICE_HOST"] !== undefined;
-  return { kube: createKubeService(connect), market: marketOptions(values, inCluster) };
+  return { kube: createKubeService(connect), market: marketOptions(values, prices, inCluster) };
 }
 
-function marketOptions(values: UsedConfig, inCluster: boolean): MarketOptions {
+function marketOptions(values: UsedConfig, prices: PriceSettingsSource, inCluster: boolean): MarketOptions {
   const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
   const { overcommitStoragePercent: storagePercent, policyFile } = values;
   const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
@@ -56,7 +57,7 @@ function marketOptions(values: UsedConfig, inCluster: boolean): MarketOptions {
         createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
     }),
     bidengine: bidEngineOf(values),
-    pricing: (foundation) => createPricing({ current: values }, foundation),
+    pricing: (foundation) => createPricing(prices, foundation),
     policies: (foundation) => createPolicySource(policyFile, foundation),
   };
 }

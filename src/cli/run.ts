@@ -19,14 +19,14 @@ export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
-    const { values, sources, log, redactor } = prepare(given);
+    const { values, sources, log, redactor, follow } = prepare(given);
     const { dataDir, marketRetentionMs, metricsListener, shutdownTimeoutMs } = values;
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
     // The default is a guess that a pod's own service account goes before.
     const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
     const ground = { environment: process.env, clock: realClock, random: realRandom, log };
-    const market = values.clusterK8s ? marketOf(values, kubeconfig, ground) : undefined;
+    const market = values.clusterK8s ? marketOf(values, follow(ground), kubeconfig, ground) : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,

@@ -4,10 +4,13 @@ import type { Command } from "commander";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { KeySettings } from "../chain/keys/open-key.ts";
 import { secretVariables } from "../config/environment.ts";
+import { type FollowedSettings, followSettings } from "../config/followed-settings.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { givenFlags } from "../config/options.ts";
+import type { ReadFile } from "../config/problem.ts";
 import { liveSettings } from "../config/table.ts";
 import type { UsedConfig } from "../config/used-settings.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 
@@ -15,32 +18,35 @@ export interface TakenSettings extends Omit<LoadedConfig, "values"> {
   readonly values: UsedConfig;
   /** For whatever prints: it knows every secret among them. */
   readonly redactor: Redactor;
+  /** With provider.yaml as it changes. Throws where there is no price for anything. */
+  follow(ground: { readonly clock: Clock; readonly log: Log }): FollowedSettings;
 }
 
 /** Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. */
 export function takeSettings(command: Command): TakenSettings {
-  const readFile = (path: string) => readFileSync(path, "utf8");
-  const loaded = loadConfig({ flags: givenFlags(command), env: process.env, readFile });
+  const flags = givenFlags(command);
+  const load = (readFile: ReadFile) => loadConfig({ flags, env: process.env, readFile });
+  const loaded = load((path) => readFileSync(path, "utf8"));
   for (const name of secretVariables) delete process.env[name];
   const redactor = createRedactor();
   for (const [name, { format }] of liveSettings) {
     const value = loaded.values[name];
     if (format.isSecret && value !== undefined) redactor.register(String(value));
   }
-  return { ...loaded, redactor };
+  return { ...loaded, redactor, follow: (ground) => followSettings(loaded, load, ground) };
 }
 
-interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor"> {
+interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor" | "follow"> {
   readonly log: Log;
 }
 
 /** What every program that runs for long does first: reads its settings and opens its log. */
 export function prepare(command: Command): Prepared {
-  const { values, sources, redactor, warnings } = takeSettings(command);
+  const { values, sources, redactor, warnings, follow } = takeSettings(command);
   const { logLevel: level, logFormat: format, logColor: color, logTimestamp: timestamp } = values;
   const log = createLog({ level, format, color, timestamp, redactor });
   for (const warning of warnings) log.info("settings warning", { module: "config", warning });
-  return { values, sources, log, redactor };
+  return { values, sources, log, redactor, follow };
 }
 
 export function keySettings(values: UsedConfig): KeySettings {

@@ -15,6 +15,7 @@ export interface PriceSettingsSource {
   readonly current: PriceSettings;
   readonly trouble?: string | undefined;
   onChange?(listener: () => void): void;
+  close?(): void;
 }
 
 interface PricingGround {
@@ -56,7 +57,10 @@ export function createPricing(settings: PriceSettingsSource, ground: PricingGrou
       const troubles = [settings.trouble, strategy.trouble, needsToken() ? tokenPrice.trouble : undefined];
       return troubles.filter((trouble) => trouble !== undefined).join("; ") || undefined;
     },
-    run: (signal) => tokenPrice.run(signal),
+    async run(signal) {
+      await tokenPrice.run(signal);
+      settings.close?.();
+    },
   };
 }
 

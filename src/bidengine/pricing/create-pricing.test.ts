@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { groupOf } from "../../../test/market-group.ts";
+import { writeScript } from "../../../test/price-script.ts";
+import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
+import { showDecCoin } from "../../market/coin.ts";
+import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import { createPricing, type PriceSettingsSource } from "./create-pricing.ts";
+import type { Pricing } from "./pricing.ts";
+
+const { signal } = new AbortController();
+
+async function price(pricing: Pricing, most?: string): Promise<string> {
+  const answer = await pricing.quote(priceRequest(groupOf(), most), signal);
+  return answer.price ? showDecCoin(answer.price) : answer.reason;
+}
+
+function ground(clock = createVirtualClock() as typeof realClock) {
+  return { clock, random: createSeededRandom(1), log: silentLog };
+}
+
+test("the setting says which strategy prices, and none of them rejects", async (t) => {
+  const path = writeScript(temporaryFolder(t), "echo 4.5");
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ "bid-price-cpu-scale": "0.01" }, /^1uakt$/],
+    [{ "bid-price-strategy": "table" }, /no price of AKT; set token-price-file/],
+    [{ "bid-price-strategy": "randomRange" }, /^\d+(\.\d+)?uakt$/],
+    [{ "bid-price-strategy": "shellScript", "bid-price-script-path": path }, /^4\.5uakt$/],
+  ];
+  for (const [flags, expected] of cases) {
+    assert.match(await price(createPricing({ current: priceSettings(flags) }, ground(realClock))), expected);
+  }
+});
+
+test("settings that change are in force at once, whoever waits is told, and their trouble is ours", async () => {
+  let change: () => void = () => undefined;
+  const settings = {
+    current: priceSettings({ "bid-price-cpu-scale": "0.01" }),
+    trouble: undefined as string | undefined,
+    onChange(listener: () => void) {
+      change = listener;
+    },
+  } satisfies PriceSettingsSource;
+  const pricing = createPricing(settings, ground());
+  let told = 0;
+  pricing.onChange(() => {
+    told += 1;
+  });
+  assert.equal(await price(pricing), "1uakt");
+  settings.current = priceSettings({ "bid-price-strategy": "table", "price-target-cpu": "429.909" });
+  change();
+  assert.equal(told, 1);
+  assert.match(await price(pricing, "1000uact"), /^100\.\d+uact$/);
+  assert.match(pricing.trouble ?? "", /no bids on orders in uakt/);
+  settings.current = priceSettings({ "bid-price-cpu-scale": "0.02" });
+  settings.trouble = "provider.yaml is bad";
+  change();
+  assert.equal(await price(pricing), "2uakt");
+  assert.equal(pricing.trouble, "provider.yaml is bad");
+});
+
+test("orders in uakt are priced once the token has a price, and those who wait for it are told", async (t) => {
+  const path = join(temporaryFolder(t), "akt");
+  const clock = createVirtualClock();
+  const flags = { "bid-price-strategy": "table", "token-price-file": path, "price-target-cpu": "4.29909" };
+  const pricing = createPricing({ current: priceSettings(flags) }, ground(clock));
+  const stop = new AbortController();
+  const running = pricing.run(stop.signal);
+  let told = 0;
+  pricing.onChange(() => {
+    told += 1;
+  });
+  await clock.settle();
+  assert.match(await price(pricing), /cannot be read/);
+  assert.match(pricing.trouble ?? "", /no bids on orders in uakt: .*it is not there/);
+  assert.match(await price(pricing, "100uact"), /uact$/, "dollars need no price of a token");
+  writeFileSync(path, "0.5");
+  utimesSync(path, clock.now() / 1_000, clock.now() / 1_000);
+  await clock.advance(2 * limits.followedFileMs);
+  assert.match(await price(pricing), /^\d.*uakt$/);
+  assert.deepEqual([told, pricing.trouble], [1, undefined]);
+  stop.abort();
+  await running;
+  assert.equal(clock.pendingTimers, 0);
+});

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { showDecimal } from "../../market/decimal.ts";
+import { createVirtualClock, type VirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import type { TokenPriceSettings } from "./price-settings.ts";
+import { createTokenPrice, readTokenPrice, type TokenPrice } from "./token-price.ts";
+
+const hour = 3_600_000;
+
+function follow(t: TestContext, settings: Partial<TokenPriceSettings>): { token: TokenPrice; clock: VirtualClock } {
+  const clock = createVirtualClock();
+  const none = { tokenPriceFile: undefined, tokenPriceUrl: undefined, tokenPriceField: undefined };
+  const times = { tokenPriceMaxAgeMs: hour, tokenPricePeriodMs: 300_000 };
+  const token = createTokenPrice({ ...none, ...times, ...settings }, { clock, log: silentLog });
+  const stop = new AbortController();
+  const running = token.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+    assert.equal(clock.pendingTimers, 0);
+  });
+  return { token, clock };
+}
+
+function shown(token: TokenPrice): string {
+  const answer = token.answer();
+  return answer.price ? showDecimal(answer.price) : answer.why;
+}
+
+test("a number is read as it is written, alone or at a place in JSON, and nonsense is told", () => {
+  assert.equal(showDecimal(readTokenPrice(" 0.4231\n", undefined)), "0.4231");
+  assert.equal(showDecimal(readTokenPrice('{"akash-network":{"usd":0.42}}', "akash-network.usd")), "0.42");
+  assert.equal(showDecimal(readTokenPrice('[{"price":"3.25"}]', "0.price")), "3.25");
+  assert.equal(showDecimal(readTokenPrice("0.12345678901234567899", undefined)), "0.123456789012345678");
+  const cases: [string, string | undefined, RegExp][] = [
+    ["", undefined, /"" is no price/],
+    ["about one", undefined, /"about one" is no price/],
+    ["-1", undefined, /no price/],
+    ["0", undefined, /not between/],
+    ["1000001", undefined, /not between/],
+    ["1e3", undefined, /no price/],
+    ["<html>", "usd", /no JSON/],
+    ["{}", "usd", /no number at usd/],
+    ['{"usd":null}', "usd", /no number at usd/],
+    ['{"usd":{}}', "constructor.name", /no number/],
+    ["9".repeat(100_000), undefined, /no price/],
+  ];
+  for (const [text, field, expected] of cases) assert.throws(() => readTokenPrice(text, field), expected);
+});
+
+test("without a source there is none, and it says what to set", (t) => {
+  const { token } = follow(t, {});
+  assert.match(shown(token), /no price of AKT; set token-price-file or token-price-url/);
+  assert.match(token.trouble ?? "", /no bids on orders in uakt/);
+});
+
+test("a file is read when it changes, its age is that of its last change, and an old one is no price", async (t) => {
+  const path = join(temporaryFolder(t), "akt");
+  const { token, clock } = follow(t, { tokenPriceFile: path });
+  const write = (text: string, agoMs = 0) => {
+    writeFileSync(path, text);
+    utimesSync(path, (clock.now() - agoMs) / 1_000, (clock.now() - agoMs) / 1_000);
+  };
+  const changes: string[] = [];
+  token.onChange(() => changes.push(shown(token)));
+  await clock.settle();
+  assert.match(shown(token), /cannot be read from .*akt: it is not there/);
+  write("0.5", 600_000);
+  await clock.advance(2 * limits.followedFileMs);
+  const answer = token.answer();
+  assert.ok(answer.price && Math.abs(answer.ageMs - 600_000) <= 2 * limits.followedFileMs);
+  assert.equal(token.trouble, undefined);
+  write("nonsense");
+  await clock.advance(limits.followedFileMs);
+  assert.equal(shown(token), "0.5", "the last good one holds while it is young");
+  assert.match(token.trouble ?? "", /"nonsense" is no price/);
+  unlinkSync(path);
+  await clock.advance(hour);
+  assert.match(shown(token), /is of 2025-12-31T23:50.*may be 3600000 ms old at most; .*it is not there/);
+  assert.match(token.trouble ?? "", /no bids on orders in uakt/);
+  write("0.75");
+  await clock.advance(limits.followedFileMs);
+  assert.equal(shown(token), "0.75");
+  assert.deepEqual([changes[0], changes.at(-1)], ["0.5", "0.75"]);
+});
+
+test("a URL is asked at its period and no more often, and what it cannot give leaves the last good price", async (t) => {
+  let answer: { status?: number; body?: string; hang?: true } = { body: '{"usd": 0.5}' };
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked += 1;
+    if (answer.hang) return;
+    response.writeHead(answer.status ?? 200, answer.status === 302 ? { location: "http://elsewhere.invalid/" } : {});
+    response.end(answer.body);
+  });
+  server.listen(0, "127.0.0.1");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/price?key=secret`;
+  const { token, clock } = follow(t, { tokenPriceUrl: url, tokenPriceField: "usd" });
+  await eventually("the first price", () => shown(token) === "0.5");
+  await clock.advance(299_000);
+  assert.equal(asked, 1);
+  answer = { body: '{"usd": 0.6}' };
+  await clock.advance(1_000);
+  await eventually("the second price", () => shown(token) === "0.6");
+  const failures: [typeof answer, RegExp][] = [
+    [{ status: 503 }, /the server answered 503/],
+    [{ status: 302 }, /it has moved to/],
+    [{ body: "<html>" }, /no JSON/],
+    [{ body: "x".repeat(limits.tokenPriceBytes + 1) }, /longer than/],
+    [{ hang: true }, /no whole answer within/],
+  ];
+  for (const [next, expected] of failures) {
+    answer = next;
+    await eventually(String(expected), async () => {
+      await clock.advance(limits.tokenPriceAnswerMs);
+      return expected.test(token.trouble ?? "");
+    });
+    assert.equal(shown(token), "0.6");
+    assert.doesNotMatch(token.trouble ?? "", /secret/);
+  }
+  await clock.advance(hour);
+  assert.match(shown(token), /the price of AKT is of .*no whole answer/);
+  answer = { body: '{"usd": 0.7}' };
+  await eventually("that it is back", async () => {
+    await clock.advance(limits.tokenPriceAnswerMs);
+    return shown(token) === "0.7";
+  });
+});
