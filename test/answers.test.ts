@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { readDecision } from "../src/bidengine/decision/record.ts";
 import type { PauseAnswer, ScreenAnswer, Told } from "../src/bidengine/questions.ts";
 import { describeFailure } from "../src/cli/fail.ts";
 import { timeIn } from "../src/cli/pause.ts";
@@ -84,6 +85,74 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.equal(code, 2);
     assert.match(stdout, /✗ placementExists +unit 1: no node has 200 of cpu free/);
     assert.match(stdout, /to bid on it:\n {2}there must be room/);
+  });
+
+  const auditor = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
+  const volume = "{ name: data, size: 1Gi, attributes: { persistent: true, class: beta2 } }";
+  const mount = "params: { storage: { data: { mount: /data } } }";
+  /** What is wanted beyond the SDL as it is, what is changed in it for that, and the checks that say no. */
+  const misfits: { wants: string; change: [string, string][]; fails: string[] }[] = [
+    { wants: "more than any node has", change: [["units: 0.5", "units: 200"]], fails: ["placementExists"] },
+    {
+      wants: "an attribute that we do not publish",
+      change: [["box:\n", "box:\n      attributes: { region: moon }\n"]],
+      fails: ["attributesMatch"],
+    },
+    {
+      wants: "the signature of an auditor",
+      change: [["box:\n", `box:\n      signedBy: { allOf: [${auditor}] }\n`]],
+      fails: ["auditorsMatch"],
+    },
+    {
+      wants: "a class of storage that we do not have",
+      change: [
+        ["storage: { size: 512Mi }", `storage: [{ size: 512Mi }, ${volume}]`],
+        ["image: nginx:1.27", `image: nginx:1.27\n    ${mount}`],
+      ],
+      fails: ["capabilitiesMatch", "placementExists"],
+    },
+    {
+      wants: "an address of its own",
+      change: [
+        ["- global: true", "- global: true\n            ip: mine"],
+        ["profiles:", "endpoints: { mine: { kind: ip } }\nprofiles:"],
+        ['"2.0"', '"2.1"'],
+      ],
+      fails: ["addressesAvailable"],
+    },
+    {
+      wants: "notice before a reclamation",
+      change: [
+        ["profiles:", "reclamation: { min_window: 24h }\nprofiles:"],
+        ['"2.0"', '"2.1"'],
+      ],
+      fails: ["reclamationAgreed"],
+    },
+    { wants: "to pay too little", change: [["amount: 1000", "amount: 1"]], fails: ["priceWithinMax"] },
+  ];
+  for (const { wants, change, fails } of misfits) {
+    test(`an SDL that wants ${wants} is screened as just that`, async () => {
+      const changed = change.reduce((text, [from, to]) => text.replace(from, to), sdl);
+      const { groups } = await asked<ScreenAnswer>("screen", { sdl: changed, owner: provider.tenant });
+      const { checks } = readDecision(groups[0]?.decision);
+      const failed = checks.filter(({ verdict }) => verdict === "fail");
+      assert.deepEqual(
+        failed.map(({ name }) => name),
+        fails,
+      );
+    });
+  }
+
+  test("policies says what a file means and which orders it would refuse, and nothing is changed", async () => {
+    const path = file("policies.yaml", `tenants: { refuse: [${provider.tenant}], dry-run: true }\ncaps: { cpu: 8 }\n`);
+    const { code, stdout } = await give("policies", "--check", path, "--json", ...at());
+    assert.equal(code, 0);
+    const { means, refused, judged } = JSON.parse(stdout);
+    assert.match(means.join(), /These tenants are refused: .*dry-run.*One order may ask for at most 8 of cpu/);
+    const about = (id: string | undefined) =>
+      refused.find(({ orderId }: { orderId: string }) => orderId === id)?.reasons;
+    assert.deepEqual([refused.length, about(small)], [judged, ["dry run: the tenant is refused by the policy"]]);
+    assert.match(about(large)[1], /^the order asks for more than the policy offers: 11 of cpu/);
   });
 
   test("a file that is no SDL is refused before anybody is asked, a huge one in milliseconds", () => {

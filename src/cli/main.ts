@@ -13,6 +13,7 @@ const commands: Record<string, () => Promise<Command>> = {
   screen: async () => (await import("./screen.ts")).screenCommand(),
   pause: async () => (await import("./pause.ts")).pauseCommand(),
   resume: async () => (await import("./pause.ts")).resumeCommand(),
+  policies: async () => (await import("./policies.ts")).policiesCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),
   config: async () => (await import("./config.ts")).configCommand(),
   register: async () => (await import("./register.ts")).registerCommand(),

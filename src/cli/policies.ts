@@ -1,0 +1,71 @@
+/** `akash-provider policies`: what a policy file means, and which of the last orders it would have refused. */
+import type { Command } from "commander";
+import { describePolicies } from "../bidengine/policies/describe.ts";
+import { type Judge, judgeBy } from "../bidengine/policies/judgement.ts";
+import { noPolicies } from "../bidengine/policies/policies.ts";
+import { readPolicyFile } from "../bidengine/policies/policy-source.ts";
+import type { SeenOrder } from "../journal/orders.ts";
+import { type GroupJson, groupFromJson } from "../market/group-json.ts";
+import { parseOrderId } from "../market/ids.ts";
+import { realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import { type Asker, askingCommand, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+
+interface PoliciesOptions extends OutputOptions {
+  readonly check?: string;
+  readonly limit: number;
+}
+
+export function policiesCommand(): Command {
+  const command = askingCommand("policies", "what a policy file means, and which of the last orders it would refuse")
+    .option("--check <file>", "the file to look at; without it, the one of --policy-file")
+    .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(limits.ordersListed), 200)
+    .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
+  return command.action((options: PoliciesOptions, given: Command) => {
+    const asker = openAsker(given);
+    const path = options.check ?? asker.settings.policyFile;
+    const policies = path === undefined ? noPolicies : readPolicyFile(path);
+    const judge = judgeBy(policies);
+    const nowMs = realClock.now();
+    const means = describePolicies(policies);
+    const orders = lastOrders(asker, options.limit);
+    const refused = orders.flatMap((order) => refusalOf(judge, order));
+    if (options.json)
+      return printJson({ file: path ?? null, means, bidding: judge.bidding(nowMs), judged: orders.length, refused });
+    print([
+      path ?? "no policy file is named",
+      ...means.map((line) => `  ${line}`),
+      `now: ${judge.bidding(nowMs).reason}`,
+    ]);
+    print([`of the last ${orders.length} orders it would refuse ${refused.length}`]);
+    print(refused.map(({ orderId, reasons }) => `  ${orderId}  ${reasons.join("; ")}`));
+  });
+}
+
+/** A file can be looked at before there is a provider. */
+function lastOrders(asker: Asker, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
+  try {
+    return asker.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec })));
+  } catch (thrown) {
+    if (ProviderError.is(thrown, "AKP_JOURNAL_MISSING")) return [];
+    throw thrown;
+  }
+}
+
+interface Refused {
+  readonly orderId: string;
+  readonly reasons: readonly string[];
+}
+
+function refusalOf(judge: Judge, { orderId, spec }: Pick<SeenOrder, "orderId" | "spec">): Refused[] {
+  const judgements = [
+    judge.tenant(parseOrderId(orderId).owner),
+    // Of an order that was too long to be kept, only the tenant is known.
+    ...(spec === null ? [] : [judge.caps(groupFromJson(spec as GroupJson))]),
+  ];
+  const reasons = judgements
+    .filter(({ yes }) => !yes)
+    .map(({ reason, dryRun }) => (dryRun ? `dry run: ${reason}` : reason));
+  return reasons.length > 0 ? [{ orderId, reasons }] : [];
+}
