@@ -107,4 +107,7 @@ test("when nobody answers, the last good answer stays, with its age and the reas
   proxy.fault = () => undefined;
   own.onStep({ changed: [], gap: { from: 1n, to: market.node.height } });
   await eventually("it is read again", () => own.trouble === undefined);
+  proxy.fault = (method) => (method === "abci_query" ? "cut" : undefined);
+  own.doubt();
+  await eventually("it was looked at", () => own.trouble);
 });

@@ -142,6 +142,7 @@ export function createBidEngineService(
         decider.kept(intent.subject);
         // What a bid that came to nothing was promised is free for others, and no balance tells it.
         waits.changed("wallet");
+        if (settled.state === "failed") own.doubt();
       }
       tally.settled(intent.what === "createBid" ? "open" : "close", { id, ...settled });
       queue.add(intent.subject, "high");

@@ -28,6 +28,8 @@ export interface FollowedEntry {
   readonly looked: Promise<void>;
   /** Told when any of it is different. */
   onChange(listener: () => void): void;
+  /** To be read again soon: the chain refused a bid, so what we know of its demands may be old. */
+  doubt(): void;
   /** To be given every step along the chain. */
   onStep(step: Step): void;
   run(signal: AbortSignal): Promise<void>;
@@ -87,6 +89,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
     },
     looked: firstLook.promise,
     onChange: (listener) => void listeners.push(listener),
+    doubt: pause.ring,
     onStep({ block, gap, changed }) {
       const isOurs = changed.some(({ kind }) => kind === "provider");
       // What lost or unreadable blocks said of us, nobody knows.
