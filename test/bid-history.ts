@@ -4,11 +4,12 @@
  */
 import type { Chain } from "../src/chain/chain.ts";
 import type { Intent } from "../src/journal/intents.ts";
-import { type BidId, formatOrderId, type OrderId } from "../src/market/ids.ts";
+import { type BidId, formatOrderId, type OrderId, parseOrderId } from "../src/market/ids.ts";
 import { type Boundary, createCountingBoundary, openBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
-import type { BiddingProvider, BidStage, ProviderParts } from "./bid-stage.ts";
+import type { BiddingProvider, BidStage, ProviderParts, StartedProvider } from "./bid-stage.ts";
 
 export const totalMilli = 10_000n;
 /** Longer than the provider is away, so that the tenant always finds the bids. */
@@ -23,6 +24,8 @@ export interface BidHistory {
   readonly reservations: readonly string[];
   readonly deadlines: number;
   readonly lockedMicro: bigint;
+  /** What did not hold on the way. */
+  readonly faults: readonly string[];
   readonly crossings: readonly string[];
   readonly crashed: boolean;
 }
@@ -54,25 +57,60 @@ export async function playBidHistory(stage: BidStage, { seed, crashAt, dir, part
     throw new SimulatedCrash(at);
   });
   const start = (at: Boundary) => stage.start("one", { ...parts, dir, boundary: at, options: { bidTimeoutMs } });
-  let life = start(boundary);
-  life.ready.catch(() => undefined);
   const told = tellStory(stage, random.int(3_000));
-  let hasCrashed = false;
-  const afterCrash = crash.promise.then(() => {
-    hasCrashed = true;
-  });
-  await Promise.race([afterCrash, told.then(() => settled(stage, life.ready))]);
-  if (hasCrashed) {
-    await life.stop().catch(() => undefined);
+  const faults = new Set<string>();
+  const live = async ({ ready }: StartedProvider) => {
+    const provider = await ready;
+    const watching = watch(stage, provider, faults);
+    const orders = await told;
+    await settled(stage, provider);
+    watching.end();
+    return lookBack(stage, provider, orders);
+  };
+  const first = start(boundary);
+  const whole = live(first);
+  // Whatever a provider says that ends in a crash does not matter.
+  whole.catch(() => undefined);
+  let found = await Promise.race([crash.promise.then(() => undefined), whole]);
+  await first.stop().catch(() => undefined);
+  if (!found) {
     await sleep(stage.clock, [0, 2_000, 8_000][random.int(3)] ?? 0);
-    life = start(openBoundary);
+    const second = start(openBoundary);
+    found = await live(second);
+    await second.stop();
   }
-  const orders = await told;
-  const provider = await life.ready;
-  await settled(stage, life.ready);
-  const found = await lookBack(stage, provider, orders);
-  await life.stop();
-  return { ...found, crossings: boundary.crossings, crashed: hasCrashed };
+  return { ...found, faults: [...faults], crossings: boundary.crossings, crashed: boundary.crashed };
+}
+
+/** What must hold at every moment: an open bid has its capacity, and one that is over has none. */
+function watch(stage: BidStage, { chain, journal }: BiddingProvider, faults: Set<string>) {
+  const { read } = journal;
+  let isOver = false;
+  const look = () => {
+    for (const orderId of read.orders.recent(10).map((order) => order.orderId)) {
+      const intent = read.intents.about(orderId).find(({ what }) => what === "createBid");
+      const outcome = read.orders.get(orderId)?.outcome;
+      const isHeld = read.reservations.get(orderId) !== undefined;
+      const isOpen = chain.mirror.order(parseOrderId(orderId)) !== undefined;
+      if (isOpen && intent && outcome === undefined && !isHeld) faults.add("a bid without capacity");
+      if ((outcome === "lost" || outcome === "order closed") && isHeld) faults.add("capacity for a bid that is over");
+    }
+  };
+  const run = async () => {
+    while (!isOver) {
+      look();
+      await sleep(stage.clock, 500);
+    }
+  };
+  // The journal is closed by a crash, and nothing can be seen in it any more.
+  run().catch((thrown: unknown) => {
+    if (!ProviderError.is(thrown, "AKP_JOURNAL_CLOSED")) faults.add(String(thrown));
+  });
+  return {
+    end(): void {
+      isOver = true;
+    },
+  };
 }
 
 /** The tenant's and the rival's side: neither knows that the provider may be away. */
@@ -109,8 +147,7 @@ async function tellStory(stage: BidStage, pauseMs: number): Promise<Record<Fate,
 }
 
 /** Nothing is owed any more, and all that happened has been looked at. */
-async function settled(stage: BidStage, ready: Promise<BiddingProvider>): Promise<void> {
-  const { chain, status, engine } = await ready;
+async function settled(stage: BidStage, { chain, status, engine }: BiddingProvider): Promise<void> {
   const isOver = (line: { readonly outcome: string | undefined }) =>
     line.outcome !== undefined && line.outcome !== "bid";
   await stage.until("an end to all", () => {

@@ -3,7 +3,12 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
-import type { BidEngineDocument, BidEngineOptions } from "../src/bidengine/bidengine-service.ts";
+import {
+  type BidEngineDocument,
+  type BidEngineOptions,
+  createBidEngineService,
+} from "../src/bidengine/bidengine-service.ts";
+import type { Capacity } from "../src/bidengine/capacity.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
@@ -18,6 +23,8 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import { createClusterService } from "../src/cluster/cluster-service.ts";
+import type { ClusterDocument } from "../src/cluster/cluster-status.ts";
 import type { InventoryFeed } from "../src/cluster/inventory/feed.ts";
 import { createNewestPicture } from "../src/cluster/inventory/newest-picture.ts";
 import { noOvercommit } from "../src/cluster/placement/demand.ts";
@@ -28,10 +35,10 @@ import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
-import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
+import { createProvider, type House } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
-import { type Service, untilAborted } from "../src/runtime/lifecycle.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
@@ -74,10 +81,16 @@ export interface StartedProvider {
 export interface ProviderParts {
   readonly cpuMilli?: bigint;
   readonly nodes?: () => readonly RpcTransport[];
-  readonly after?: (house: House) => readonly Service[];
+  /** A fault between the bid engine and what it stands on. */
+  readonly plant?: (sound: Sound) => Sound;
   readonly options?: Partial<BidEngineOptions>;
   readonly pricing?: Pricing;
   readonly boundary?: Boundary;
+}
+
+export interface Sound {
+  readonly capacity: Capacity;
+  readonly journal: Journal;
 }
 
 export interface BiddingProvider {
@@ -231,7 +244,7 @@ interface Starting extends ProviderParts {
 
 /** A provider that sells one node and runs nothing on it. */
 export function startProvider(starting: Starting): StartedProvider {
-  const { clock, node, cluster, dir, signer, pricing = fixedPricing(), boundary = openBoundary } = starting;
+  const { clock, node, dir, signer, pricing = fixedPricing(), boundary = openBoundary } = starting;
   const stopping = new AbortController();
   const opened = Promise.withResolvers<BiddingProvider>();
   const bidengine: BidEngineOptions = {
@@ -244,35 +257,50 @@ export function startProvider(starting: Starting): StartedProvider {
   };
   const ground = { clock, random: createSeededRandom(2), log: silentLog };
   const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n);
+  const cluster = { overcommit: noOvercommit };
+  const running = { ...pricing, run: untilAborted };
+  const policies = createPolicySource(undefined, ground);
+  const { plant } = starting;
+  const opening = Promise.withResolvers<BidEngine>();
+  const tell = async (house: House) => {
+    const engine = await (house.bidengine ?? opening.promise);
+    const [chain, journal] = await Promise.all([house.chain, house.journal]);
+    opened.resolve({
+      ...{ signer, chain, journal, engine, feed, stop },
+      status: () => statusOf().bidengine,
+      freeMilli: () => freeOf(statusOf()),
+      bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
+    });
+  };
   const provider = createProvider({
     dataDir: dir,
     chain: { nodes: starting.nodes ?? (() => [node.transport()]), signer, settings: fees },
-    kube: createKubeService(() => cluster.connect("akash-provider", { boundary })),
-    market: {
-      cluster: { overcommit: noOvercommit },
-      inventory: () => feed,
-      bidengine,
-      pricing: () => ({ ...pricing, run: untilAborted }),
-      policies: () => createPolicySource(undefined, ground),
-    },
+    kube: createKubeService(() => starting.cluster.connect("akash-provider", { boundary })),
+    ...(!plant && {
+      market: { cluster, inventory: () => feed, bidengine, pricing: () => running, policies: () => policies },
+    }),
     boundary,
-    control: starting.control ?? false,
     ...ground,
     after(house) {
-      const told = async () => {
-        const [chain, journal, engine] = await Promise.all([house.chain, house.journal, house.bidengine]);
-        if (!engine) throw new Error("it sells");
-        opened.resolve({
-          ...{ signer, chain, journal, engine, feed, stop },
-          status: () => provider.status().bidengine,
-          freeMilli: () => freeOf(provider.status()),
-          bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
-        });
-      };
-      void told();
-      return starting.after?.(house) ?? [];
+      void tell(house);
+      if (!plant || !house.kube) return [];
+      const clusterService = createClusterService(cluster, {
+        ...house,
+        kube: house.kube,
+        inventory: feed,
+        ipOperator: undefined,
+      });
+      const planted = Promise.all([clusterService.opened, house.journal]).then(([capacity, journal]) =>
+        plant({ capacity, journal }),
+      );
+      const [capacity, journal] = [planted.then((sound) => sound.capacity), planted.then((sound) => sound.journal)];
+      const engine = createBidEngineService(bidengine, { ...house, capacity, journal, pricing: running, policies });
+      engine.opened.then(opening.resolve, opening.reject);
+      return [clusterService, engine];
     },
   });
+  /** By the names of the services, whoever put them in. */
+  const statusOf = () => provider.status().documents as unknown as Documents;
   const ended = provider.run(stopping.signal);
   ended.catch(opened.reject);
   const stop = () => {
@@ -282,7 +310,12 @@ export function startProvider(starting: Starting): StartedProvider {
   return { ready: opened.promise, stop };
 }
 
-function freeOf({ cluster }: ProviderStatus): bigint | undefined {
+interface Documents {
+  readonly cluster: ClusterDocument | undefined;
+  readonly bidengine: BidEngineDocument | undefined;
+}
+
+function freeOf({ cluster }: Documents): bigint | undefined {
   const free = cluster?.resources.find(({ resource }) => resource === "cpu")?.["free"];
   return free === undefined ? undefined : parseQuantity(String(free)).nano / 1_000_000n;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import type { Journal } from "../src/journal/journal.ts";
 import { type BidHistory, playBidHistory, totalMilli } from "./bid-history.ts";
 import { onBidStage, type ProviderParts } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
@@ -46,7 +47,70 @@ async function play(t: TestContext, playing: Playing): Promise<BidHistory> {
   return history;
 }
 
-function checkEnd({ orders, freeMilli, reservations, deadlines, lockedMicro }: BidHistory): void {
+/** The rest of it stays as it is, what it tells of itself too. */
+function but<T extends object>(sound: T, faulty: Partial<T>): T {
+  return Object.assign(Object.create(sound), faulty);
+}
+
+/** Each is a line that could be forgotten, and what tells that it was. */
+const planted: readonly [string, RegExp, NonNullable<ProviderParts["plant"]>][] = [
+  [
+    "no reservation in the unit",
+    /a bid without capacity/,
+    ({ capacity, journal }) => {
+      const reserve: typeof capacity.reserve = (request) => {
+        const reserved = capacity.reserve(request);
+        return reserved.fits ? { ...reserved, write: () => undefined } : reserved;
+      };
+      return { journal, capacity: but(capacity, { reserve }) };
+    },
+  ],
+  [
+    "capacity that is never given back",
+    /capacity for a bid that is over/,
+    ({ capacity, journal }) => ({ journal, capacity: but(capacity, { release: async () => undefined }) }),
+  ],
+  [
+    "a bid that is forgotten after a crash",
+    /one bid on each/,
+    ({ capacity, journal }) => {
+      const intents = but(journal.read.intents, { about: () => [] });
+      const get: Journal["read"]["orders"]["get"] = (orderId) => {
+        const { ourPrice: _, ...seen } = journal.read.orders.get(orderId) ?? {};
+        return "orderId" in seen ? seen : undefined;
+      };
+      const orders = but(journal.read.orders, { get });
+      return { capacity, journal: but(journal, { read: but(journal.read, { intents, orders }) }) };
+    },
+  ],
+];
+
+/** Where the first bid has just been written down, and nothing else has happened. */
+let crossing: Promise<number> | undefined;
+function afterBid(t: TestContext): Promise<number> {
+  crossing ??= play(t, { seed: 1, crashAt: 0 }).then(
+    ({ crossings }) => 1 + crossings.findIndex((each) => /^journal bid .*commit:after/.test(each)),
+  );
+  return crossing;
+}
+
+test("the same parts put together by hand come to the same end", async (t) => {
+  checkEnd(await play(t, { seed: 1, crashAt: await afterBid(t), parts: { plant: (sound) => sound } }));
+});
+
+for (const [fault, sign, plant] of planted) {
+  test(`this would notice ${fault}`, async (t) => {
+    const history = await play(t, { seed: 1, crashAt: await afterBid(t), parts: { plant } });
+    assert.ok(history.crashed);
+    assert.throws(() => checkEnd(history), sign);
+  });
+}
+
+function checkEnd({ orders, faults, freeMilli, reservations, deadlines, lockedMicro }: BidHistory): void {
+  assert.deepEqual(faults, []);
+  for (const { sent } of Object.values(orders)) {
+    assert.equal(sent.filter((each) => each.startsWith("createBid")).length, 1, "one bid on each");
+  }
   assert.deepEqual(
     Object.values(orders).map(({ state, outcome, end }) => ({ state, outcome, end })),
     [
@@ -58,7 +122,6 @@ function checkEnd({ orders, freeMilli, reservations, deadlines, lockedMicro }: B
   );
   assert.ok(orders.lost.state === "lost" || orders.lost.state === "closed");
   for (const { sent } of Object.values(orders)) {
-    assert.equal(sent.filter((each) => each.startsWith("createBid")).length, 1, "one bid on each");
     assert.deepEqual(
       sent.filter((each) => !each.endsWith(" done")),
       [],
