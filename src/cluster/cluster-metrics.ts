@@ -6,6 +6,7 @@ import type { AddressBook } from "./reservations/address-book.ts";
 import type { Book } from "./reservations/book.ts";
 import type { Reservation } from "./reservations/reservation.ts";
 import type { Reservations } from "./reservations/reservations.ts";
+import { conditionsOf, conditionTypes } from "./reservations/resettle.ts";
 
 interface Measured {
   readonly book: Book;
@@ -53,6 +54,18 @@ export function measureCluster(metrics: Metrics, { book, reservations, addresses
       labels: ["classification", "quantity"],
     },
     () => reservationSums(book),
+  );
+  metrics.read(
+    {
+      name: "akash_provider_reservation_conditions",
+      help: "Replicas that are promised and have no node, and nodes and storage classes that are promised twice",
+      kind: "gauge",
+      labels: ["type"],
+    },
+    () => {
+      const types = conditionsOf(book).map(({ type }) => type);
+      return conditionTypes.map((type) => [{ type }, types.filter((each) => each === type).length]);
+    },
   );
   const quantity = { kind: "gauge", labels: ["quantity"], clusterNames: true } as const;
   metrics.read(

@@ -10,9 +10,10 @@ import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
 
+export const conditionTypes = ["Unplaced", "Overbooked"] as const;
+
 export interface Condition {
-  /** "Unplaced", "Overbooked" */
-  readonly type: string;
+  readonly type: (typeof conditionTypes)[number];
   readonly message: string;
 }
 
