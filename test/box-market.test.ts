@@ -1,7 +1,6 @@
 /** The market of the demo on the virtual clock: its tenants and the other providers, with real transactions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askedFor } from "../src/box/asked-for.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { createNodeService } from "../src/box/node-service.ts";
 import { createRivalsService } from "../src/box/rivals-service.ts";
@@ -9,6 +8,7 @@ import { createTenantsService, type TenantsDocument } from "../src/box/tenants-s
 import { readWishes, type Wish } from "../src/box/wishes.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
+import { askedFor } from "../src/market/asked-for.ts";
 import { parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { createProvider } from "../src/provider/provider.ts";

@@ -8,6 +8,7 @@ import type { Signer } from "../chain/keys/signer.ts";
 import type { Bid } from "../chain/records.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../chain/tx/tenant-messages.ts";
+import { askedFor } from "../market/asked-for.ts";
 import { type DecCoin, parseCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
 import { formatOrderId, type OrderId } from "../market/ids.ts";
@@ -17,7 +18,6 @@ import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import { askedFor } from "./asked-for.ts";
 import type { Wish } from "./wishes.ts";
 
 interface TenantsOptions extends Pick<SendDeps, "settings"> {

@@ -4,10 +4,12 @@ import type { Check, RecordedDecision, Until } from "../bidengine/decision/decis
 import { explain, summary } from "../bidengine/decision/explain.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
 import type { Told } from "../bidengine/questions.ts";
+import { askedFor } from "../market/asked-for.ts";
+import { type GroupJson, groupFromJson } from "../market/group-json.ts";
 import { formatTime } from "../runtime/clock.ts";
 
 /** The id is never cut: it is what `why` is given. */
-const columns = { order: 62, age: 4, verdict: 8, price: 20 };
+const columns = { order: 62, age: 4, verdict: 8, price: 16 };
 
 export function orderHeading(): string {
   return rowOf("ORDER", "AGE", "VERDICT", "PRICE", "OUTCOME");
@@ -38,7 +40,10 @@ export function whyLines(order: Told<OrderAnswer>, options: { readonly evidence:
   return [
     order.orderId,
     ...indent([
-      `seen ${formatTime(order.seenAtMs)}, made in block ${order.createdAt}, pays at most ${order.most} per block`,
+      `seen ${formatTime(order.seenAtMs)}, made in block ${order.createdAt}`,
+      // One that was too long to be kept is one that no one could have meant.
+      `asks for ${order.spec === null ? "more than is kept" : askedFor(groupFromJson(order.spec as GroupJson))}`,
+      `pays at most ${order.most || "more than any coin"} per block`,
       ...(latest && decision
         ? [`decided ${formatTime(latest.atMs)}`, ...decisionLines(decision, options)]
         : ["not decided on yet"]),
@@ -89,7 +94,7 @@ function endLines({ outcome, end, price, verdict, seenAtMs }: Told<OrderAnswer>)
 }
 
 const changes: Readonly<Record<Until, string>> = {
-  room: "there must be room in the cluster; it is looked at again by itself when there is more",
+  room: "there must be room in the cluster for all that is short; it is looked at again by itself when there is more",
   prices: "your prices must be lower, or the token price that they are reckoned with must be there",
   attributes:
     "the chain must have it of us (and we must have read it): correct provider.yaml and give `akash-provider register`, or have it audited",

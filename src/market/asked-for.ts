@@ -1,6 +1,6 @@
-/** What an order asks for, in as few words as a line of the view has room for: "2 × 0.5 cpu 512Mi". */
-import type { GroupSpec, ResourceUnit, Volume } from "../market/group-spec.ts";
-import { formatBytes, formatCpuMilli } from "../market/quantity.ts";
+/** What an order asks for, in as few words as a line has room for: "2 × 0.5 cpu 512Mi". */
+import type { GroupSpec, ResourceUnit, Volume } from "./group-spec.ts";
+import { formatBytes, formatCpuMilli } from "./quantity.ts";
 
 export function askedFor({ units }: GroupSpec): string {
   return units.map(unitText).join(" + ");
