@@ -75,6 +75,8 @@ function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<Claim, "node
 }
 
 function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storagePercent }: Overcommit) {
+  const asked = [unit.cpu.milli, unit.memory.bytes, unit.gpu.count, ...unit.storage.map(({ bytes }) => bytes)];
+  if (asked.some((amount) => amount < 0n)) return "asks for less than nothing";
   let memoryBytes = unit.memory.bytes;
   let ephemeralBytes = 0n;
   let volumes = 0n;
@@ -97,8 +99,7 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
     unit.gpu.count,
     volumes,
   ];
-  const isBelowZero = [...amounts, ...classes.values()].some((amount) => amount < 0n);
-  return isBelowZero ? "asks for less than nothing" : { amounts, classes };
+  return { amounts, classes };
 }
 
 function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {

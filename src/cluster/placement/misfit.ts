@@ -85,7 +85,7 @@ function nowhereSuited(room: Room, unit: UnitDemand): Found {
   const nodes = room.nodes.length;
   if (nodes === 0) return { reason: "no node is offered", shortages: [] };
   const unmounted = [...classes.keys()].filter((name) => !room.nodes.some((node) => node.classes.has(name)));
-  const cards = unit.cards.length > 0 ? cardShortage(unit, room.nodes) : undefined;
+  const cards = unit.cards.length > 0 ? cardShortage(room, unit) : undefined;
   const wanted = `${unit.amounts[gpuAt]} × ${cardsName(unit)}`;
   const shortages = unmounted.map((name): Shortage => {
     return { unit: id, resource: `nodes with storage-${name}`, wanted: 1n, available: 0n, where: "cluster", nodes };
@@ -101,10 +101,10 @@ function nowhereSuited(room: Room, unit: UnitDemand): Found {
 /** One replica is larger than what any node has left. */
 function tooLarge(room: Room, unit: UnitDemand, suited: readonly NodeState[]): Found {
   const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
-  const shortages = (short.length > 0 ? short : lackedByNearest(suited, unit)).map((at) =>
-    shortageOf(unit, at, suited),
+  const shortages = (short.length > 0 ? short : lackedByNearest(room, suited, unit)).map((at) =>
+    shortageOf(room, unit, at, suited),
   );
-  const nodes = suited.length < room.nodes.length ? `none of the ${suited.length} nodes that would do` : "no node";
+  const nodes = suited.length < room.nodes.length ? `of the ${suited.length} nodes that would do none` : "no node";
   const show = ({ resource, wanted }: Shortage) => `${showAmount(resource, wanted)} of ${resource}`;
   const [only] = shortages;
   if (only && shortages.length === 1 && only.nodes === suited.length) {
@@ -129,7 +129,7 @@ function tooMany(room: Room, unit: UnitDemand, suited: readonly NodeState[]): Fo
   const names = named.map((at) => resourceName(unit, at)).join(short.length > 0 ? " or " : " and ");
   return {
     reason: `${Math.max(...counts)} of its ${unit.count} replicas fit; it takes more ${names}`,
-    shortages: named.map((at) => shortageOf(unit, at, suited)),
+    shortages: named.map((at) => shortageOf(room, unit, at, suited)),
   };
 }
 
@@ -155,8 +155,10 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
       : [];
   });
   if (shortages.length === 0) return undefined;
+  const open = isOpen.reduce((sum, each) => sum + each, 0);
+  const where = open < isOpen.length ? ` on the nodes that would do, ${open} of ${isOpen.length}` : "";
   const told = shortages.map(({ resource, wanted, available }) => {
-    return `${showAmount(resource, wanted)} of ${resource} is wanted, ${showAmount(resource, available)} is free`;
+    return `${showAmount(resource, wanted)} of ${resource} is wanted, ${showAmount(resource, available)} is free${where}`;
   });
   return refuse(`each unit fits alone, all together do not: ${list(told)}`, shortages);
 }
@@ -167,7 +169,7 @@ export function inPieces(room: Room, tasks: readonly Task[], canPlace: (tasks: r
     const { unit } = tasks.reduce((most, task) => ((task.asked[at] ?? 0) > (most.asked[at] ?? 0) ? task : most));
     if ((unit.amounts[at] ?? 0n) === 0n) return [];
     const eased = tasks.map((task) => taskOf(task.unit, room, without(task.unit, at)));
-    return canPlace(eased) ? [{ ...shortageOf(unit, at, room.nodes), resource: name }] : [];
+    return canPlace(eased) ? [{ ...shortageOf(room, unit, at, room.nodes), resource: name }] : [];
   });
   const names = shortages.map(({ resource }) => resource).join(" or ");
   const why = names ? `what is free of ${names} lies in pieces that are too small` : "no resource is short by itself";
@@ -184,9 +186,10 @@ function without({ amounts }: UnitDemand, left: number): Amounts {
 }
 
 /** Where no resource alone would help: what those nodes lack that lack the fewest. */
-function lackedByNearest(nodes: readonly NodeState[], unit: UnitDemand): number[] {
+function lackedByNearest(room: Room, nodes: readonly NodeState[], unit: UnitDemand): number[] {
+  const models = modelsOf(unit, room);
   const lacks = nodes.map((node) =>
-    nodeResources.flatMap((_, at) => (freeFor(node, unit, at) < (unit.amounts[at] ?? 0n) ? [at] : [])),
+    nodeResources.flatMap((_, at) => (freeFor(node, models, at) < (unit.amounts[at] ?? 0n) ? [at] : [])),
   );
   const fewest = Math.min(nodeResources.length, ...lacks.map((lack) => lack.length));
   const named = new Set(lacks.filter((lack) => lack.length === fewest).flat());

@@ -117,6 +117,26 @@ test("a cluster that is filled group by group never gives more than it has, and 
   }
 });
 
+test("with more of what a misfit names for one replica, it fits", () => {
+  const fields: Record<string, keyof NodeRoom> = {
+    cpu: "cpuMilli",
+    memory: "memoryBytes",
+    "storage-ephemeral": "ephemeralBytes",
+    volumes: "volumes",
+  };
+  let named = 0;
+  for (let seed = 0; seed < runs(1_500, 30_000); seed += 1) {
+    const { picture, plans } = randomCase(createSeededRandom(4_000_000 + seed), 1);
+    const fit = placeOf({ picture, plans });
+    if (fit.fits || fit.shortages.length === 0 || fit.shortages.some(({ resource }) => !fields[resource])) continue;
+    named += 1;
+    const more = Object.fromEntries(fit.shortages.map(({ resource }) => [fields[resource], 10n ** 6n]));
+    const eased = { ...picture, nodes: picture.nodes.map((node) => ({ ...node, ...more })) };
+    assert.ok(placeOf({ picture: eased, plans }).fits, `seed ${seed}: ${fit.reason}`);
+  }
+  assert.ok(named > 100, `${named} cases prove little`);
+});
+
 function placeOf(sample: Case): Fit {
   return place(openRoom(sample.picture), unitsOf(sample));
 }

@@ -1,18 +1,20 @@
 /** What one unit lacks on the nodes, and how it is told. */
 import type { Shortage } from "../../market/fit.ts";
-import { type CardDemand, describeCard, modelsFor } from "../../market/gpu-attributes.ts";
+import { type CardDemand, describeCard } from "../../market/gpu-attributes.ts";
 import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
 import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, countOf, kindsFor } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
 import { gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+import { modelsOf } from "./task.ts";
 
 /** By one replica, of what the best of these nodes has. */
-export function shortageOf(unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
+export function shortageOf(room: Room, unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
   const wanted = unit.amounts[at] ?? 0n;
+  const models = modelsOf(unit, room);
   let [available, where, short] = [0n, "cluster", 0];
   for (const node of nodes) {
-    const free = freeFor(node, unit, at);
+    const free = freeFor(node, models, at);
     if (free > available) [available, where] = [free, node.name];
     if (free < wanted) short += 1;
   }
@@ -20,11 +22,13 @@ export function shortageOf(unit: UnitDemand, at: number, nodes: readonly NodeSta
 }
 
 /** The same of cards, taken or not. */
-export function cardShortage(unit: UnitDemand, nodes: readonly NodeState[]): Shortage | undefined {
+export function cardShortage(room: Room, unit: UnitDemand): Shortage | undefined {
+  const { nodes } = room;
+  const models = modelsOf(unit, room);
   const wanted = unit.amounts[gpuAt] ?? 0n;
   let [most, where] = [0, "cluster"];
   for (const node of nodes) {
-    const count = mostOf(node, unit, (cards) => countOf(node.cards, kindsFor(node.cards, cards)));
+    const count = mostOf(models, (cards) => countOf(node.cards, kindsFor(node.cards, cards)));
     if (count > most) [most, where] = [count, node.name];
   }
   const resource = resourceName(unit, gpuAt);
@@ -33,16 +37,15 @@ export function cardShortage(unit: UnitDemand, nodes: readonly NodeState[]): Sho
 }
 
 /** Of gpus, only those that will do. */
-export function freeFor(node: NodeState, unit: UnitDemand, at: number): bigint {
+export function freeFor(node: NodeState, models: ReturnType<typeof modelsOf>, at: number): bigint {
   const free = node.free[at] ?? 0n;
-  if (at !== gpuAt || unit.cards.length === 0) return free;
-  const left = BigInt(mostOf(node, unit, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards))));
+  if (at !== gpuAt) return free;
+  const left = BigInt(mostOf(models, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards))));
   return left < free ? left : free;
 }
 
-function mostOf(node: NodeState, unit: UnitDemand, count: (cards: CardDemand) => number): number {
-  const there = node.cards.kinds.map(({ card }) => card);
-  return Math.max(0, ...modelsFor(unit.cards, there).map(count));
+function mostOf(models: ReturnType<typeof modelsOf>, count: (cards: CardDemand) => number): number {
+  return models.reduce((most, cards) => (cards ? Math.max(most, count(cards)) : most), 0);
 }
 
 export function resourceName(unit: UnitDemand, at: number): string {

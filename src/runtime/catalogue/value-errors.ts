@@ -18,9 +18,4 @@ export const valueErrors = {
     advice: "Use the same denom for both: a price, its limit and its deposit are each settled in one token.",
     ...statuses(400, "INVALID_ARGUMENT", settings),
   },
-  AKP_AMOUNT_INSUFFICIENT: {
-    message: "{what}: {wanted} is wanted, {available} is there",
-    advice: "Ask for less, or come back when more is free.",
-    ...statuses(409, "FAILED_PRECONDITION"),
-  },
 } as const satisfies Errors;

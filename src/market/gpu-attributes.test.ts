@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runs } from "../../test/runs.ts";
+import { cardAttribute, cardOf, cardSatisfies, describeCard, modelsFor, readCardDemands } from "./gpu-attributes.ts";
+
+function read(...keys: string[]) {
+  const demands = readCardDemands(keys.map((key) => ({ key, value: "true" })));
+  assert.ok(typeof demands !== "string", `${demands}`);
+  return demands;
+}
+
+test("an attribute says vendor and model, and perhaps memory and interface in any order", () => {
+  assert.deepEqual(
+    read("vendor/nvidia/model/a100", "vendor/amd/model/*", "vendor/nvidia/model/h100/interface/sxm/ram/81920Mi"),
+    [
+      { vendor: "nvidia", model: "a100" },
+      { vendor: "amd", model: "*" },
+      { vendor: "nvidia", model: "h100", interface: "sxm", memoryGi: 80n },
+    ],
+  );
+  assert.equal(
+    read("vendor/nvidia/model/t4/ram/999999999Ei")[0]?.memoryGi,
+    999_999_999n * 2n ** 30n,
+    "however much it is",
+  );
+});
+
+test("what nobody can read is refused with the part that is wrong", () => {
+  const wrong: [string, RegExp][] = [
+    ["", /is not vendor/],
+    ["vendor/nvidia", /is not vendor/],
+    ["vendor/nvidia/model/", /is not vendor/],
+    ["model/a100/vendor/nvidia", /is not vendor/],
+    ["vendor/intel/model/a770", /none of the vendors nvidia, amd/],
+    ["vendor/NVIDIA/model/a100", /none of the vendors/],
+    ["vendor/nvidia/model/a100/ram", /ends within a pair/],
+    ["vendor/nvidia/model/a100/ram/80", /nobody knows: ram\/80/],
+    ["vendor/nvidia/model/a100/ram/80G", /nobody knows/],
+    ["vendor/nvidia/model/a100/ram/-1Gi", /nobody knows/],
+    ["vendor/nvidia/model/a100/interface/nvlink", /nobody knows: interface\/nvlink/],
+    ["vendor/nvidia/model/a100/speed/9", /nobody knows: speed\/9/],
+  ];
+  for (const [key, reason] of wrong) {
+    const demands = readCardDemands([{ key, value: "true" }]);
+    assert.match(typeof demands === "string" ? demands : "it was read", reason, key);
+  }
+});
+
+test("a card is known by the market's words for it", () => {
+  assert.deepEqual(cardOf({ vendor: "NVIDIA", name: "h100", interface: "SXM5", memorySize: "80Gi" }), {
+    vendor: "nvidia",
+    model: "h100",
+    memoryGi: 80n,
+    interface: "sxm",
+  });
+  assert.deepEqual(cardOf({ vendor: "amd", name: "mi60", interface: "PCIe", memorySize: "a lot" }), {
+    vendor: "amd",
+    model: "mi60",
+    memoryGi: undefined,
+    interface: "pcie",
+  });
+});
+
+test("a wildcard stands for every model that is not named, and a named one is asked for what its name says", () => {
+  const small = cardOf({ vendor: "nvidia", name: "a100", memorySize: "40Gi", interface: "PCIe" });
+  const large = cardOf({ vendor: "nvidia", name: "a100", memorySize: "80Gi", interface: "SXM4" });
+  const t4 = cardOf({ vendor: "nvidia", name: "t4", memorySize: "16Gi", interface: "PCIe" });
+  const there = [t4, small, large];
+  const keys = (...asked: string[]) => modelsFor(read(...asked), there).map((demand) => cardAttribute(demand).key);
+  assert.deepEqual(keys("vendor/nvidia/model/*"), ["vendor/nvidia/model/a100", "vendor/nvidia/model/t4"]);
+  assert.deepEqual(keys("vendor/nvidia/model/*/ram/80Gi"), ["vendor/nvidia/model/a100/ram/80Gi"]);
+  assert.deepEqual(keys("vendor/nvidia/model/*", "vendor/nvidia/model/a100/ram/24Gi"), ["vendor/nvidia/model/t4"]);
+  assert.deepEqual(keys("vendor/nvidia/model/a100/interface/sxm"), ["vendor/nvidia/model/a100/interface/sxm"]);
+  assert.deepEqual(keys("vendor/amd/model/*"), []);
+  assert.deepEqual(modelsFor(read("vendor/nvidia/model/*"), []), []);
+});
+
+test("two demands on one model are two ways to meet it", () => {
+  const there = ["40Gi", "80Gi"].map((memorySize) => cardOf({ vendor: "nvidia", name: "a100", memorySize }));
+  assert.equal(
+    modelsFor(read("vendor/nvidia/model/a100/ram/40Gi", "vendor/nvidia/model/a100/ram/80Gi"), there).length,
+    2,
+  );
+});
+
+test("an attribute that was read is written the same, and a card that satisfies it is what it says", () => {
+  const demand = fc.record(
+    {
+      vendor: fc.constantFrom("nvidia", "amd"),
+      model: fc.constantFrom("a100", "t4", "rtx-4090"),
+      memoryGi: fc.bigInt({ min: 0n, max: 1_000n }),
+      interface: fc.constantFrom("pcie", "sxm"),
+    },
+    { requiredKeys: ["vendor", "model"] },
+  );
+  fc.assert(
+    fc.property(demand, (asked) => {
+      const [again] = read(cardAttribute(asked).key);
+      assert.deepEqual({ ...again }, { ...asked });
+      const { vendor, model, memoryGi = 7n, interface: kind = "pcie" } = asked;
+      assert.ok(cardSatisfies({ vendor, model, memoryGi, interface: kind }, asked));
+      assert.ok(!cardSatisfies({ vendor, model: "v100", memoryGi, interface: kind }, asked));
+    }),
+    { numRuns: runs(300, 10_000) },
+  );
+});
+
+test("a card is described so that a person can read it", () => {
+  assert.equal(
+    describeCard({ vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }),
+    "nvidia/a100 with 80Gi, sxm",
+  );
+  assert.equal(describeCard({ vendor: "nvidia", model: "*" }), "nvidia/*");
+});
