@@ -24,6 +24,8 @@ import { providerSigner } from "../test/outbox-stage.ts";
 export interface Bidder extends AsyncDisposable {
   /** Resolves when it has nothing left to do. */
   quiet(): Promise<void>;
+  /** Why the newest order got no bid. */
+  lastNo(): string | undefined;
   /** No more than this took all but one of a hundred decisions, by the bounds of the histogram. */
   decisionP99Ms(): Promise<number>;
 }
@@ -71,6 +73,7 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
   ended.catch(reject);
   await ready;
   return {
+    lastNo: () => provider.status().bidengine?.recent[0]?.reason,
     async quiet() {
       while (provider.status().queues.some(({ counts }) => counts.ready + counts.running > 0)) {
         await sleep(realClock, 100);
@@ -100,6 +103,8 @@ function pricesBy(strategy: "scale" | "shellScript", script: string): PriceSetti
     bidPriceMemoryScale: price,
     bidPriceStorageScale: { general: new Map([["ephemeral", parseDecimal("0.01")]]), own: new Map() },
     bidPriceEndpointScale: price,
+    bidPriceIpScale: price,
+    bidPriceGpuScale: { general: new Map(), own: new Map() },
     bidPriceScriptPath: script,
     bidPriceScriptProcessLimit: 4,
     bidPriceScriptTimeoutMs: 10_000,
@@ -131,7 +136,7 @@ function picture(count: number): ClusterPicture {
     gpus: amount(0n, 0n),
     cards: [],
     storageClasses: [],
-    volumes: amount(0n, 0n),
+    volumes: { allocatable: "unlimited" as const, allocated: 0n },
   }));
   return { nodes, storage: [], podsVersion: undefined, cameAtMs: realClock.monotonicMs(), conditions: [] };
 }

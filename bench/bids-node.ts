@@ -44,6 +44,7 @@ export interface BlockCounts {
   readonly estimated: number;
 }
 
+const blockMs = 1_000;
 const perTransaction = 50;
 const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10n ** 16n }));
 const accounts = [providerKey, tenantKey].map(({ address }) => ({ address, coins }));
@@ -54,8 +55,9 @@ let estimated = 0;
 let madeInMs = 0;
 let firstBidsCame: () => void = () => undefined;
 const app = slowed(createApp({ chainId, timeNs: BigInt(Date.now()) * 1_000_000n, accounts }));
-const node = createNode({ app, clock: realClock, log: silentLog, blockMs: 1_000, keepBlocks: 100 });
+const node = createNode({ app, clock: realClock, log: silentLog, keepBlocks: 100 });
 await node.start();
+node.step();
 const pool = createPool({ nodes: [node.transport()], clock: realClock, random: realRandom, log: silentLog });
 await pool.open();
 const chain = createCometBroadcaster(pool);
@@ -63,6 +65,15 @@ node.onBlock((block) => {
   tell({ what: "block", ...countsOf(block), madeInMs: Math.round(madeInMs), estimated });
   estimated = 0;
 });
+
+/** While the tenant hands over what must be in one block, there is none. */
+let isHeld = false;
+let dueMs = performance.now();
+const blocks = setInterval(() => {
+  if (isHeld || performance.now() < dueMs) return;
+  dueMs = Math.max(dueMs + blockMs, performance.now());
+  node.step();
+}, 5);
 
 let nextDseq = 1n;
 let open: DeploymentId[] = [];
@@ -79,13 +90,14 @@ async function answer(asked: Asked): Promise<void> {
   }
   if (asked.what === "estimate") msPerMessage = asked.msPerMessage;
   if (asked.what === "stop") {
+    clearInterval(blocks);
     pool.close();
     await node.stop();
     process.disconnect();
   }
 }
 
-/** Signed in advance and handed over at the beginning of a block, so that the next one has them all. */
+/** Signed in advance, and the next block waits for them all. */
 async function post(count: number, badEvery: number | undefined): Promise<void> {
   const ids = Array.from({ length: count }, (): DeploymentId => ({ owner, dseq: nextDseq++ }));
   open.push(...ids);
@@ -95,7 +107,9 @@ async function post(count: number, badEvery: number | undefined): Promise<void> 
   open = open.filter((id) => !bad.includes(id));
   badOrders = new Set(bad.map(({ dseq }) => `${dseq}`));
   await nextBlock();
+  isHeld = true;
   await submit(creating);
+  isHeld = false;
   await nextBlock();
   if (bad.length === 0) return;
   await new Promise<void>((resolve) => {

@@ -23,7 +23,8 @@ export async function bench(): Promise<void> {
   const run = (name: string, orders: number, badEvery?: number) =>
     measure(rows, name, bidder, () => market.land(orders, badEvery));
   // The first bid ever is estimated, and everything is compiled.
-  await run("warm-up", 50);
+  const first = await run("warm-up", 50);
+  if (first.bids === 0) throw new Error(`nothing was bid: ${bidder.lastNo()}`);
   const few = await run("scale", 200);
   const many = await run("scale", 1_000);
   await slowly(market, async () => {
