@@ -97,7 +97,7 @@ async function* followOrders(engine: BidEngine, limit: number, signal: AbortSign
   const unsubscribe = engine.onNews((orderId) => {
     fresh.add(orderId);
     const [oldest] = fresh;
-    if (fresh.size > limits.ordersListed && oldest !== undefined) {
+    if (fresh.size > limits.ordersNews && oldest !== undefined) {
       fresh.delete(oldest);
       missed += 1;
     }

@@ -20,7 +20,7 @@ interface PoliciesOptions extends OutputOptions {
 export function policiesCommand(): Command {
   const command = askingCommand("policies", "what a policy file means, and which of the last orders it would refuse")
     .option("--check <file>", "the file to look at; without it, the one of --policy-file")
-    .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(limits.ordersListed), 200)
+    .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(limits.ordersJudged), 1_000)
     .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
   return command.action((options: PoliciesOptions, given: Command) => {
     const asker = openAsker(given);

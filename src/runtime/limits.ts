@@ -174,8 +174,12 @@ export const limits = {
   // Bid engine
   /** Orders of one deployment that are told of: a group of it is ordered again whenever a lease of it ends. */
   ordersTold: 50,
-  /** Orders in one list, and those with news that may wait for a slow reader: nobody reads more. */
-  ordersListed: 1_000,
+  /** Orders in one list: each takes up to a fifth of a millisecond, in which the provider does nothing else. */
+  ordersListed: 200,
+  /** Orders with news that may wait for whoever follows them: a few blocks of the busiest market. */
+  ordersNews: 10_000,
+  /** Remembered orders by which a policy file is tried; in the process of the command. */
+  ordersJudged: 10_000,
   /** Why a person paused bidding: a sentence. */
   pauseReasonChars: 500,
   /** Decisions on one order that are told: they are recorded when they differ, and the last few say it all. */
@@ -699,6 +703,8 @@ export const limits = {
   controlWriteMs: 10 * second,
   /** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
   controlAnswerMs: 2 * minute,
+  /** Values of a stream between two breaths of the event loop, each with up to half a millisecond behind it. */
+  controlSliceValues: 32,
   /** One line of an answer: a decision with all of its evidence is under 100 KB. */
   controlLineBytes: 16 * 1024 * 1024,
   /** Those who follow are told that the provider stops; who does not listen is not waited for. */

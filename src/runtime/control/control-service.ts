@@ -56,9 +56,12 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
       const answered = await ask((request.url ?? "").slice(1), question, signal);
       if (!isStream(answered)) return void response.end(line(answered));
       response.flushHeaders();
+      let count = 0;
       for await (const value of answered) {
         if (signal.aborted) break;
         if (!response.write(line(value))) await untilTaken(response);
+        count += 1;
+        if (count % limits.controlSliceValues === 0) await clock.yield();
       }
       response.end();
     } catch (thrown) {
