@@ -267,11 +267,14 @@ export interface PodSize {
   readonly version?: string;
   readonly phase?: string;
   readonly leaving?: boolean;
+  /** When it was bound, as the cluster says it. */
+  readonly boundAt?: string;
 }
 
 /** A pod of the order's lease. */
 export function leasePod(orderId: string, name: string, size: PodSize): KubeObject {
-  const { cpu, memory = "1Gi", gpus = 0, node, version = "1", phase = "Pending", leaving = false } = size;
+  const { cpu, memory = "1Gi", gpus = 0, node, version = "1", phase = "Pending", leaving = false, boundAt } = size;
+  const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: boundAt };
   const requests = { cpu, memory, ...(gpus > 0 && { "nvidia.com/gpu": String(gpus) }) };
   return {
     metadata: {
@@ -283,7 +286,7 @@ export function leasePod(orderId: string, name: string, size: PodSize): KubeObje
       ...(leaving && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
     },
     spec: { containers: [{ name: "main", resources: { requests } }], ...(node !== undefined && { nodeName: node }) },
-    status: { phase },
+    status: { phase, ...(boundAt !== undefined && { conditions: [scheduled] }) },
   };
 }
 

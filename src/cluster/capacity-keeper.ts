@@ -90,11 +90,17 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     }
   }
 
+  /** When its binding was news. After a start most were bound long ago, and every picture has those. */
+  function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
+    const agoMs = clock.now() - boundAtMs;
+    return clock.monotonicMs() - (agoMs > limits.reservationLongBoundMs ? agoMs : 0);
+  }
+
   /** Until it is known what runs, all of it would be counted twice. */
   async function watchPods(scope: Scope): Promise<void> {
     const watched = watchLeasePods(kube, ({ type, value }) => {
       if (type === "deleted") book.podGone(value);
-      else book.pod(value, clock.monotonicMs());
+      else book.pod(value, newsAtMs(value));
       reservations.changed();
     });
     pods = watched;

@@ -148,6 +148,8 @@ export const limits = {
   // Reservations
   /** A picture true this long after a pod was bound counts it: several times what an operator takes to show a change. */
   reservationSettleMs: 15 * second,
+  /** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
+  reservationLongBoundMs: 2 * minute,
   /** One that has outlived its time is looked at again this often while something still stands behind it. */
   reservationRecheckMs: minute,
   /** Promises that are moved to other nodes after one picture: each is a placement, and pictures come every second. */

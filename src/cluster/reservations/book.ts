@@ -176,14 +176,14 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     },
 
     /** A pod of a lease, as it is now. */
-    pod({ uid, namespace, node, requests, version }: LeasePod, nowMs: number): void {
+    pod({ uid, namespace, node, requests, version }: LeasePod, seenAtMs: number): void {
       if (node === undefined) {
         forget(namespace, uid);
         return;
       }
       const seen = pods.get(namespace) ?? new Map<string, SeenPod>();
       if (seen.has(uid)) return;
-      pods.set(namespace, seen.set(uid, { uid, node, requests, version, seenAtMs: nowMs }));
+      pods.set(namespace, seen.set(uid, { uid, node, requests, version, seenAtMs }));
       match(namespace);
     },
 

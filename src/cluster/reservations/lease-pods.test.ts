@@ -8,13 +8,22 @@ import { committed } from "../placement/demand.ts";
 import { projectLeasePod } from "./lease-pods.ts";
 
 const order = orderKey(1);
-const running = { cpu: "1500m", memory: "1Gi", gpus: 2, node: "a", version: "7", phase: "Running" };
+const running = {
+  cpu: "1500m",
+  memory: "1Gi",
+  gpus: 2,
+  node: "a",
+  version: "7",
+  phase: "Running",
+  boundAt: "2026-01-01T00:00:00Z",
+};
 
 test("of a pod it is kept whose it is, where it runs and what it asks for", () => {
   assert.deepEqual(projectLeasePod(leasePod(order, "web", running)), {
     uid: "uid-web",
     namespace: leaseNamespace(bidOf(order)),
     node: "a",
+    boundAtMs: Date.UTC(2026, 0, 1),
     requests: { cpuMilli: 1_500n, memoryBytes: 2n ** 30n, gpus: 2n },
     version: "7",
   });

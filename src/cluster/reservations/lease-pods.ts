@@ -1,10 +1,11 @@
 /** The pods of our leases, as the reservations need to know them: whose they are, where, and how much they ask for. */
 import { type ReadAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
-import { fieldsOf, textOf } from "../../kube/json-fields.ts";
+import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { podRequests } from "../../kube/pod-requests.ts";
 import { parseQuantity } from "../../market/quantity.ts";
+import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 
 export interface LeasePod {
@@ -16,6 +17,8 @@ export interface LeasePod {
    * needs room beside it.
    */
   readonly node: string | undefined;
+  /** When it was bound, by the clock of the cluster; undefined where that is not told. */
+  readonly boundAtMs: number | undefined;
   readonly requests: PodRequests;
   /** Of the object when it was seen like this. */
   readonly version: string;
@@ -47,9 +50,17 @@ export function projectLeasePod(pod: KubeObject): LeasePod {
     uid: uid ?? `${namespace}/${name}`,
     namespace,
     node: hasEnded ? undefined : bound,
+    boundAtMs: boundAt(pod),
     requests: requestsOf(pod),
     version: resourceVersion ?? "",
   };
+}
+
+function boundAt(pod: KubeObject): number | undefined {
+  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
+  const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "True");
+  const atMs = parseTime(textOf(scheduled?.["lastTransitionTime"]) ?? "");
+  return Number.isNaN(atMs) ? undefined : atMs;
 }
 
 function requestsOf(pod: KubeObject): PodRequests {

@@ -38,7 +38,7 @@ export interface Holding {
 export interface Carrier {
   readonly uid: string;
   readonly version: string;
-  /** By the clock that only grows. */
+  /** When it became known that it is bound, by the clock that only grows; below zero if before our start. */
   readonly seenAtMs: number;
 }
 

@@ -336,6 +336,31 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   assert.deepEqual({ ...again.document(), ageMs: 0 }, { ...before, ageMs: 0 });
 });
 
+test("after a restart what has run for long is counted once, also by an operator that does not tell how new it is", async (t) => {
+  const world = createWorld();
+  const dir = memoryFolder(t);
+  const first = await openStage(world, { dir });
+  first.show({ nodes: [pictureNode("a")] });
+  const taken = reserve(first, order, sampleUnit({ cpuMilli: 3_000n }));
+  assert.ok(taken.fits);
+  await first.journal.durable("bid", taken.write);
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  const boundAt = new Date(world.clock.now()).toISOString();
+  first.pod("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a", boundAt }));
+  await first.stop();
+  for (const [agoMs, free] of [
+    [limits.reservationLongBoundMs / 2, 2_000n],
+    [limits.reservationLongBoundMs, 5_000n],
+  ] as const) {
+    await world.clock.advance(agoMs);
+    world.picture = undefined;
+    const again = await openStage(world, { dir });
+    again.show({ nodes: [pictureNode("a", {}, threeCpus)] });
+    assert.equal(again.freeCpu(), free);
+    await again.stop();
+  }
+});
+
 test("what the journal has lost is made again from the chain, with what of it runs", async (t) => {
   const world = createWorld();
   const unit = sampleUnit({ cpuMilli: 3_000n, count: 2 });
