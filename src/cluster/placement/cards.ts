@@ -24,7 +24,7 @@ export interface NodeCards {
 export function cardsOf(counts: readonly CardCount[], unknown: bigint): NodeCards {
   const kinds = counts.slice(0, limits.nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
   const takings = new Map<Kinds, number>();
-  if (unknown > 0n && kinds.length > 0) takings.set((1 << kinds.length) - 1, Number(unknown));
+  if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
   return { kinds, takings };
 }
 
@@ -55,6 +55,18 @@ export function takeCards({ takings }: NodeCards, set: Kinds, count: number): vo
   const taken = (takings.get(set) ?? 0) + count;
   if (taken === 0) takings.delete(set);
   else takings.set(set, taken);
+}
+
+/** So many of those that were taken by nobody knows whom are of these kinds. */
+export function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
+  const known = Math.min(count, cards.takings.get(allOf(cards)) ?? 0);
+  if (set === 0 || known <= 0) return;
+  takeCards(cards, allOf(cards), -known);
+  takeCards(cards, set, known);
+}
+
+function allOf({ kinds }: Pick<NodeCards, "kinds">): Kinds {
+  return (1 << kinds.length) - 1;
 }
 
 function leftOf(cards: NodeCards, set: Kinds): number {

@@ -115,6 +115,20 @@ test("of a mixed node no more is promised than is there whichever cards are take
   assert.equal(placed(mixed(0n), { gpus: 4n, models: ["nvidia/model/a100"] }, h100(4n)).fits, true);
 });
 
+test("of what a picture counts as taken, the cards of our own are known", () => {
+  const room = openRoom(cluster([sampleNode("a", { cards: [cards("a100", 4n), cards("h100", 4n)], takenCards: 3n })]));
+  const h100 = [sampleUnit({ gpus: 3n, models: ["nvidia/model/h100"] })];
+  assert.equal(place(room, h100).fits, false);
+  const own = { replicas: [{ unit: 1, node: "a" }], offer: [sampleUnit({ gpus: 2n, models: ["nvidia/model/a100"] })] };
+  const [claim] = claimsOf(own, noOvercommit);
+  assert.ok(claim);
+  room.recognise(claim);
+  assert.equal(place(room, h100).fits, true, "two of the three are of the other model");
+  room.recognise(claim);
+  room.recognise(claim);
+  assert.equal(room.nodes[0]?.cards.takings.get(1), 3, "no more is known than is taken");
+});
+
 test("who asks for any memory may get either, so neither is promised to another", () => {
   const room = cluster([sampleNode("a", { cards: [cards("a100", 1n, "40Gi"), cards("a100", 1n, "80Gi")] })]);
   const large = { gpus: 1n, models: ["nvidia/model/a100/ram/80Gi"] };

@@ -1,7 +1,7 @@
 /** What is free in the cluster. A picture says it of one moment; a room follows what is taken and given back since. */
 import { type Card, describeCard } from "../../market/gpu-attributes.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { type CardCount, cardsOf, kindsFor, type NodeCards, takeCards } from "./cards.ts";
+import { type CardCount, cardsOf, kindsFor, type NodeCards, recogniseCards, takeCards } from "./cards.ts";
 import type { Claim } from "./demand.ts";
 
 /** What one moment's picture has for sale. */
@@ -71,6 +71,8 @@ export interface Room {
   take(claim: Claim): void;
   /** Exactly what was taken from this very room. */
   giveBack(claim: Claim): void;
+  /** The picture counts this claim already: of the cards that are taken by nobody knows whom, these are known. */
+  recognise(claim: Claim): void;
 }
 
 export function openRoom(picture: ClusterRoom): Room {
@@ -112,6 +114,10 @@ export function openRoom(picture: ClusterRoom): Room {
     node: (name) => byName.get(name),
     take: (claim) => change(claim, 1n),
     giveBack: (claim) => change(claim, -1n),
+    recognise({ node, cards, amounts }) {
+      const state = byName.get(node);
+      if (state && cards) recogniseCards(state.cards, kindsFor(state.cards, cards), Number(amounts[gpuAt] ?? 0n));
+    },
   };
 }
 

@@ -68,6 +68,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     awaited.delete(holding);
     holding.inPicture = true;
     letGo(holding);
+    room.recognise(holding.claim);
   }
 
   function carry(holding: Holding, carrier: Carrier): void {
@@ -160,6 +161,8 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       for (const holding of awaited) handOver(holding);
       room = openRoom(roomOf(next.picture));
       for (const holding of held) room.take(holding.claim);
+      // What the picture counts of our own it cannot tell from others', and which cards of a node it is only we can.
+      for (const { onNode } of carried.values()) if (onNode.inPicture) room.recognise(onNode.claim);
     },
 
     /** Puts what is promised on another node. */
