@@ -334,6 +334,7 @@ export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
     ownAgeMs: 0,
   }));
   const draw = (milli: bigint) => {
+    heardAtMs = undefined;
     const nodes = [pictureNode("one", { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n })];
     newest.show({ nodes, storage: [], podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
   };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { Journal } from "../src/journal/journal.ts";
 import { type BidHistory, playBidHistory, totalMilli } from "./bid-history.ts";
 import { onBidStage, type ProviderParts } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
@@ -71,16 +70,15 @@ const planted: readonly [string, RegExp, NonNullable<ProviderParts["plant"]>][] 
     ({ capacity, journal }) => ({ journal, capacity: but(capacity, { release: async () => undefined }) }),
   ],
   [
-    "a bid that is forgotten after a crash",
+    "a second bid on the same order",
     /one bid on each/,
     ({ capacity, journal }) => {
-      const intents = but(journal.read.intents, { about: () => [] });
-      const get: Journal["read"]["orders"]["get"] = (orderId) => {
-        const { ourPrice: _, ...seen } = journal.read.orders.get(orderId) ?? {};
-        return "orderId" in seen ? seen : undefined;
-      };
-      const orders = but(journal.read.orders, { get });
-      return { capacity, journal: but(journal, { read: but(journal.read, { intents, orders }) }) };
+      const durable: typeof journal.durable = (label, unit) =>
+        journal.durable(label, (tables) => {
+          if (label === "bid") unit(tables);
+          return unit(tables);
+        });
+      return { capacity, journal: but(journal, { durable }) };
     },
   ],
 ];

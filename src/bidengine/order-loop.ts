@@ -11,6 +11,7 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Bid, Order } from "../chain/records.ts";
+import type { PackedMessage } from "../chain/tx/messages.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Misfit } from "../market/fit.ts";
@@ -37,6 +38,7 @@ export interface Judge {
   covers(terms: BidTerms): boolean;
   /** Coins of the wallet are spoken for until the bid's intent is settled. */
   promise(key: string, terms: BidTerms): void;
+  kept(key: string): void;
 }
 
 interface LoopDeps {
@@ -94,13 +96,18 @@ export function createOrderLoop(deps: LoopDeps) {
     // Whoever decides at the same time may take what this one counts on; the second decision knows that.
     for (let isFirst = true; ; isFirst = false) {
       const mark = waits.mark;
-      const decision = await judge.decide(order, signal);
+      const decision = await judge.decide(order, signal).catch((thrown: unknown) => {
+        tally.shouldBid.fail += 1;
+        throw thrown;
+      });
       const isOpen = mirror.order(order.id) !== undefined;
       if (decision.verdict === "bid" && isOpen) {
+        if (journal.read.intents.owed() >= limits.outboxIntents) return waiting("outbox", "it is full");
         const taken = take(truth, order, decision);
         if (taken.fits) return placeBid(truth, order, decision, taken);
         if (isFirst) continue;
         waits.wait(key, new Set(["room"]), mark);
+        await note(key, order, outrun(decision, taken));
         return done();
       }
       tally.shouldBid.decline += 1;
@@ -134,8 +141,14 @@ export function createOrderLoop(deps: LoopDeps) {
     const { price } = decision;
     invariant(price, "a bid has a price", { key });
     tally.shouldBid.accept += 1;
-    const content = { ...judge.terms(order), price, offer: reserved.offer };
-    await writeBid(truth, order, decision, reserved, createBidMessage(id, order, content));
+    try {
+      const message = createBidMessage(id, order, { ...judge.terms(order), price, offer: reserved.offer });
+      await writeBid(truth, order, decision, reserved, message);
+    } catch (thrown) {
+      judge.kept(key);
+      await capacity.release(key, "the bid could not be written down");
+      throw thrown;
+    }
     outbox.wake();
     onNews(key);
     log.info("bidding on order", { order: key, price: showDecCoin(price) });
@@ -148,25 +161,20 @@ export function createOrderLoop(deps: LoopDeps) {
     order: Order,
     decision: Decision,
     reserved: Reserved,
-    message: ReturnType<typeof createBidMessage>,
+    message: PackedMessage,
   ): Promise<void> {
     const expiresAtMs = clock.now() + limits.bidIntentMs;
     const intent = outbox.intentOf({ subject: key, why: "an order to bid on", message, priority: "bid", expiresAtMs });
     const { price } = decision;
-    try {
-      await journal.durable("bid", (tables) => {
-        recordDecision(tables, order, decision);
-        if (price) tables.orders.noteBid(key, showDecCoin(price));
-        reserved.write(tables);
-        tables.intents.file(intent);
-        if (bidTimeoutMs > 0) {
-          tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: clock.now() + bidTimeoutMs });
-        }
-      });
-    } catch (thrown) {
-      await capacity.release(key, "the bid could not be written down");
-      throw thrown;
-    }
+    await journal.durable("bid", (tables) => {
+      recordDecision(tables, order, decision);
+      if (price) tables.orders.noteBid(key, showDecCoin(price));
+      reserved.write(tables);
+      tables.intents.file(intent);
+      if (bidTimeoutMs > 0) {
+        tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: clock.now() + bidTimeoutMs });
+      }
+    });
   }
 
   async function awaitBid(truth: Truth): Promise<Outcome> {
@@ -285,4 +293,11 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   return { look };
+}
+
+/** What was there at the decision was taken before the bid could have it. */
+function outrun(decision: Decision, { reason }: Misfit): Decision {
+  const refused = { verdict: "fail", reason: `another order was quicker: ${reason}`, until: "room" } as const;
+  const checks = decision.checks.map((check) => (check.name === "placementExists" ? { ...check, ...refused } : check));
+  return { ...decision, verdict: "no", checks };
 }

@@ -22,13 +22,14 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
 
   function makeDue(keys: readonly string[]): void {
     for (const key of keys) waits.delete(key);
-    due = [...due, ...keys];
+    // Behind those that are due already: else the newest would be looked at again and again, and the others never.
+    due = [...keys, ...due];
     if (due.length > 0 && !stopped) pace ??= clock.timer(limits.orderRecheckEveryMs, lookAtSome);
   }
 
   function lookAtSome(): void {
     pace = undefined;
-    for (const key of due.splice(-limits.orderRecheckKeys)) look(key);
+    for (const key of due.splice(-limits.orderRecheckKeys).reverse()) look(key);
     makeDue([]);
   }
 

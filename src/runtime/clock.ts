@@ -156,7 +156,8 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
   }
 
   return {
-    now: () => offsetMs + monotonicMs,
+    // Whole milliseconds, as the time of day has.
+    now: () => Math.floor(offsetMs + monotonicMs),
     monotonicMs: () => monotonicMs,
     timer: schedule,
     yield() {

@@ -192,8 +192,8 @@ export const limits = {
   orderRuns: 10_000,
   /** Orders that got a no are looked at again at this pace, when what they wait for has changed. */
   orderRecheckEveryMs: 2 * second,
-  /** Of them in one go: a few milliseconds of work. */
-  orderRecheckKeys: 250,
+  /** Of them in one go: some ten milliseconds of work where the cluster is large. */
+  orderRecheckKeys: 100,
   /** And all of them this often, changed or not; a price script is not asked sooner about the same order. */
   orderRecheckMs: 10 * minute,
   /** What changes by itself, as the age of a picture does, is looked at this often. */

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import { createWaitingOrders } from "./waiting-orders.ts";
+
+function stage() {
+  const clock = createVirtualClock();
+  const looked: string[] = [];
+  const waits = createWaitingOrders(clock, (key) => void looked.push(key));
+  return { clock, looked, waits, tick: () => clock.advance(limits.orderRecheckEveryMs) };
+}
+
+test("an order is looked at again when all that it waits for has changed, and not before", async () => {
+  const { looked, waits, tick } = stage();
+  waits.wait("a", new Set(["room", "wallet"]), waits.mark);
+  waits.wait("b", new Set(["room"]), waits.mark);
+  waits.wait("c", new Set(), waits.mark);
+  waits.changed("room");
+  await tick();
+  assert.deepEqual(looked, ["b"]);
+  waits.changed("wallet");
+  await tick();
+  assert.deepEqual(looked, ["b", "a"]);
+  assert.equal(waits.size, 0);
+});
+
+test("what changes while an order is being decided on is not missed", async () => {
+  const { looked, waits, tick } = stage();
+  const { mark } = waits;
+  waits.changed("prices");
+  waits.wait("a", new Set(["prices"]), mark);
+  await tick();
+  assert.deepEqual(looked, ["a"]);
+});
+
+test("many are looked at in their turn, the newest first, and none is left out while changes go on", async () => {
+  const { looked, waits, tick } = stage();
+  const keys = Array.from({ length: 5 * limits.orderRecheckKeys }, (_, index) => `${index}`);
+  for (const key of keys) waits.wait(key, new Set(["room"]), waits.mark);
+  waits.changed("room");
+  for (let turn = 0; turn < 5; turn += 1) {
+    await tick();
+    // Each gets its no again, and the next change comes at once.
+    for (const key of looked.slice(-limits.orderRecheckKeys)) waits.wait(key, new Set(["room"]), waits.mark);
+    waits.changed("room");
+  }
+  assert.equal(looked.length, keys.length, "at a pace");
+  assert.deepEqual(looked, keys.toReversed());
+});
+
+test("what waits is looked at after a while also where nothing was told, and forgetting ends that", async () => {
+  const { clock, looked, waits } = stage();
+  waits.start();
+  waits.wait("a", new Set(["prices"]), waits.mark);
+  waits.wait("b", new Set(["prices"]), waits.mark);
+  waits.forget("b");
+  await clock.advance(limits.orderRecheckMs + limits.orderRecheckEveryMs);
+  assert.deepEqual(looked, ["a"]);
+  waits.stop();
+  assert.equal(clock.pendingTimers, 0);
+});

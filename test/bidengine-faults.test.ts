@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatOrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { onBidStage } from "./bid-stage.ts";
+import { type FaultTransport, faultTransport } from "./fault-transport.ts";
+
+test("a node that hangs is left for another, and the order is bid on all the same", async (t) => {
+  await onBidStage(t, async (stage) => {
+    let bad: FaultTransport | undefined;
+    const nodes = () => {
+      bad = faultTransport(stage.node.transport("bad"));
+      return [bad, stage.node.transport("good")];
+    };
+    const one = await stage.provider("one", { nodes });
+    const first = await stage.post(1n);
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(first))).value !== undefined);
+    if (bad) bad.hangs = () => true;
+    const second = await stage.post(2n);
+    await stage.until("another bid", async () => (await stage.queries.bid(one.bidOn(second))).value !== undefined);
+    assert.equal(one.journal.read.intents.about(formatOrderId(second)).length, 1);
+  });
+});
+
+test("what happened while no node answered is made up for: lost, closed and new orders", async (t) => {
+  await onBidStage(t, async (stage) => {
+    let only: FaultTransport | undefined;
+    const one = await stage.provider("one", {
+      nodes: () => {
+        only = faultTransport(stage.node.transport("only"));
+        return [only];
+      },
+    });
+    const [lost, closed] = [await stage.post(1n), await stage.post(2n)];
+    await stage.until("two bids", () => one.status()?.bids === 2);
+    if (only) only.hangs = () => true;
+    for (const name of ["two", "three"]) await stage.rivalBid(name, lost);
+    await stage.accept({ ...lost, provider: stage.signer("three").address, bseq: 0 });
+    await stage.close(2n);
+    const fresh = await stage.post(3n);
+    await stage.blocks(20);
+    assert.equal((await stage.queries.bid(one.bidOn(fresh))).value, undefined);
+    if (only) only.hangs = () => false;
+    await stage.until("the new bid", async () => (await stage.queries.bid(one.bidOn(fresh))).value?.state === "open");
+    await stage.until("the ends", () => one.freeMilli() === 9_900n && one.status()?.bids === 1);
+    const line = (order: typeof lost) => one.engine.why(formatOrderId(order))[0];
+    await stage.until("their words", () => line(lost)?.outcome === "lost" && line(closed)?.outcome === "order closed");
+    await stage.until("who won", () => line(lost)?.end?.winner === stage.signer("three").address);
+    assert.equal(one.status()?.deposits[0]?.amount, 500_000n, "only the open bid's");
+  });
+});
+
+test("nothing is bid by a picture that is too old, nothing reserved is lost, and a new one brings the bid", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    await stage.post(1n);
+    await stage.until("a bid", () => one.status()?.bids === 1);
+    one.feed.silence();
+    await stage.blocks(limits.bidPictureAgeMs / 1_000 + 5);
+    const order = await stage.post(2n);
+    await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
+    assert.match(one.engine.orders(1)[0]?.reason ?? "", /^pictureIsFresh: the picture of the cluster is \d+ s old/);
+    assert.equal(one.journal.rows().reservations, 1);
+    one.feed.draw(10_000n);
+    await stage.until("the bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+    assert.equal(one.freeMilli(), 9_800n);
+    // A picture with less than is promised: what is promised stays so, and nothing more is.
+    one.feed.draw(150n);
+    await stage.post(3n);
+    await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
+    assert.equal(one.journal.rows().reservations, 2);
+  });
+});
+
+test("a time-out that passed while nobody ran is made up for at the start", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const options = { bidTimeoutMs: 20_000 };
+    const one = await stage.provider("one", { options });
+    const order = await stage.post(1n);
+    await stage.until("a bid", () => one.status()?.bids === 1);
+    await one.stop();
+    await stage.blocks(30);
+    const again = await stage.provider("one", { options });
+    await stage.until("its end", async () => (await stage.queries.bid(again.bidOn(order))).value?.state === "closed");
+    await stage.until("its word", () => again.engine.orders(1)[0]?.outcome === "timed out");
+    await stage.until("the capacity", () => again.freeMilli() === 10_000n);
+  });
+});
