@@ -22,7 +22,8 @@ export const usedSettings = [
   ...["bidPriceScriptPath", "bidPriceScriptProcessLimit", "bidPriceScriptTimeoutMs"],
   ...["priceTargetCpu", "priceTargetMemory", "priceTargetEphemeral", "priceTargetHdd", "priceTargetSsd"],
   ...["priceTargetNvme", "priceTargetEndpoint", "priceTargetIp", "priceTargetGpuMappings"],
-  ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceField", "tokenPriceMaxAgeMs", "tokenPricePeriodMs"],
+  ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceField", "tokenPriceTimeField"],
+  ...["tokenPriceMaxAgeMs", "tokenPricePeriodMs"],
   ...["discoveryImage", "discoveryNamespace", "discoveryPrivileged", "discoveryApiPort", "discoveryRoot"],
 ] as const satisfies readonly SettingName[];
 

@@ -41,6 +41,7 @@ export interface TokenPriceSettings {
   readonly tokenPriceFile: string | undefined;
   readonly tokenPriceUrl: string | undefined;
   readonly tokenPriceField: string | undefined;
+  readonly tokenPriceTimeField?: string | undefined;
   readonly tokenPriceMaxAgeMs: number;
   readonly tokenPricePeriodMs: number;
 }

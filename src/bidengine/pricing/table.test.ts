@@ -151,13 +151,16 @@ function scriptSays(
   add(ofClass("beta1"), dollars["hd-pers-hdd"]);
   add(ofClass("beta2"), dollars["hd-pers-ssd"]);
   add(ofClass("beta3"), dollars["hd-pers-nvme"]);
+  // The script means to multiply these by the replicas, and by jq's precedence does not.
+  const perUnit = (amount: (unit: UnitWish) => number) =>
+    fraction(BigInt(units.reduce((sum, unit) => sum + amount(unit), 0)));
   add(
-    sumOf(({ endpoints = [] }) => BigInt(endpoints.length)),
+    perUnit(({ endpoints = [] }) => endpoints.length),
     dollars.endpoint,
   );
   const leasedOf = ({ endpoints = [] }: UnitWish) => endpoints.filter(({ kind }) => kind === "leased-ip");
   add(
-    sumOf((unit) => BigInt(new Set(leasedOf(unit).map(({ sequenceNumber }) => sequenceNumber)).size)),
+    perUnit((unit) => new Set(leasedOf(unit).map(({ sequenceNumber }) => sequenceNumber)).size),
     dollars.ip,
   );
   for (const { gpus = 0n, gpuKeys = [], count = 1 } of units) {

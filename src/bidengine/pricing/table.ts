@@ -65,8 +65,9 @@ function tooLowReason(price: DecCoin, most: DecCoin): string {
 /** What a month of it costs, in parts of a dollar. */
 function monthly({ group: { units }, offer }: PriceRequest, settings: TableSettings): bigint {
   const storage = storageOf(units);
-  const endpoints = totalOf(units, (unit) => BigInt(unit.endpoints.length));
-  const ips = totalOf(units, (unit) => BigInt(leasedAddressesOf([unit])));
+  // Once per unit, however many replicas it has: they share them.
+  const endpoints = BigInt(units.reduce((sum, unit) => sum + unit.endpoints.length, 0));
+  const ips = BigInt(units.reduce((sum, unit) => sum + leasedAddressesOf([unit]), 0));
   const perGibi: [bigint, Decimal][] = [
     [totalOf(units, (unit) => unit.memory.bytes), settings.priceTargetMemory],
     [storage.get("ephemeral") ?? 0n, settings.priceTargetEphemeral],

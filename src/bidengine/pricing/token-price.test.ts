@@ -12,13 +12,18 @@ import { createVirtualClock, type VirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { TokenPriceSettings } from "./price-settings.ts";
-import { createTokenPrice, readTokenPrice, type TokenPrice } from "./token-price.ts";
+import { createTokenPrice, readTokenPrice, readTokenTime, type TokenPrice } from "./token-price.ts";
 
 const hour = 3_600_000;
 
 function follow(t: TestContext, settings: Partial<TokenPriceSettings>): { token: TokenPrice; clock: VirtualClock } {
   const clock = createVirtualClock();
-  const none = { tokenPriceFile: undefined, tokenPriceUrl: undefined, tokenPriceField: undefined };
+  const none = {
+    tokenPriceFile: undefined,
+    tokenPriceUrl: undefined,
+    tokenPriceField: undefined,
+    tokenPriceTimeField: undefined,
+  };
   const times = { tokenPriceMaxAgeMs: hour, tokenPricePeriodMs: 300_000 };
   const token = createTokenPrice({ ...none, ...times, ...settings }, { clock, log: silentLog });
   const stop = new AbortController();
@@ -49,12 +54,33 @@ test("a number is read as it is written, alone or at a place in JSON, and nonsen
     ["1000001", undefined, /not between/],
     ["1e3", undefined, /no price/],
     ["<html>", "usd", /no JSON/],
-    ["{}", "usd", /no number at usd/],
-    ['{"usd":null}', "usd", /no number at usd/],
-    ['{"usd":{}}', "constructor.name", /no number/],
+    ["{}", "usd", /nothing to read at usd/],
+    ['{"usd":null}', "usd", /nothing to read at usd/],
+    ['{"usd":{}}', "constructor.name", /nothing to read/],
     ["9".repeat(100_000), undefined, /no price/],
   ];
   for (const [text, field, expected] of cases) assert.throws(() => readTokenPrice(text, field), expected);
+});
+
+test("where the JSON says of what time the price is, its age is counted from then", async (t) => {
+  const path = join(temporaryFolder(t), "akt.json");
+  const clock = createVirtualClock();
+  const oracle = (agoMs: number, written = new Date(clock.now() - agoMs).toISOString()) =>
+    JSON.stringify({ aggregated_price: { median_price: "0.420000000000000000", timestamp: written } });
+  writeFileSync(path, oracle(1_800_000));
+  const fields = {
+    tokenPriceField: "aggregated_price.median_price",
+    tokenPriceTimeField: "aggregated_price.timestamp",
+  };
+  const { token, clock: ours } = follow(t, { tokenPriceFile: path, ...fields });
+  await ours.settle();
+  const answer = token.answer();
+  assert.ok(answer.price);
+  assert.deepEqual([showDecimal(answer.price), answer.ageMs], ["0.42", 1_800_000]);
+  await ours.advance(1_900_000);
+  assert.match(shown(token), /is of 2025-12-31T23:30:00.000Z/);
+  assert.equal(readTokenTime('{"at": 1700000000}', "at"), 1_700_000_000_000);
+  assert.throws(() => readTokenTime('{"at": "soon"}', "at"), /"soon" is no time/);
 });
 
 test("without a source there is none, and it says what to set", (t) => {

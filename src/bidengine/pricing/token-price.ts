@@ -1,7 +1,7 @@
 /** What one AKT is worth in dollars, from a file or a URL of the operator's; read in the background, never for an order. */
 import { compareDecimals, type Decimal, decimalOf, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
-import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { type Clock, formatTime, parseTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { fetchText, showUrl } from "../../runtime/fetch-text.ts";
 import { readText } from "../../runtime/followed-file.ts";
@@ -29,7 +29,8 @@ const most = decimalOf(1_000_000n);
 const fractionDigits = 18;
 
 export function createTokenPrice(settings: TokenPriceSettings, { clock, log }: { clock: Clock; log: Log }): TokenPrice {
-  const { tokenPriceFile: path, tokenPriceField: field, tokenPriceMaxAgeMs: maxAgeMs } = settings;
+  const { tokenPriceFile: path, tokenPriceMaxAgeMs: maxAgeMs } = settings;
+  const { tokenPriceField: field, tokenPriceTimeField: timeField } = settings;
   const url = settings.tokenPriceUrl === undefined ? undefined : new URL(settings.tokenPriceUrl);
   const where = path ?? (url && showUrl(url));
   const pause = createPause(clock);
@@ -63,7 +64,10 @@ export function createTokenPrice(settings: TokenPriceSettings, { clock, log }: {
     const before = answer().price;
     try {
       const { text, atMs } = await read(signal);
-      known = { price: readTokenPrice(text, field), atMs };
+      known = {
+        price: readTokenPrice(text, field),
+        atMs: timeField === undefined ? atMs : readTokenTime(text, timeField),
+      };
       failure = undefined;
       failuresInARow = 0;
     } catch (thrown) {
@@ -114,12 +118,20 @@ export function readTokenPrice(text: string, field: string | undefined): Decimal
   return price;
 }
 
+/** A time as people write it, or in seconds since 1970. */
+export function readTokenTime(text: string, field: string): number {
+  const given = inJson(text, field);
+  const ms = /^\d{1,12}(\.\d+)?$/.test(given) ? Number(given) * 1_000 : parseTime(given);
+  if (Number.isNaN(ms)) throw new Error(`${JSON.stringify(given.slice(0, limits.priceOutputChars))} is no time`);
+  return ms;
+}
+
 function inJson(text: string, field: string): string {
   const json = parseJson(text);
   if (json === undefined) throw new Error("it is no JSON");
   const found = field.split(".").reduce<unknown>((part, name) => {
     return part instanceof Object && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined;
   }, json);
-  if (typeof found !== "number" && typeof found !== "string") throw new Error(`it has no number at ${field}`);
+  if (typeof found !== "number" && typeof found !== "string") throw new Error(`it has nothing to read at ${field}`);
   return String(found);
 }

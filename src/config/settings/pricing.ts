@@ -78,6 +78,9 @@ export const pricingGroup = group({
     tokenPriceField: optional("token-price-field", text("names with dots between them, like akash-network.usd"), {
       doc: "Where in the JSON of that file or URL the number stands; without it, it is the number alone.",
     }),
+    tokenPriceTimeField: optional("token-price-time-field", text("names with dots between them, like last.time"), {
+      doc: "Where in that JSON it says of what time the number is; without it, a file's last change or the time of the answer counts.",
+    }),
     tokenPriceMaxAgeMs: setting("token-price-max-age", duration({ zero: "refused" }), {
       default: "1h",
       doc: "How old that number may be; with an older one there is no bid on orders in uakt.",
