@@ -280,6 +280,7 @@ export function startProvider(starting: Starting): StartedProvider {
       market: { cluster, inventory: () => feed, bidengine, pricing: () => running, policies: () => policies },
     }),
     boundary,
+    control: starting.control ?? false,
     ...ground,
     after(house) {
       void tell(house);
