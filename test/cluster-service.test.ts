@@ -14,6 +14,7 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { Inventory } from "../src/operators/inventory/inventory.ts";
 import { createPublisher, type Publisher } from "../src/operators/inventory/publishing/publisher.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -27,13 +28,15 @@ const order = orderKey(1);
 const namespace = leaseNamespace(bidOf(order));
 
 async function start(t: Owner) {
+  /** How long the operator is said not to have heard of the cluster. */
+  const silent: { ageMs: number | undefined } = { ageMs: undefined };
   let show: (inventory: Inventory) => void = () => undefined;
   const { cluster, clock, operator, until } = await operatorStage(t, { onInventory: (inventory) => show(inventory) });
   const publisher: Publisher = createPublisher({
     clock,
     log: silentLog,
     waitingFor: () => operator.waitingFor,
-    ageMs: () => operator.ageMs,
+    ageMs: () => silent.ageMs ?? operator.ageMs,
   });
   show = publisher.show;
   const deps = { clock, random: createSeededRandom(1), log: silentLog };
@@ -74,7 +77,7 @@ async function start(t: Owner) {
   );
   const freeOf = (resource: string) =>
     service.status?.()?.resources.find((sum) => sum["resource"] === resource)?.["free"];
-  return { cluster, clock, world, step, service, capacity, journal, told, freeOf, until };
+  return { cluster, clock, world, step, service, capacity, journal, told, freeOf, until, operator: silent };
 }
 
 /** As the network's provider would make it: its labels are what tells it apart. */
@@ -144,12 +147,23 @@ function freeIn(status: JsonObject, resource: string) {
   return sums.find((sum) => sum["resource"] === resource)?.["free"];
 }
 
+test("that a picture has become too old is told, and that a new one has come", async (t) => {
+  const { clock, told, operator, until } = await start(t);
+  await clock.advance(10_000);
+  assert.equal(told.at(-1)?.["trouble"], null);
+  operator.ageMs = limits.feedOldMs + 1;
+  await clock.advance(limits.clusterStatusLookMs + limits.clusterStatusEveryMs);
+  assert.match(String(told.at(-1)?.["trouble"]), /has not heard of the cluster for 120 s/);
+  operator.ageMs = undefined;
+  await until("the end of it", () => told.at(-1)?.["trouble"] === null);
+});
+
 test("the status is told when it changes, at most once a second, and measured under the network's names", async (t) => {
   const { clock, service, capacity, told } = await start(t);
   await clock.advance(10_000);
   const quiet = told.length;
   await clock.advance(60_000);
-  assert.ok(told.length <= quiet + 2, "nothing has changed");
+  assert.equal(told.length, quiet, "nothing has changed");
   for (let number = 1; number <= 20; number += 1) {
     const group = groupOf(sampleUnit({ cpuMilli: 100n }));
     const fit = capacity.fit(group);

@@ -60,11 +60,14 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
       const own = createCapacityKeeper({ chain, journal, kube, inventory, ipOperator, overcommit, clock, log });
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
-      const publisher = createStatusPublisher(() => {
-        const document = documentOf(own);
-        bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
-        bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
-      }, clock);
+      const publisher = createStatusPublisher({
+        read: () => documentOf(own),
+        publish(document) {
+          bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
+          bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
+        },
+        clock,
+      });
       own.onChange(publisher.changed);
       scope.onStop(publisher.stop);
       await own.open(scope, queue);

@@ -158,6 +158,8 @@ export const limits = {
   reservationConditions: 50,
   /** Storage classes, and models of gpus, that are told of one by one; a large cluster has a few dozen. */
   clusterStatusNames: 100,
+  /** How often it is looked whether a picture has become too old, which nobody tells: two minutes are the bound. */
+  clusterStatusLookMs: 10 * second,
   /** The status on the bus: a change is told at once, the next one not before this. */
   clusterStatusEveryMs: second,
 
