@@ -102,7 +102,7 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
   return { amounts, classes };
 }
 
-function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {
+export function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {
   const value = (name: string) => attributes.find(({ key }: Attribute) => key === name)?.value;
   return { persistent: value("persistent") === "true", storageClass: value("class") || undefined };
 }

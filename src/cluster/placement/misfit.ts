@@ -25,7 +25,8 @@ export function beyondCluster(room: Room, demands: readonly UnitDemand[], left: 
   const shortages: Shortage[] = [];
   const reasons: string[] = [];
   const check = (resource: string, wanted: bigint, most: bigint | undefined, say: (there: string) => string) => {
-    if (most === undefined || wanted <= most) return;
+    // Who asks for nothing lacks nothing, also where more is sold than there is.
+    if (most === undefined || wanted === 0n || wanted <= most) return;
     const available = most > 0n ? most : 0n;
     shortages.push({
       unit: heaviest(demands, resource).id,

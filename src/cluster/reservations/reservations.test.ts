@@ -201,6 +201,18 @@ test("a picture with fewer nodes loses no reservation: what it can it moves, the
   assert.match(JSON.stringify(row?.body), /"node":"c"/, "a new place is written down");
 });
 
+test("a promise with volumes moves although its class has nothing left beside them, or less than nothing", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const storage = (bytes: bigint) => [{ class: "beta3", bytes: { allocatable: bytes, allocated: 0n } }];
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(10n * gi) });
+  assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 10n * gi)] })).fits);
+  stage.show({ nodes: [pictureNode("b", size), pictureNode("c")], storage: storage(10n * gi) });
+  assert.equal(stage.keeper.book.room.node("b")?.free[0], 5_000n);
+  stage.show({ nodes: [pictureNode("c"), pictureNode("d", size)], storage: storage(9n * gi) });
+  assert.equal(stage.keeper.book.room.node("d")?.free[0], 5_000n);
+});
+
 test("what others took of a node is made up for on another, and else it is a condition with the figures", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });

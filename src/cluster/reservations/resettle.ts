@@ -4,8 +4,9 @@
  */
 import { zero } from "../../market/decimal.ts";
 import type { Fit } from "../../market/fit.ts";
-import type { ResourceUnit } from "../../market/group-spec.ts";
+import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { limits } from "../../runtime/limits.ts";
+import { kindOf } from "../placement/demand.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
@@ -34,13 +35,19 @@ export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => 
     if (tries > limits.reservationMoves) break;
     const unit = reservation.offer.find(({ id }) => id === replica.unit);
     if (!unit) continue;
-    const found = book.without(onNode, () => place([{ ...unit, count: 1, price: { denom: "", amount: zero } }]));
+    const found = book.without(onNode, () => place([oneReplica(unit)]));
     const [spot] = found.fits ? found.replicas : [];
     if (!spot || spot.node === onNode.claim.node) continue;
     book.move(onNode, spot.node);
     moved.add(reservation);
   }
   return [...moved];
+}
+
+/** Its volumes are promised already, or there: all that they need of another node is to be mounted. */
+function oneReplica(unit: UnitResources): ResourceUnit {
+  const storage = unit.storage.map((volume) => (kindOf(volume).persistent ? { ...volume, bytes: 0n } : volume));
+  return { ...unit, storage, count: 1, price: { denom: "", amount: zero } };
 }
 
 /** What no pod stands for yet, on nodes that are gone or overbooked. */
