@@ -149,8 +149,8 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       byNamespace.delete(namespaceOf(orderId));
       withAddresses.delete(reservation);
       for (const holding of holdingsOf(reservation)) {
-        letGo(holding);
-        awaited.delete(holding);
+        // A pod that no picture counts yet takes its room all the same; the picture that lets go of it is on its way.
+        if (!awaited.has(holding)) letGo(holding);
         if (holding.carrier) carried.delete(holding.carrier.uid);
       }
       return reservation;

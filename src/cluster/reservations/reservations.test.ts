@@ -325,6 +325,23 @@ test("a reservation is given back when its lease is closed on chain, and not bef
   assert.deepEqual(stage.journal.read.reservations.all(), []);
 });
 
+test("a pod that no picture counts yet keeps its room when its lease is closed, until one does", async (t) => {
+  const stage = await leased(t);
+  const free = stage.freeCpu();
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
+  const key = formatBidId(bidOf(order));
+  stage.world.leases.set(key, leaseOf(order, "closed"));
+  await stage.step({ kind: "lease", key });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.size], [free, 0]);
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "13", node: stage.node, leaving: true }));
+  assert.equal(stage.freeCpu(), free);
+  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "13" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+  stage.pod("web", undefined);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "14" });
+  assert.equal(stage.freeCpu(), 16_000n);
+});
+
 test("a restart finds what was reserved, where it was and what of it runs", async (t) => {
   const world = createWorld();
   const dir = memoryFolder(t);
