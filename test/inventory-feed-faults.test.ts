@@ -247,9 +247,11 @@ test("a picture of 5,000 nodes comes whole, and the next one costs little", asyn
   assert.equal([...(after ?? [])].filter((node) => !before?.has(node)).length, 1);
 });
 
+function withVersion(picture: Uint8Array, podsVersion: string): Uint8Array {
+  return Buffer.concat([picture, encodeProof({ podsVersion, ageMs: 0n })]);
+}
+
 test("a picture that was overtaken by a newer one is not taken for the newest", async (t) => {
-  const withVersion = (picture: Uint8Array, podsVersion: string) =>
-    Buffer.concat([picture, encodeProof({ podsVersion, ageMs: 0n })]);
   const { operator, clock, feed, pictures } = await stage(t, withVersion(one, "10"));
   await eventually("the picture", () => feed.picture);
   operator.picture = withVersion(two, "30");
@@ -262,6 +264,23 @@ test("a picture that was overtaken by a newer one is not taken for the newest", 
     pictures.map(({ podsVersion }) => podsVersion),
     ["10", "30", "31"],
   );
+});
+
+test("when versions begin anew, as after a restored backup, pictures that are left out do not make the last one look fresh", async (t) => {
+  const { operator, clock, feed, until } = await stage(t, withVersion(one, "10"));
+  await eventually("the picture", () => feed.picture);
+  operator.picture = withVersion(one, "5000");
+  await clock.advance(minute);
+  await eventually("what was asked for", () => feed.picture?.podsVersion === "5000");
+  let version = 100;
+  const tell = () => {
+    version += 1;
+    operator.picture = withVersion(two, String(version));
+    operator.write(framed(operator.picture));
+    return feed.picture?.nodes.length === 2;
+  };
+  await until("the picture of now", tell, 5_000);
+  assert.ok(clock.monotonicMs() <= minute + limits.feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
 });
 
 test("an operator that is asked where it is in vain is looked for again", async (t) => {

@@ -37,6 +37,11 @@ interface Connection {
   askedVersion: string | undefined;
 }
 
+interface Told {
+  readonly picture: ClusterPicture;
+  readonly ageMs: number;
+}
+
 export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): InventoryFeed {
   const readCluster = createClusterReader();
   let heardAtMs = clock.monotonicMs();
@@ -44,26 +49,29 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
   let failures = 0;
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
 
-  function pictureOf(message: Uint8Array): ClusterPicture {
+  /** A picture, and how long ago the operator had heard of the cluster when it sent it. */
+  function read(message: Uint8Array): Told {
     const content = readCluster(message);
     const proof = proofIn(message);
-    heardAtMs = clock.monotonicMs();
-    ownAgeMs = Number(proof?.ageMs ?? 0n);
-    return { ...content, podsVersion: proof?.podsVersion || undefined, cameAtMs: heardAtMs };
+    const picture = { ...content, podsVersion: proof?.podsVersion || undefined, cameAtMs: clock.monotonicMs() };
+    return { picture, ageMs: Number(proof?.ageMs ?? 0n) };
   }
 
-  function take(picture: ClusterPicture, connection: Connection): void {
+  function take({ picture, ageMs }: Told, connection: Connection): void {
     connection.brought = true;
     failures = 0;
+    heardAtMs = picture.cameAtMs;
+    ownAgeMs = ageMs;
     newest.show(picture);
   }
 
   async function followStream(connection: Connection): Promise<never> {
     for await (const message of connection.client.stream(streamCluster, empty)) {
-      const picture = pictureOf(message);
+      const told = read(message);
       const { askedVersion = "" } = connection;
-      // A large picture on the stream can be overtaken by a newer one that was asked for meanwhile.
-      if (!isLaterVersion(askedVersion, picture.podsVersion ?? "")) take(picture, connection);
+      // A large picture on the stream can be overtaken by a newer one that was asked for meanwhile. It proves nothing: where
+      // versions began anew, after a restored backup, the operator has to be asked again.
+      if (!isLaterVersion(askedVersion, told.picture.podsVersion ?? "")) take(told, connection);
     }
     throw new Error("the operator ended the stream");
   }
@@ -78,9 +86,9 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
         await sleep(clock, leftMs, signal);
         continue;
       }
-      const picture = pictureOf(await client.call(queryCluster, empty, limits.feedAnswerMs));
-      connection.askedVersion = picture.podsVersion;
-      take(picture, connection);
+      const told = read(await client.call(queryCluster, empty, limits.feedAnswerMs));
+      connection.askedVersion = told.picture.podsVersion;
+      take(told, connection);
       newest.counts.proofs += 1;
     }
   }
