@@ -48,6 +48,7 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
     },
     detail: () => `${counted} ${unit}`,
     status: () => ({ counted }),
+    answers: { counted: () => counted },
     queues: [queue],
     measure(metrics) {
       const help = "Blocks counted";
@@ -56,7 +57,7 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
   };
 }
 
-test("a service that is added to the list has its line, its status, its queue and its metric", async (t) => {
+test("a service that is added to the list has its line, its status, its answer, its queue and its metric", async (t) => {
   const market = await startMarketChain(t);
   const signer = createSigner(providerKey.secret);
   const provider = createProvider({
@@ -82,6 +83,7 @@ test("a service that is added to the list has its line, its status, its queue an
 
   assert.equal(service("block-counter")?.detail, "1 blocks");
   assert.deepEqual(provider.status().documents["block-counter"], { counted: 1 });
+  assert.equal(provider.ask("counted", {}, stopping.signal), 1);
   const metrics = await (await fetch(service("metrics")?.detail ?? "")).text();
   for (const line of [
     /^akash_provider_counted_blocks_total 1$/m,

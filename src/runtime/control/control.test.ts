@@ -1,6 +1,6 @@
 /** The control socket from both ends, and from the end of somebody who means no good. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -16,6 +16,7 @@ import { createMetrics } from "../metrics.ts";
 import { createProcess, type Process } from "../process.ts";
 import { ask, askOn } from "./control-client.ts";
 import { createControlService } from "./control-service.ts";
+import { warnOfOpenFolder } from "./control-socket.ts";
 
 interface Stage {
   readonly dataDir: string;
@@ -142,6 +143,17 @@ test("the socket of a dead process is replaced; what is alive, or no socket, is 
   writeFileSync(join(file, "control.sock"), "mine");
   await assert.rejects(start(t, file), { code: "AKP_CONTROL_SOCKET_UNUSABLE", message: /something else/ });
   assert.ok(existsSync(join(file, "control.sock")));
+});
+
+test("a directory that every user may write to draws a warning with what to do", async (t) => {
+  const dataDir = temporaryFolder(t);
+  const lines: unknown[] = [];
+  const log = { ...silentLog, info: (...line: unknown[]) => void lines.push(line) };
+  warnOfOpenFolder(dataDir, log);
+  assert.deepEqual(lines, []);
+  chmodSync(dataDir, 0o777);
+  warnOfOpenFolder(dataDir, log);
+  assert.match(JSON.stringify(lines), /can be written by every user.*chmod o-w/);
 });
 
 /** What a peer says that writes this and reads all. */
