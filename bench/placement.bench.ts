@@ -46,6 +46,8 @@ function service(random: Random, id: number): SampleUnit {
   };
 }
 
+const plain: SampleUnit = { gpus: 0n, models: [], volumes: [] };
+
 /** Each way of not fitting: too large for any node, a card that is nowhere, more than all nodes together, too many pieces. */
 const spoilers: ((units: SampleUnit[], nodes: number) => SampleUnit[])[] = [
   ([first, ...others]) => [
@@ -53,9 +55,9 @@ const spoilers: ((units: SampleUnit[], nodes: number) => SampleUnit[])[] = [
     ...others,
   ],
   ([first, ...others]) => [...others, { ...first, gpus: 4n, models: ["nvidia/model/h100"] }],
-  (units, nodes) => units.map((unit) => ({ ...unit, memoryBytes: 60n * gi, count: Math.ceil(nodes / 20) })),
+  (units, nodes) => units.map((unit) => ({ ...unit, ...plain, memoryBytes: 60n * gi, count: Math.ceil(nodes / 30) })),
   (units, nodes) =>
-    units.map((unit) => ({ ...unit, cpuMilli: 14_000n, memoryBytes: gi, count: Math.ceil(nodes / 60) })),
+    units.map((unit) => ({ ...unit, ...plain, cpuMilli: 10_000n, memoryBytes: gi, count: Math.ceil(nodes / 38) })),
 ];
 
 function groupOf(random: Random, at: number, nodes: number): ResourceUnit[] {

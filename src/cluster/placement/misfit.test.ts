@@ -139,6 +139,17 @@ test("where some replicas fit and not all, it is told how many do and what it ta
   });
 });
 
+test("of many replicas only that is told of which there is too little", () => {
+  const picture = cluster([
+    sampleNode("a", { cpuMilli: 2_000n, cards: [cards("a100", 2n)] }),
+    sampleNode("b", { cpuMilli: 2_000n, cards: [cards("a100", 2n)] }),
+  ]);
+  assert.equal(
+    misfit(picture, [{ count: 6, cpuMilli: 1_000n, gpus: 1n, models: ["nvidia/model/*"] }]).reason,
+    "unit 1: 4 of its 6 replicas fit; it takes more cpu and gpu nvidia/*",
+  );
+});
+
 test("units that fit alone and not together are told so, with what is short of all", () => {
   assert.equal(
     misfit(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_000n }, { cpuMilli: 1_000n }]).reason,

@@ -2,7 +2,7 @@
 import type { Misfit, OfferCaps, Shortage } from "../../market/fit.ts";
 import { limits } from "../../runtime/limits.ts";
 import { totalOf, type UnitDemand } from "./demand.ts";
-import { type Amounts, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+import { type Amounts, askedOf, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
 import {
   cardShortage,
   cardsName,
@@ -119,15 +119,17 @@ function tooLarge(room: Room, unit: UnitDemand, suited: readonly NodeState[]): F
 
 /** One replica fits, all of them do not. */
 function tooMany(room: Room, unit: UnitDemand, suited: readonly NodeState[]): Found {
-  const { asked, count } = taskOf({ ...unit, count: 0n }, room);
-  const models = modelsOf(unit, room);
-  const counts = models.map((cards) =>
-    suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), count),
+  const asked = unit.amounts.map(askedOf);
+  const counts = modelsOf(unit, room).map((cards) =>
+    suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), 0),
   );
-  const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
-  const named =
-    short.length > 0 ? short : nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
-  const names = named.map((at) => resourceName(unit, at)).join(short.length > 0 ? " or " : " and ");
+  const isMet = (amounts: Amounts) => taskOf(unit, room, amounts).options.length > 0;
+  const wanted = nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
+  const helps = helpful(unit, isMet);
+  // More of one alone does not help: then those of which there is too little were it all that is asked for.
+  const scarce = wanted.filter((at) => !isMet(unit.amounts.map((amount, other) => (other === at ? amount : 0n))));
+  const named = helps.length > 0 ? helps : scarce.length > 0 ? scarce : wanted;
+  const names = named.map((at) => resourceName(unit, at)).join(helps.length > 0 ? " or " : " and ");
   return {
     reason: `${Math.max(...counts)} of its ${unit.count} replicas fit; it takes more ${names}`,
     shortages: named.map((at) => shortageOf(room, unit, at, suited)),
