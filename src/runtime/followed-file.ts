@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 interface FollowedFileOptions<T> {
   readonly path: string;
   /** Throws what is wrong with the text. */
-  readonly read: (text: string, changedAtMs: number) => T;
+  readonly read: (text: string) => T;
   /** For log lines and words: "policy file". */
   readonly what: string;
 }
@@ -38,18 +38,18 @@ export function followFile<T>(
   const looked: (() => void)[] = [];
   let good: { readonly value: T } | undefined;
   let trouble: string | undefined;
-  let last: { readonly text: string; readonly changedAtMs: number } | undefined;
+  let last: string | undefined;
   let timer: Timer | undefined;
 
   /** Whether anything is another than before. */
   function look(): boolean {
     const before = { good, trouble };
     try {
-      const now = readText(path);
+      const { text } = readText(path);
       // The same text is as good or bad as it was.
-      if (now.text === last?.text && now.changedAtMs === last.changedAtMs) return false;
-      last = now;
-      good = { value: read(now.text, now.changedAtMs) };
+      if (text === last) return false;
+      last = text;
+      good = { value: read(text) };
       trouble = undefined;
       log.info("read a file anew", { what, path });
     } catch (thrown) {

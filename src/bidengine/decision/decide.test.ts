@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { someInputs } from "../../../test/a-decision.ts";
 import { cheap, failingOrders } from "../../../test/failing-orders.ts";
-import { formatDecCoin } from "../../market/coin.ts";
+import { formatDecCoin, parseDecCoin } from "../../market/coin.ts";
+import type { Pricing } from "../pricing/pricing.ts";
 import { checkNames, decide, screen } from "./decide.ts";
 import { type Decision, refusals, waitsFor } from "./decision.ts";
 import { explain } from "./explain.ts";
@@ -45,6 +46,17 @@ test("an order that passes everything is bid on, for the price that was screened
   assert.equal(formatDecCoin(decision.price), formatDecCoin(screened.price));
   assert.deepEqual(refusals(decision), []);
   assert.equal(explain(decision)[0], "bid at 80uakt per block");
+});
+
+test("a no that comes only from what it would cost keeps the price that was wanted", async () => {
+  const wanted = parseDecCoin("7uakt");
+  const dear: Pricing = {
+    quote: () => ({ price: undefined, wanted, reason: "requested rate is too low", evidence: {} }),
+    onChange: () => undefined,
+    trouble: undefined,
+  };
+  const { verdict, price } = await decide(someInputs(), dear, signal);
+  assert.deepEqual([verdict, price], ["no", wanted]);
 });
 
 test("the deposit is the larger of ours and the chain's, and a window is promised only where one is asked for", () => {

@@ -66,7 +66,12 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   const quote = await pricing.quote(request, signal);
   const within = quote.price ? priceWithinMax(quote.price, request.most) : notAsked("there is no price");
   checks.push(named("priceGiven", priceGiven(quote)), named("priceWithinMax", within));
-  return { verdict: within.verdict === "pass" ? "bid" : "no", checks, price: quote.price, offer };
+  return {
+    verdict: within.verdict === "pass" ? "bid" : "no",
+    checks,
+    price: quote.price ? quote.price : quote.wanted,
+    offer,
+  };
 }
 
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
