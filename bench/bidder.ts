@@ -75,8 +75,12 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
   return {
     lastNo: () => provider.status().bidengine?.recent[0]?.reason,
     async quiet() {
-      while (provider.status().queues.some(({ counts }) => counts.ready + counts.running > 0)) {
-        await sleep(realClock, 100);
+      // Twice in a row: between hearing of a block and looking at what it changed, nothing waits either.
+      for (let looks = 0; looks < 2; ) {
+        await sleep(realClock, 500);
+        const { bidengine, queues } = provider.status();
+        const isBusy = queues.some(({ counts }) => counts.ready + counts.running > 0);
+        looks = isBusy || bidengine?.orders !== 0 || bidengine.bids !== 0 ? 0 : looks + 1;
       }
     },
     async decisionP99Ms() {

@@ -15,15 +15,17 @@ export interface MarketView {
   readonly provider: string;
 }
 
-const askedColumns = 25;
+/** "100Gi beta3 4 cpu 16Gi" */
+const askedColumns = 22;
 /** "elsewhere" */
 const outcomeColumns = 9;
 
 /** The newest first: they are what moves. */
 export function marketLines({ tenants, answerTo, provider }: MarketView, rows: number, palette: Palette): string[] {
-  const head = `ORDER ${"asks for".padEnd(askedColumns)} ${"outcome".padEnd(outcomeColumns)} answer  ${endsText(tenants.ended)}`;
+  const head = `ORDER ${"asks for".padEnd(askedColumns)} ${"outcome".padEnd(outcomeColumns)} answer`;
   const newest = tenants.stories.slice(-rows).reverse();
   return [
+    palette.faint(`so far ${endsText(tenants.ended)}`),
     palette.heading(head),
     ...newest.map((story) => {
       const asked = fit(story.asked, askedColumns);
@@ -49,7 +51,9 @@ function outcomeOf({ end, lease }: StoryDocument, provider: string): string {
 
 function answerText(answer: SaidToOrder | undefined, palette: Palette): string {
   if (!answer?.verdict) return palette.faint(answerWords(answer));
-  return palette[answer.verdict === "bid" ? "good" : "bad"](answerWords(answer));
+  // The name of the check that failed is for whoever asks why; a small terminal needs the room for the reason.
+  const words = answerWords({ ...answer, reason: answer.reason?.replace(/^\w+: (unit 1: )?/, "") });
+  return palette[answer.verdict === "bid" ? "good" : "bad"](words);
 }
 
 function answerWords(answer: SaidToOrder | undefined): string {

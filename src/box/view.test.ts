@@ -102,12 +102,12 @@ const options = {
 
 test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
-  assert.match(text, /ORDER asks for +outcome +answer +1 won, 1 lost, 0 elsewhere, 1 no bids/);
+  assert.match(text, /so far 1 won, 1 lost, 0 elsewhere, 1 no bids\nORDER asks for +outcome +answer\n/);
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
   assert.match(text, /10002 2 × 500m cpu 512Mi +won +bid 4\.5uact\n/);
   assert.match(text, /10003 2 × 500m cpu 512Mi +lost +bid 5\.1uact\n/);
-  assert.match(text, /10004 1 a100 and far more than… no bids +no: placement: no node has a card of nvidia\/a100\n/);
+  assert.match(text, /10004 1 a100 and far more t… no bids +no: no node has a card of nvidia\/a100\n/);
 });
 
 test("a small terminal has the market, the nodes and the chain", () => {

@@ -22,7 +22,7 @@ const orderRows = { least: 4, most: 14 };
 /** The market comes first: it is what a person came to see. What does not fit below it is left out. */
 export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
-  const top = [...titleLines(status, options, palette), ""];
+  const top = titleLines(status, options, palette);
   const below = [...clusterBlock(status, palette), ...chainBlock(status, palette)];
   const room = options.rows - top.length - below.length - 2;
   const orders = status.market

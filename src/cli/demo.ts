@@ -119,8 +119,10 @@ function summary(status: DemoStatus): string {
 }
 
 function hintsFor(dataDir: string): string[] {
-  const at = `--data-dir ${dataDir}`;
-  return [`ask it: bin/akash-provider orders ${at}`, `        bin/akash-provider why OWNER/NUMBER ${at}`];
+  return [
+    `ask it: bin/akash-provider orders --data-dir ${dataDir}`,
+    "        bin/akash-provider why OWNER/NUMBER, with the same --data-dir",
+  ];
 }
 
 function storiesTold({ market }: DemoStatus): number {
