@@ -91,7 +91,9 @@ function watch(stage: BidStage, { chain, journal }: BiddingProvider, faults: Set
       const intent = read.intents.about(orderId).find(({ what }) => what === "createBid");
       const outcome = read.orders.get(orderId)?.outcome;
       const isHeld = read.reservations.get(orderId) !== undefined;
-      const isOpen = chain.mirror.order(parseOrderId(orderId)) !== undefined;
+      const id = parseOrderId(orderId);
+      const isClosed = chain.mirror.bid({ ...id, provider: chain.provider, bseq: 0 })?.state === "closed";
+      const isOpen = !isClosed && chain.mirror.order(id) !== undefined;
       if (isOpen && intent && outcome === undefined && !isHeld) faults.add("a bid without capacity");
       if ((outcome === "lost" || outcome === "order closed") && isHeld) faults.add("capacity for a bid that is over");
     }

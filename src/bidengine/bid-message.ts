@@ -36,7 +36,7 @@ export function createBidMessage(id: BidId, { spec }: Pick<Order, "spec">, conte
 }
 
 /** The chain's number for "no reason given": none of the others is about a bid that was not won. */
-const unspecified = 10_002;
+export const unspecified = 10_002;
 
 export function closeBidMessage(id: BidId): PackedMessage {
   return packMessage("closeBid", MsgCloseBid.fromPartial({ id: writeId(id), reason: unspecified }));

@@ -210,7 +210,8 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   /** Somebody closed it: we, the tenant with the whole deployment, or whoever else may. */
-  async function closedBy({ id, order, seen }: Truth, signal: AbortSignal): Promise<BidOutcome> {
+  async function closedBy({ id, order, seen, closing }: Truth, signal: AbortSignal): Promise<BidOutcome> {
+    if (seen?.outcome === undefined && (closing?.state === "done" || isUnderWay(closing))) return "timed out";
     if (order || seen?.outcome !== undefined) return "bid closed";
     return (await memory.endOf(id, signal))?.how === "leased" ? "lost" : "order closed";
   }
@@ -258,6 +259,8 @@ export function createOrderLoop(deps: LoopDeps) {
     const intent = outbox.intentOf({ subject: key, why, message: closeBidMessage(id), priority: "close" });
     const isFirst = await journal.durable("close bid", (tables) => {
       tables.intents.file(intent);
+      // While its order is open it may still be won.
+      if (truth.order) return false;
       tables.deadlines.remove(bidDeadline, key);
       return tables.orders.noteOutcome(key, outcome);
     });

@@ -7,6 +7,7 @@ import {
 } from "../bidengine/bidengine-service.ts";
 import type { PolicySource } from "../bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../bidengine/pricing/create-pricing.ts";
+import { spareWonBids } from "../bidengine/spare-won-bids.ts";
 import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
@@ -104,8 +105,11 @@ export function createProvider(options: ProviderOptions): Provider {
   const ground = { clock, random, log, metrics };
   const journal = createJournalService(dataDir, { ...ground, boundary }, options.marketRetentionMs);
   const bus = createBusService(redis, ground);
-  const tellBus = async (opened: Chain) => announce(opened, await bus.opened);
-  const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, tellBus);
+  const beforeBlocks = async (opened: Chain) => {
+    announce(opened, await bus.opened);
+    await spareWonBids(opened, await journal.opened);
+  };
+  const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, beforeBlocks);
   const foundation = {
     ...ground,
     chain: chain.opened,

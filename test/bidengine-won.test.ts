@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { RpcTransport } from "../src/chain/comet/transport.ts";
+import { SimulatedCrash } from "../src/runtime/boundary.ts";
+import { sleep } from "../src/runtime/clock.ts";
+import { type BidStage, onBidStage } from "./bid-stage.ts";
+import { memoryFolder } from "./folder.ts";
+
+/** A node that takes its time over what auditors have signed, and over nothing else. */
+function slowly({ node, clock }: BidStage): RpcTransport {
+  const inner = node.transport();
+  return {
+    ...inner,
+    async send(request, bounds) {
+      if (request.text.includes("akash.audit")) await sleep(clock, 3_000);
+      return inner.send(request, bounds);
+    },
+  };
+}
+
+test("a bid that is won while nobody runs stays won, also where it was about to be closed", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const options = { bidTimeoutMs: 20_000 };
+    const dir = join(memoryFolder(t), "provider");
+    await stage.register("one");
+    let dead = false;
+    const boundary = {
+      cross(kind: string, point: string) {
+        dead ||= kind === "journal" && /^close bid .*commit:after/.test(point);
+        if (dead) throw new SimulatedCrash(point);
+      },
+    };
+    const first = stage.start("one", { dir, boundary, options });
+    const one = await first.ready;
+    const order = await stage.post(1n);
+    const bid = one.bidOn(order);
+    await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+    await stage.until("the crash", () => dead);
+    await first.stop().catch(() => undefined);
+    await stage.accept(bid);
+    await sleep(stage.clock, 5 * 60_000);
+    assert.equal((await stage.queries.lease(bid)).value?.state, "active");
+    const nodes = () => [slowly(stage)];
+    const again = await stage.start("one", { dir, options, nodes }).ready;
+    await stage.blocks(10);
+    assert.equal((await stage.queries.lease(bid)).value?.state, "active");
+    assert.equal(again.engine.orders(1)[0]?.outcome, "won");
+  });
+});
