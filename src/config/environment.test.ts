@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { showDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Environment } from "./environment.ts";
 import { loadConfig } from "./load.ts";
@@ -245,4 +246,27 @@ test("a secret can be in a file, whose last newline does not count", () => {
 
 test("only secrets can be in a file of their own", () => {
   assert.match(refusal({ AP_CHAIN_ID_FILE: "/run/chain" }), /no setting AP_CHAIN_ID_FILE/);
+});
+
+test("dollars a month are read under the names of the network's price script, and ours go before", () => {
+  const dollars = { CPU: "1.1", MEMORY: "1.2", HD_EPHEMERAL: "1.3", HD_PERS_HDD: "1.4", HD_PERS_SSD: "1.5" };
+  const more = { HD_PERS_NVME: "1.6", ENDPOINT: "1.7", IP: "1.8" };
+  const env = Object.entries({ ...dollars, ...more }).map(([name, value]) => [`PRICE_TARGET_${name}`, value]);
+  const mappings = "a100=120,h100.80Gi.sxm=300,*=100";
+  const { values, warnings } = load({
+    ...Object.fromEntries(env),
+    PRICE_TARGET_GPU_MAPPINGS: mappings,
+    AP_PRICE_TARGET_IP: "9",
+  });
+  assert.deepEqual(warnings, []);
+  const { priceTargetCpu, priceTargetMemory, priceTargetEphemeral, priceTargetHdd, priceTargetSsd } = values;
+  const { priceTargetNvme, priceTargetEndpoint, priceTargetIp, priceTargetGpuMappings } = values;
+  assert.deepEqual(
+    [priceTargetCpu, priceTargetMemory, priceTargetEphemeral, priceTargetHdd, priceTargetSsd, priceTargetNvme].map(
+      showDecimal,
+    ),
+    ["1.1", "1.2", "1.3", "1.4", "1.5", "1.6"],
+  );
+  assert.deepEqual([priceTargetEndpoint, priceTargetIp].map(showDecimal), ["1.7", "9"]);
+  assert.deepEqual([...priceTargetGpuMappings.keys()], ["a100", "h100.80Gi.sxm", "*"]);
 });

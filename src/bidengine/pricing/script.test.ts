@@ -193,7 +193,7 @@ test("500 orders at once with four processes: never more than four, all are answ
     folder,
     `echo begun >> ${folder}/begun; while [ -e ${folder}/begun ] && [ ! -e ${folder}/go ]; do sleep 0.01; done; echo 1`,
   );
-  const script = scriptOf(path, { limit: 4 });
+  const script = scriptOf(path, { limit: 4, timeoutMs: 60_000 });
   const filesBefore = openFiles();
   const asked = Array.from({ length: 500 }, async () => script.quote(priceRequest(groupOf()), never));
   await eventually(
