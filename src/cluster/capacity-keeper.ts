@@ -75,6 +75,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 
   /** Moves what it can from where it cannot stay; where to is written down. */
   function settle(): void {
+    if (!book.picture) return;
     for (const { orderId } of resettle(book, placeNow)) {
       upkeep.unsaved.add(orderId);
       queue?.add(orderId);
@@ -148,7 +149,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       chain.onStep(({ changed }) => {
         for (const key of changed) if (isOurs(key)) keys.add(formatOrderId(orderOf(parseBidId(key.key))));
       });
-      await upkeep.adoptBids();
+      upkeep.adoptBids();
       for (const { id } of mirror.leases()) keys.add(formatOrderId(id));
       for (const orderId of book.keys()) keys.add(orderId);
     },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { memoryFolder } from "../../../test/folder.ts";
 import { cards, gi, sampleUnit, volume } from "../../../test/placement-samples.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type Stage,
   type World,
 } from "../../../test/reservation-stage.ts";
+import { writeUnitResources } from "../../chain/codec/group-spec.ts";
 import { formatBidId } from "../../market/ids.ts";
 import { limits } from "../../runtime/limits.ts";
 
@@ -405,6 +407,64 @@ test("what the journal has lost is made again from the chain, with what of it ru
   assert.equal(stage.freeCpu(), 16_000n - 6_000n);
   assert.deepEqual(stage.document().conditions, []);
   assert.equal(stage.journal.read.reservations.all().length, 1);
+});
+
+/** What the chain has of our bid on the order. */
+function offerOf(unit: ReturnType<typeof sampleUnit>) {
+  return [ResourceOffer.fromPartial({ resources: writeUnitResources(unit), count: unit.count })];
+}
+
+test("a bid that the journal forgot, or whose row makes no sense, has its capacity again after a start", async (t) => {
+  const world = createWorld();
+  const unit = sampleUnit({ cpuMilli: 2_000n, count: 2, gpus: 1n, models: ["nvidia/model/h100"] });
+  const nodes = [pictureNode("a", { cards: [cards("h100", 4n)] })];
+  for (const dseq of [1, 2]) {
+    world.bids.set(formatBidId(bidOf(orderKey(dseq))), openBid(orderKey(dseq), "open", offerOf(unit)));
+  }
+  const dir = memoryFolder(t);
+  const first = await openStage(world, { dir });
+  await first.capacity.release(orderKey(1), "");
+  await first.capacity.release(orderKey(2), "");
+  await first.journal.durable("odd", ({ reservations }) =>
+    reservations.put({ orderId: orderKey(1), body: { version: 7 } }),
+  );
+  await first.stop();
+  const stage = await openStage(world, { dir });
+  t.after(() => stage.stop());
+  stage.show({ nodes });
+  assert.deepEqual([stage.freeCpu(), stage.free(3)], [0n, 0n]);
+  assert.deepEqual([...stage.capacity.reserved()].sort(), [orderKey(1), orderKey(2)]);
+  world.bids.set(formatBidId(bidOf(orderKey(2))), openBid(orderKey(2), "lost"));
+  await world.clock.advance(2 * limits.reservationRecheckMs);
+  assert.deepEqual([...stage.capacity.reserved()], [orderKey(1)]);
+});
+
+test("a bid that is being closed gets no capacity again", async (t) => {
+  const world = createWorld();
+  world.bids.set(formatBidId(bidOf(order)), openBid(order, "open", offerOf(sampleUnit())));
+  const dir = memoryFolder(t);
+  const first = await openStage(world, { dir });
+  await first.capacity.release(order, "too old");
+  const intent = { what: "closeBid", subject: order, why: "too old", body: {}, priority: 0 };
+  await first.journal.durable("close", ({ intents }) => intents.file(intent));
+  await first.stop();
+  const stage = await openStage(world, { dir });
+  t.after(() => stage.stop());
+  assert.deepEqual([...stage.capacity.reserved()], []);
+});
+
+test("what the engine could not write down is released without a trace", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a")] });
+  const taken = reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
+  assert.ok(taken.fits);
+  const written = stage.journal.durable("bid", (tables) => {
+    taken.write(tables);
+    throw new Error("no intent");
+  });
+  await assert.rejects(written, /no intent/);
+  await stage.capacity.release(order, "it could not be written down");
+  assert.deepEqual([stage.freeCpu(), stage.journal.read.reservations.all()], [8_000n, []]);
 });
 
 test("addresses are free by what the IP operator says, less those that are promised", async (t) => {

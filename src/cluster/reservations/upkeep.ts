@@ -48,7 +48,13 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     if (!mirror.ready) return waiting("chain", "the mirror is not built yet");
     const id: BidId = { ...parseOrderId(orderId), provider: chain.provider, bseq: 0 };
     const lease = mirror.lease(id);
-    if (runs(lease)) return book.get(orderId) ? done() : adopt(orderId, id, "lease");
+    if (runs(lease)) {
+      if (book.get(orderId)) return done();
+      if (!adopt(orderId, id, "lease")) return stalled("neither the bid nor the deployment says what was promised");
+      settle();
+      await save(orderId);
+      return done();
+    }
     const reservation = book.get(orderId);
     if (!reservation) return done();
     if (lease) {
@@ -84,19 +90,17 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
   }
 
   /** The journal has lost it: the chain knows what was promised, the cluster what of it runs. */
-  async function adopt(orderId: string, id: BidId, of: "bid" | "lease"): Promise<Outcome> {
+  function adopt(orderId: string, id: BidId, of: "bid" | "lease"): boolean {
     const units = promisedUnits(id);
-    if (!units) return stalled("neither the bid nor the deployment says what was promised");
+    if (!units) return false;
     const replicas = units.flatMap(({ id: unit, count }) =>
       Array.from({ length: count }, () => ({ unit, node: nowhere })),
     );
     const expiresAtMs = clock.now() + limits.reservationRecheckMs;
     book.add(reservationOf(orderId, { replicas, offer: units }, overcommit, expiresAtMs));
-    settle();
     log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
     reservations.changed();
-    await save(orderId);
-    return of === "bid" ? recheck(limits.reservationRecheckMs) : done();
+    return true;
   }
 
   /** The offer of the bid, in which gpus have their model; else what the tenant asked for. */
@@ -119,11 +123,13 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     look,
     unsaved,
     /** Only after a start: later a bid without a reservation is one that is being closed. */
-    async adoptBids(): Promise<void> {
+    adoptBids(): void {
       for (const { id, state } of mirror.bids()) {
         const orderId = formatOrderId(id);
-        if (state === "open" && !book.get(orderId) && !hasUnsettled(orderId)) await adopt(orderId, id, "bid");
+        const isForgotten = state === "open" && !book.get(orderId) && !hasUnsettled(orderId);
+        if (isForgotten && adopt(orderId, id, "bid")) unsaved.add(orderId);
       }
+      settle();
     },
   };
 }
