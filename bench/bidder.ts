@@ -79,7 +79,9 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
       for (let looks = 0; looks < 2; ) {
         await sleep(realClock, 500);
         const { bidengine, queues } = provider.status();
-        const isBusy = queues.some(({ counts }) => counts.ready + counts.running > 0);
+        // How orders ended is written down at a pace of its own, behind everything else.
+        const others = queues.filter(({ name }) => name !== "market-memory");
+        const isBusy = others.some(({ counts }) => counts.ready + counts.running > 0);
         looks = isBusy || bidengine?.orders !== 0 || bidengine.bids !== 0 ? 0 : looks + 1;
       }
     },

@@ -9,8 +9,8 @@ import { type Bidder, openBidder } from "./bidder.ts";
 import { type Landing, type Market, startMarket } from "./bids-market.ts";
 import { type Row, report, round, rssMb } from "./report.ts";
 
-/** Together 10,000 orders. */
-const waves = { count: 10, orders: 1_000 };
+/** With those before them, 10,000 orders. */
+const waves = { count: 5, orders: 1_000 };
 /** As on a real node. */
 const estimateMs = 1;
 
