@@ -326,6 +326,8 @@ export interface PictureFeed extends InventoryFeed {
   draw(cpuMilli: bigint): void;
   /** Nothing is heard any more. */
   silence(): void;
+  /** Its source is heard again and has nothing new to tell. */
+  resume(): void;
 }
 
 export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
@@ -343,6 +345,9 @@ export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
     draw,
     silence() {
       heardAtMs = clock.monotonicMs();
+    },
+    resume() {
+      heardAtMs = undefined;
     },
     run(signal: AbortSignal) {
       draw(cpuMilli);

@@ -72,6 +72,19 @@ test("nothing is bid by a picture that is too old, nothing reserved is lost, and
   });
 });
 
+test("an order is bid on soon after an old picture is proven again, also where nothing in it has changed", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    one.feed.silence();
+    await stage.blocks(limits.bidPictureAgeMs / 1_000 + 5);
+    const order = await stage.post(1n);
+    await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
+    one.feed.resume();
+    await stage.blocks((2 * limits.orderTimeRecheckMs) / 1_000);
+    assert.equal((await stage.queries.bid(one.bidOn(order))).value?.state, "open");
+  });
+});
+
 test("a time-out that passed while nobody ran is made up for at the start", async (t) => {
   await onBidStage(t, async (stage) => {
     const options = { bidTimeoutMs: 20_000 };

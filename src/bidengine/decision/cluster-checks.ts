@@ -6,8 +6,10 @@ import { fail, notAsked, pass, type Question } from "./verdict.ts";
 const senseless = "nobody places a group that the network does not allow";
 
 /** Every replica has a node, all at once. Nothing is taken yet. */
-export const placementExists: Question = ({ fit }) => {
+export const placementExists: Question = ({ fit, standing: { capacity } }) => {
   if (!fit) return notAsked(senseless);
+  // Room is not what is missing, and none need come before it is worth asking again.
+  if (capacity.picture.trouble !== undefined) return notAsked("nobody places by a picture that may be wrong");
   if (!fit.fits) {
     const shortages = fit.shortages.slice(0, limits.decisionListed).map(showShortage);
     return fail("room", fit.reason, { shortages, units: fit.shortages.length });
