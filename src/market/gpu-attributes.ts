@@ -48,7 +48,10 @@ function readCardDemand(key: string): CardDemand | string {
   return demand;
 }
 
-/** The models among these cards that will do, each as one demand: a wildcard never stands for a model that is named. */
+/**
+ * The models among these cards that will do, each as one demand: a wildcard never stands for a model that is named. Of
+ * demands that the same cards satisfy, one is enough, and a search that tried them all would take for ever.
+ */
 export function modelsFor(demands: readonly CardDemand[], cards: readonly Card[]): CardDemand[] {
   const models = new Map<string, CardDemand>();
   for (const { vendor, model } of cards) {
@@ -59,7 +62,11 @@ export function modelsFor(demands: readonly CardDemand[], cards: readonly Card[]
       if (cards.some((card) => cardSatisfies(card, narrowed))) models.set(cardAttribute(narrowed).key, narrowed);
     }
   }
-  return [...models].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, demand]) => demand);
+  const byCards = new Map<string, CardDemand>();
+  for (const [, demand] of [...models].sort(([left], [right]) => (left > right ? -1 : 1))) {
+    byCards.set(cards.map((card) => Number(cardSatisfies(card, demand))).join(""), demand);
+  }
+  return [...byCards.values()].reverse();
 }
 
 /** Of a demand that names its model. */

@@ -4,7 +4,7 @@
  * the nodes that can hold a part, as many as there are replicas are enough, because the other parts cannot take them all.
  */
 import { limits } from "../../runtime/limits.ts";
-import { cardsLeft, kindsFor, takeCards } from "./cards.ts";
+import { cardsLeft, type Kinds, kindsFor, takeCards } from "./cards.ts";
 import type { NodeState, Room } from "./room.ts";
 import { type Asked, gpusOf, type Option, type Spot, type Task } from "./task.ts";
 
@@ -146,9 +146,11 @@ function chooseModels(node: NodeState, members: readonly Member[]): Home["option
   const [member, ...others] = members;
   if (!member) return new Map();
   const gpus = gpusOf(member.asked);
+  const tried = new Set<Kinds | undefined>();
   for (const option of member.way.options) {
     const kinds = option.cards && gpus > 0 ? kindsFor(node.cards, option.cards) : undefined;
-    if (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus) continue;
+    if (tried.has(kinds) || (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus)) continue;
+    tried.add(kinds);
     if (kinds !== undefined) takeCards(node.cards, kinds, gpus);
     const rest = chooseModels(node, others);
     if (kinds !== undefined) takeCards(node.cards, kinds, -gpus);

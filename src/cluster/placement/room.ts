@@ -1,5 +1,5 @@
 /** What is free in the cluster. A picture says it of one moment; a room follows what is taken and given back since. */
-import { type Card, describeCard } from "../../market/gpu-attributes.ts";
+import { type Card, type CardDemand, cardAttribute, describeCard } from "../../market/gpu-attributes.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { type CardCount, cardsOf, kindsFor, type NodeCards, recogniseCards, takeCards } from "./cards.ts";
 import type { Claim } from "./demand.ts";
@@ -65,6 +65,8 @@ export interface Room {
   /** Every kind of card that there is, once. */
   readonly cards: readonly Card[];
   node(name: string): NodeState | undefined;
+  /** By the place of the node: which of its kinds of cards will do. */
+  kindsFor(demand: CardDemand): Uint32Array;
   /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. Places by name. */
   tightest(): Uint32Array;
   /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
@@ -87,6 +89,7 @@ export function openRoom(picture: ClusterRoom): Room {
     Array.from(mountable, (name) => [name, Float64Array.from(nodes, (node) => Number(node.classes.has(name)))]),
   );
   const compare = byTightness(nodes, spare);
+  const kinds = new Map<string, Uint32Array>();
   const tight = Uint32Array.from(nodes.keys());
   let isSorted = false;
   const change = (claim: Claim, sign: 1n | -1n) => {
@@ -112,6 +115,12 @@ export function openRoom(picture: ClusterRoom): Room {
       return tight;
     },
     node: (name) => byName.get(name),
+    kindsFor(demand) {
+      const { key } = cardAttribute(demand);
+      const known = kinds.get(key) ?? Uint32Array.from(nodes, (node) => kindsFor(node.cards, demand));
+      kinds.set(key, known);
+      return known;
+    },
     take: (claim) => change(claim, 1n),
     giveBack: (claim) => change(claim, -1n),
     recognise({ node, cards, amounts }) {

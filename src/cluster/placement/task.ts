@@ -47,7 +47,7 @@ export function taskOf(unit: UnitDemand, room: Room, amounts: Amounts = unit.amo
   const count = Number(unit.count);
   const roomy = roomyPlaces(room, unit, asked);
   const options = modelsOf(unit, room).flatMap((cards) => {
-    const places = cards ? roomy.filter((place) => hasCards(room.nodes[place], unit, asked, cards)) : roomy;
+    const places = cards ? placesWithCards(room, roomy, unit, asked, cards) : roomy;
     let missing = count;
     for (const place of places) {
       missing -= missing > 1 ? howMany(room, place, asked, cards, missing) : 1;
@@ -75,6 +75,12 @@ function roomyPlaces(room: Room, { classes }: UnitDemand, asked: Asked): number[
 function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount: number): void {
   if (!column) isShort.fill(1);
   else for (let place = 0; place < column.length; place += 1) if ((column[place] ?? 0) < amount) isShort[place] = 1;
+}
+
+/** Few nodes have any of a model, and most are passed over without a look at them. */
+function placesWithCards(room: Room, roomy: number[], unit: UnitDemand, asked: Asked, cards: CardDemand): number[] {
+  const kinds = room.kindsFor(cards);
+  return roomy.filter((place) => kinds[place] !== 0 && hasCards(room.nodes[place], unit, asked, cards));
 }
 
 function hasCards(node: NodeState | undefined, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
