@@ -142,6 +142,32 @@ test("while bidding is paused every no says so, and resuming bids on what is sti
   });
 });
 
+test("who pauses while a price is being asked for sees no bid after that", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const asked = Promise.withResolvers<void>();
+    const price = Promise.withResolvers<void>();
+    const pricing: Pricing = {
+      ...fixedPricing(),
+      async quote(request, signal) {
+        asked.resolve();
+        await price.promise;
+        return fixedPricing().quote(request, signal);
+      },
+    };
+    const one = await stage.provider("one", { pricing });
+    const order = await stage.post(1n);
+    await asked.promise;
+    await one.engine.pause("new disks");
+    price.resolve();
+    await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
+    assert.match(one.engine.orders(1)[0]?.reason ?? "", /^biddingIsOn/);
+    await stage.blocks(5);
+    assert.equal((await stage.queries.bid(one.bidOn(order))).value, undefined);
+    await one.engine.resume();
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+  });
+});
+
 const many = runs(400, 5_000);
 
 test(`${many} orders open at the start are bid on as far as there is room, and the others cost next to nothing`, async (t) => {

@@ -102,6 +102,8 @@ export function createOrderLoop(deps: LoopDeps) {
       });
       const isOpen = mirror.order(order.id) !== undefined;
       if (decision.verdict === "bid" && isOpen) {
+        // Whoever paused or changed prices while this one was asked for means it too.
+        if (waits.hasChanged("policies", mark) || waits.hasChanged("prices", mark)) continue;
         if (journal.read.intents.owed() >= limits.outboxIntents) return waiting("outbox", "it is full");
         const taken = take(truth, order, decision);
         if (taken.fits) return placeBid(truth, order, decision, taken);

@@ -46,6 +46,7 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
     get mark() {
       return changes;
     },
+    hasChanged: (until: Until, mark: number) => (lastChange.get(until) ?? 0) > mark,
     /** Nothing to wait for means that it never can become a bid while we run as we do. */
     wait(key: string, untils: ReadonlySet<Until>, mark: number): void {
       if (untils.size === 0) return;
