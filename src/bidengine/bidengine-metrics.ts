@@ -50,7 +50,7 @@ export function measureBidEngine(metrics: Metrics, { tally, waiting, deposits, i
   metrics.readHistogram(
     {
       name: "akash_provider_bidengine_decision_seconds",
-      help: "Time that decisions on orders took, with their prices",
+      help: "Time at work on a decision, without the wait for a price from outside",
     },
     tally.deciding,
   );

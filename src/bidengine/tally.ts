@@ -14,8 +14,8 @@ export const outcomes = {
 
 export type BidOutcome = keyof typeof outcomes;
 
-/** Most take about a millisecond; a price script may take its seconds. */
-const decisionBounds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 10];
+/** Most take about a millisecond, in the largest clusters some tens of them. */
+const decisionBounds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
 
 export type Tally = ReturnType<typeof createTally>;
 
@@ -32,7 +32,7 @@ export function createTally() {
     handled,
     /** Time that prices took, in microseconds. */
     pricing: createHistogram(networkDurationBounds),
-    /** Time that decisions took, the price among it, in seconds. */
+    /** Time at work on decisions, without the wait for a price from outside, in seconds. */
     deciding: createHistogram(decisionBounds),
     /** An order is looked after from when it is first seen open until it is over. */
     begin(key: string): void {
