@@ -295,7 +295,13 @@ export function startProvider(starting: Starting): StartedProvider {
         plant({ capacity, journal }),
       );
       const [capacity, journal] = [planted.then((sound) => sound.capacity), planted.then((sound) => sound.journal)];
-      const engine = createBidEngineService(bidengine, { ...house, capacity, journal, pricing: running, policies });
+      const engine = createBidEngineService(bidengine, {
+        ...house,
+        capacity,
+        journal,
+        pricing: () => running,
+        policies: () => policies,
+      });
       engine.opened.then(opening.resolve, opening.reject);
       return [clusterService, engine];
     },

@@ -47,8 +47,9 @@ interface BidEngineGround {
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
   readonly capacity: Promise<Capacity>;
-  readonly pricing: RunningPricing;
-  readonly policies: PolicySource;
+  /** Opened at the start, and not before: what follows a file ends with whoever began it. */
+  readonly pricing: () => RunningPricing;
+  readonly policies: () => PolicySource;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -83,7 +84,8 @@ export function createBidEngineService(
   async function open(scope: Scope): Promise<Running> {
     const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
     const capacity = await ground.capacity;
-    const { pricing, policies } = ground;
+    const [pricing, policies] = [ground.pricing(), ground.policies()];
+    scope.onStop(policies.close);
     const { mirror, outbox, provider } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
@@ -171,7 +173,6 @@ export function createBidEngineService(
       waits.stop();
       teller.stop();
     });
-    scope.onStop(policies.close);
     scope.task("own entry", own.run);
     scope.task("prices", pricing.run);
     scope.task("orders", async (signal) => {

@@ -30,7 +30,7 @@ interface MarketGround {
 /** `prices` are the settings as they change. Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
 export function marketOf(
   values: UsedConfig,
-  prices: PriceSettingsSource,
+  prices: () => PriceSettingsSource,
   kubeconfig: string | undefined,
   { environment, ...ground }: MarketGround,
 ): { readonly kube: GroundService<Kube>; readonly market: MarketOptions } {
@@ -39,7 +39,7 @@ export function marketOf(
   return { kube: createKubeService(connect), market: marketOptions(values, prices, inCluster) };
 }
 
-function marketOptions(values: UsedConfig, prices: PriceSettingsSource, inCluster: boolean): MarketOptions {
+function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, inCluster: boolean): MarketOptions {
   const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
   const { overcommitStoragePercent: storagePercent, policyFile } = values;
   const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
@@ -57,7 +57,7 @@ function marketOptions(values: UsedConfig, prices: PriceSettingsSource, inCluste
         createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
     }),
     bidengine: bidEngineOf(values),
-    pricing: (foundation) => createPricing(prices, foundation),
+    pricing: (foundation) => createPricing(prices(), foundation),
     policies: (foundation) => createPolicySource(policyFile, foundation),
   };
 }

@@ -26,7 +26,7 @@ export function runCommand(): Command {
     // The default is a guess that a pod's own service account goes before.
     const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
     const ground = { environment: process.env, clock: realClock, random: realRandom, log };
-    const market = values.clusterK8s ? marketOf(values, follow(ground), kubeconfig, ground) : undefined;
+    const market = values.clusterK8s ? marketOf(values, () => follow(ground), kubeconfig, ground) : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,

@@ -155,8 +155,8 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
   const bidengine = createBidEngineService(options.bidengine, {
     ...foundation,
     capacity: cluster.opened,
-    pricing: pricing(foundation),
-    policies: policies(foundation),
+    pricing: () => pricing(foundation),
+    policies: () => policies(foundation),
   });
   return { cluster, bidengine };
 }
