@@ -112,7 +112,8 @@ function pricesBy(strategy: "scale" | "shellScript", script: string): PriceSetti
     bidPriceIpScale: price,
     bidPriceGpuScale: { general: new Map(), own: new Map() },
     bidPriceScriptPath: script,
-    bidPriceScriptProcessLimit: 4,
+    // As it is by default.
+    bidPriceScriptProcessLimit: 32,
     bidPriceScriptTimeoutMs: 10_000,
   };
 }
