@@ -38,6 +38,7 @@ export const openPolicies: Judge = {
 
 export function aStanding(change: Partial<Standing> = {}): Standing {
   return {
+    provider: "akash18ydpk8qarc0jqgfzyvjz2f38qqqsyqcyq5rqwz",
     own: {
       state: "registered",
       attributes: [

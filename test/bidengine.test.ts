@@ -168,6 +168,17 @@ test("who pauses while a price is being asked for sees no bid after that", async
   });
 });
 
+test("an order of our own account is a no: the chain takes no bid on it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const own = await stage.provider("tenant");
+    await stage.post(1n);
+    await stage.until("a decision", () => own.engine.orders(1)[0]?.verdict !== undefined);
+    assert.match(own.engine.orders(1)[0]?.reason ?? "", /^tenantAllowed: it is our own order/);
+    await stage.blocks(3);
+    assert.equal(own.journal.rows().intents, 0);
+  });
+});
+
 const many = runs(400, 5_000);
 
 test(`${many} orders open at the start are bid on as far as there is room, and the others cost next to nothing`, async (t) => {

@@ -20,7 +20,7 @@ import type { Pricing } from "./pricing/pricing.ts";
 import type { Tally } from "./tally.ts";
 
 export interface DeciderDeps {
-  readonly chain: Pick<Chain, "mirror" | "status">;
+  readonly chain: Pick<Chain, "mirror" | "status" | "provider">;
   readonly read: Pick<TableReads, "intents" | "switches">;
   readonly capacity: Capacity;
   readonly pricing: Pricing;
@@ -49,6 +49,7 @@ export function createDecider(deps: DeciderDeps) {
 
   function standing(): Standing {
     return {
+      provider: chain.provider,
       own: own.entry,
       configuredAttributes: deps.configuredAttributes,
       params: own.params,

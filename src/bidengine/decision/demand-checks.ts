@@ -74,8 +74,11 @@ export const volumesWithinLimit: Question = ({ asked: { group } }) => {
   return fail("never", `${reason}; at most ${most} are allowed`, { most, units: tooMany.map(({ id }) => id) });
 };
 
-export const tenantAllowed: Question = ({ asked: { owner }, standing: { policies } }) =>
-  byPolicy(policies.tenant(owner));
+/** One message that no node reads as valid would hold up all that share its transaction. */
+export const tenantAllowed: Question = ({ asked: { owner }, standing: { provider, policies } }) =>
+  owner === provider
+    ? fail("never", "it is our own order, and the chain takes no bid from whoever made the order")
+    : byPolicy(policies.tenant(owner));
 
 /** By the cards that it would get, where it fits: the order may name none, or many that would do. */
 export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies } }) => {

@@ -46,6 +46,8 @@ export interface Asked {
 
 /** How things are with us at this moment: the same for every order. */
 export interface Standing {
+  /** Our address. */
+  readonly provider: string;
   readonly own: OwnEntry;
   /** What provider.yaml says of us; on the chain it may be different. */
   readonly configuredAttributes: readonly Attribute[];
