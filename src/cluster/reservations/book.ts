@@ -71,6 +71,19 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     room.recognise(holding.claim);
   }
 
+  /** What the picture before this one counted, and this one does not. */
+  function takeUpAgain(): void {
+    for (const { onNode, volumes } of carried.values()) {
+      for (const holding of volumes ? [onNode, volumes] : [onNode]) {
+        const { carrier, inPicture } = holding;
+        if (!carrier || !inPicture || isCounted(carrier)) continue;
+        holding.inPicture = false;
+        awaited.add(holding);
+        hold(holding);
+      }
+    }
+  }
+
   function carry(holding: Holding, carrier: Carrier): void {
     holding.carrier = carrier;
     awaited.add(holding);
@@ -157,7 +170,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     },
 
     show(next: ShownPicture): void {
+      const before = shown?.picture.podsVersion ?? "";
       shown = next;
+      // An operator that was restarted, or another one, may know less than the last picture had.
+      if (isLaterVersion(before, next.picture.podsVersion ?? "")) takeUpAgain();
       for (const holding of awaited) handOver(holding);
       room = openRoom(roomOf(next.picture));
       for (const holding of held) room.take(holding.claim);

@@ -94,6 +94,19 @@ test("a replica is counted once when the picture that has it comes before its po
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
+test("a picture from before the last one, as of another operator, counts nothing that was bound since", async (t) => {
+  const stage = await leased(t);
+  const free = stage.freeCpu();
+  const older = { nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "11" };
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
+  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "12" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+  stage.show(older);
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 1]);
+  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "13" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
+});
+
 test("where the operator does not tell how new its picture is, one that is true long enough after the binding counts", async (t) => {
   const stage = await leased(t);
   const { clock } = stage.world;
