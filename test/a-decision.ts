@@ -68,6 +68,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
       picture: { ageMs: 1_000, trouble: undefined },
       fit: ({ units }) => ({ fits: true, replicas: [{ unit: 1, node: "n1" }], offer: units }),
       addressesFor: () => ({ yes: true, reason: "it leases no addresses" }),
+      sold: new Map(),
     },
     nowMs: 0,
     ...change,

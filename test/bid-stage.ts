@@ -85,6 +85,8 @@ export interface ProviderParts {
   readonly plant?: (sound: Sound) => Sound;
   readonly options?: Partial<BidEngineOptions>;
   readonly pricing?: Pricing;
+  /** A file of policies. */
+  readonly policies?: string;
   readonly boundary?: Boundary;
 }
 
@@ -259,7 +261,7 @@ export function startProvider(starting: Starting): StartedProvider {
   const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n);
   const cluster = { overcommit: noOvercommit };
   const running = { ...pricing, run: untilAborted };
-  const policies = createPolicySource(undefined, ground);
+  const policies = createPolicySource(starting.policies, ground);
   const { plant } = starting;
   const opening = Promise.withResolvers<BidEngine>();
   const tell = async (house: House) => {

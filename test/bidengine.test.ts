@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { type BidId, formatOrderId } from "../src/market/ids.ts";
 import { fixedPricing, groupOfCpus, onBidStage } from "./bid-stage.ts";
+import { temporaryFolder } from "./folder.ts";
 import { runs } from "./runs.ts";
 
 test("an order is bid on, won, and its capacity handed over to the lease", async (t) => {
@@ -45,6 +48,23 @@ test("two orders for what is left: one bid, and the other when room comes", asyn
     assert.equal(one.status()?.waiting, 1);
     const refused = one.engine.orders(2).find(({ verdict }) => verdict === "no");
     assert.match(refused?.reason ?? "", /placementExists/);
+    const bid = one.engine.orders(2).find(({ verdict }) => verdict === "bid");
+    await stage.close(BigInt(bid?.orderId.split("/")[1] ?? ""));
+    await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));
+  });
+});
+
+test("no more is sold than the caps say, and what is given back is sold again", async (t) => {
+  const policies = join(temporaryFolder(t), "policies.yaml");
+  writeFileSync(policies, "caps: { cpu: 1500m }");
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { cpuMilli: 10_000n, policies });
+    await stage.postMany([1n, 2n], groupOfCpus(1_000n));
+    await stage.until("a bid", () => one.status()?.bids === 1);
+    await stage.blocks(5);
+    assert.equal(one.status()?.bids, 1);
+    const refused = one.engine.orders(2).find(({ verdict }) => verdict === "no");
+    assert.match(refused?.reason ?? "", /withinOfferCaps.*at most 1500m, of which 1 is sold/);
     const bid = one.engine.orders(2).find(({ verdict }) => verdict === "bid");
     await stage.close(BigInt(bid?.orderId.split("/")[1] ?? ""));
     await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));

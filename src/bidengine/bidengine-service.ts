@@ -163,7 +163,11 @@ export function createBidEngineService(
     capacity.onRoom(() => waits.changed("room"));
     capacity.onExpired((orderId) => queue.add(orderId, "high"));
     pricing.onChange(() => waits.changed("prices"));
-    policies.onChange(() => waits.changed("policies"));
+    policies.onChange(() => {
+      waits.changed("policies");
+      // A cap that was raised.
+      waits.changed("room");
+    });
     own.onChange(() => {
       waits.changed("attributes");
       waits.changed("time");

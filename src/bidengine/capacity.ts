@@ -13,6 +13,8 @@ export interface Capacity {
   reserve(request: ReserveRequest): Reserved | Misfit;
   /** Gives back what an order had; without a reservation, nothing happens. Resolves when the journal has it. */
   release(orderId: string, why: string): Promise<void>;
+  /** What all reservations together hold, bids' and leases', by resource as `soldWith` counts it. */
+  readonly sold: ReadonlyMap<string, bigint>;
   /** The orders that have a reservation. */
   reserved(): Iterable<string>;
   /** Told when more may fit than before: a new picture, something released. */

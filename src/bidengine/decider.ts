@@ -5,6 +5,7 @@ import type { Order } from "../chain/records.ts";
 import { unpackMessage } from "../chain/tx/messages.ts";
 import type { TableReads } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
+import type { Fits } from "../market/fit.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -13,6 +14,7 @@ import type { BidCounts } from "./bid-counts.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
+import { withCards } from "./decision/demand-checks.ts";
 import type { Asked, Standing } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms } from "./decision/money-checks.ts";
 import type { FollowedEntry } from "./own-entry.ts";
@@ -105,6 +107,11 @@ export function createDecider(deps: DeciderDeps) {
       const balance = mirror.balance(deposit.denom)?.amount ?? 0n;
       const fees = fee?.denom === deposit.denom ? fee.amount : 0n;
       return balance >= deposit.amount + fees + (promised.sums().get(deposit.denom) ?? 0n);
+    },
+    /** Whether the caps still leave room: others may have been promised it since the decision. */
+    withinCaps({ spec }: Order, offer: Fits["offer"]): boolean {
+      const { yes, dryRun } = deps.policies().caps(withCards(spec, offer), capacity.sold);
+      return yes || dryRun;
     },
     promise: (key: string, { deposit }: BidTerms) => promised.add(key, deposit),
     kept: promised.remove,

@@ -14,7 +14,7 @@ import type { Bid, Order } from "../chain/records.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
-import type { Misfit } from "../market/fit.ts";
+import type { Fits, Misfit } from "../market/fit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
@@ -36,6 +36,7 @@ export interface Judge {
   terms(order: Order): BidTerms;
   /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
   covers(terms: BidTerms): boolean;
+  withinCaps(order: Order, offer: Fits["offer"]): boolean;
   /** Coins of the wallet are spoken for until the bid's intent is settled. */
   promise(key: string, terms: BidTerms): void;
   kept(key: string): void;
@@ -132,6 +133,7 @@ export function createOrderLoop(deps: LoopDeps) {
     invariant(offer, "a bid has an offer", { key });
     const terms = judge.terms(order);
     if (!judge.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
+    if (!judge.withinCaps(order, offer)) return { fits: false, reason: "the caps leave no room", shortages: [] };
     const expiresAtMs = bidTimeoutMs > 0 ? clock.now() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
     const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
     if (reserved.fits) judge.promise(key, terms);

@@ -53,6 +53,9 @@ function lastOrders(asker: Asker, limit: number): readonly Pick<SeenOrder, "orde
   }
 }
 
+/** Only what would be too much by itself is told: what was sold at that time is not remembered. */
+const nothingSold: ReadonlyMap<string, bigint> = new Map();
+
 interface Refused {
   readonly orderId: string;
   readonly reasons: readonly string[];
@@ -62,7 +65,7 @@ function refusalOf(judge: Judge, { orderId, spec }: Pick<SeenOrder, "orderId" | 
   const judgements = [
     judge.tenant(parseOrderId(orderId).owner),
     // Of an order that was too long to be kept, only the tenant is known.
-    ...(spec === null ? [] : [judge.caps(groupFromJson(spec as GroupJson))]),
+    ...(spec === null ? [] : [judge.caps(groupFromJson(spec as GroupJson), nothingSold)]),
   ];
   const reasons = judgements
     .filter(({ yes }) => !yes)

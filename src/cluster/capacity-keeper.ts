@@ -50,7 +50,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   });
   const { unconfirmed } = addresses;
   const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
-  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
+  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, overcommit);
   let queue: Queue | undefined;
   let pods: WatchCache<LeasePod> | undefined;
   const picture: PictureState = {

@@ -38,12 +38,3 @@ export interface Shortage {
   /** How many nodes are too short of it. */
   readonly nodes: number;
 }
-
-/** The most that is sold of a resource in all; what is not named has no cap. Counted as it is set aside, replicas and all. */
-export interface OfferCaps {
-  readonly cpuMilli?: bigint;
-  readonly memoryBytes?: bigint;
-  readonly gpuCount?: bigint;
-  /** By class; "ephemeral" is one too. */
-  readonly storageBytes?: ReadonlyMap<string, bigint>;
-}

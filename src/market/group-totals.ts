@@ -1,12 +1,17 @@
 /** What a group asks for in all: every unit as often as it is wanted. */
-import type { ResourceUnit, Volume } from "./group-spec.ts";
+import type { UnitResources, Volume } from "./group-spec.ts";
+
+/** So many replicas of a unit. */
+export interface CountedUnit extends UnitResources {
+  readonly count: number;
+}
 
 /** Of a volume that goes with its pod. */
 export const ephemeralClass = "ephemeral";
 /** Of a volume that is memory. */
 export const ramClass = "ram";
 
-export function totalOf(units: readonly ResourceUnit[], amount: (unit: ResourceUnit) => bigint): bigint {
+export function totalOf(units: readonly CountedUnit[], amount: (unit: CountedUnit) => bigint): bigint {
   return units.reduce((sum, unit) => sum + amount(unit) * BigInt(unit.count), 0n);
 }
 
@@ -15,19 +20,42 @@ export function storageClassOf({ attributes }: Pick<Volume, "attributes">): stri
 }
 
 /** Bytes by class. */
-export function storageOf(units: readonly ResourceUnit[]): Map<string, bigint> {
+export function storageOf(units: readonly CountedUnit[]): Map<string, bigint> {
   const bytes = new Map<string, bigint>();
   for (const { storage, count } of units) {
     for (const volume of storage) {
       const name = storageClassOf(volume);
-      bytes.set(name, (bytes.get(name) ?? 0n) + volume.bytes * BigInt(count));
+      addTo(bytes, name, volume.bytes * BigInt(count));
     }
   }
   return bytes;
 }
 
+/**
+ * What is sold with these units, by resource: "cpu" in thousandths, "memory", "gpu" and "gpu h100" in pieces, "storage-beta3"
+ * in bytes, "ips". A card that may be one of several models counts for each of them.
+ */
+export function soldWith(units: readonly CountedUnit[]): Map<string, bigint> {
+  const sold = new Map([
+    ["cpu", totalOf(units, ({ cpu }) => cpu.milli)],
+    ["memory", totalOf(units, ({ memory }) => memory.bytes)],
+    ["gpu", totalOf(units, ({ gpu }) => gpu.count)],
+    ["ips", BigInt(leasedAddressesOf(units))],
+  ]);
+  for (const [name, bytes] of storageOf(units)) sold.set(`storage-${name}`, bytes);
+  for (const { gpu, count } of units) {
+    const models = new Set(gpu.attributes.flatMap(({ key }) => key.split("/")[3] ?? []));
+    for (const model of models) addTo(sold, `gpu ${model}`, gpu.count * BigInt(count));
+  }
+  return sold;
+}
+
+export function addTo(totals: Map<string, bigint>, resource: string, amount: bigint): void {
+  totals.set(resource, (totals.get(resource) ?? 0n) + amount);
+}
+
 /** Addresses are shared by name within a deployment, however many endpoints and replicas use one. */
-export function leasedAddressesOf(units: readonly Pick<ResourceUnit, "endpoints">[]): number {
+export function leasedAddressesOf(units: readonly Pick<UnitResources, "endpoints">[]): number {
   const leased = units.flatMap(({ endpoints }) => endpoints.filter(({ kind }) => kind === "leased-ip"));
   return new Set(leased.map(({ sequenceNumber }) => sequenceNumber)).size;
 }

@@ -125,3 +125,9 @@ function formatDecimalPower(nano: bigint, format: QuantityFormat): string {
 function ceilDivide(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
+
+/** Of a resource by its name: "cpu" in thousandths, "memory" and "storage-…" in bytes, all else in pieces. */
+export function showResource(resource: string, amount: bigint): string {
+  if (resource === "cpu") return formatCpuMilli(amount);
+  return resource === "memory" || resource.startsWith("storage-") ? formatBytes(amount) : String(amount);
+}

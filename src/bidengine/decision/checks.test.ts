@@ -109,8 +109,7 @@ test("an order takes one bid more than its limit, as the chain counts", async ()
 test("a cap on a model counts the cards that would be given", async () => {
   const wanted = { count: 2n, attributes: [{ key: "vendor/nvidia/model/*", value: "true" }] };
   const given = { count: 2n, attributes: [{ key: "vendor/nvidia/model/a100", value: "true" }] };
-  const caps = { cpuMilli: undefined, memoryBytes: undefined, storageBytes: new Map(), ips: undefined, dryRun: false };
-  const policies = judgeBy({ ...noPolicies, caps: { ...caps, gpus: new Map([["a100", 3n]]) } });
+  const policies = judgeBy({ ...noPolicies, caps: { most: new Map([["gpu a100", 3n]]), dryRun: false } });
   const group = aGroup({ units: [aUnit({ gpu: wanted })] });
   const capacity = {
     ...aStanding().capacity,

@@ -1,6 +1,8 @@
 /** Whether the order is one that we may serve at all: well-formed, and asking for what we publish and want to do. */
 import { showAttribute, unsatisfied } from "../../market/attributes.ts";
 import { missingCapabilities } from "../../market/capabilities.ts";
+import type { Fits } from "../../market/fit.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
 import { signaturesFor } from "../../market/signed-by.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { OwnEntry } from "./inputs.ts";
@@ -81,12 +83,16 @@ export const tenantAllowed: Question = ({ asked: { owner }, standing: { provider
     : byPolicy(policies.tenant(owner));
 
 /** By the cards that it would get, where it fits: the order may name none, or many that would do. */
-export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies } }) => {
-  const offer = fit?.fits ? fit.offer : [];
-  return byPolicy(
-    policies.caps({ units: group.units.map((unit, at) => ({ ...unit, gpu: offer[at]?.gpu ?? unit.gpu })) }),
-  );
+export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies, capacity } }) => {
+  const judgement = policies.caps(withCards(group, fit?.fits ? fit.offer : []), capacity.sold);
+  const verdict = byPolicy(judgement);
+  // What is given back by others may be enough.
+  return verdict.verdict === "fail" && !judgement.alone ? { ...verdict, until: "room" } : verdict;
 };
+
+export function withCards({ units }: GroupSpec, offer: Fits["offer"]): Pick<GroupSpec, "units"> {
+  return { units: units.map((unit, at) => ({ ...unit, gpu: offer[at]?.gpu ?? unit.gpu })) };
+}
 
 function evidenceOf(missing: Parameters<typeof showAttribute>[0][]) {
   return { missing: missing.slice(0, limits.decisionListed * 2).map(showAttribute) };

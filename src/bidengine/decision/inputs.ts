@@ -67,7 +67,7 @@ export interface Standing {
   /** Undefined while bidding is not paused. */
   readonly pause: Pause | undefined;
   readonly policies: Judge;
-  readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor">;
+  readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor" | "sold">;
   readonly nowMs: number;
 }
 

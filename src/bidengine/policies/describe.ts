@@ -1,12 +1,12 @@
 /** Says in sentences what a policy file means, for whoever is about to put it into force. */
-import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
+import { showResource } from "../../market/quantity.ts";
 import { formatTime } from "../../runtime/clock.ts";
 import type { CapPolicy, Dry, Policies, TenantPolicy } from "./policies.ts";
 
 export function describePolicies({ tenants, caps, maintenance, demandConfiguredAttributes }: Policies): string[] {
   const sentences = [
     ...(tenants ? describeTenants(tenants).map((said) => said + onlyTold(tenants)) : []),
-    ...(caps ? describeCaps(caps).map((said) => `One order may ask for at most ${said}${onlyTold(caps)}`) : []),
+    ...(caps ? describeCaps(caps).map((said) => `At most ${said} is sold in all${onlyTold(caps)}`) : []),
     ...maintenance.map((window) => {
       const end = window.untilMs === undefined ? "until further notice" : `until ${formatTime(window.untilMs)}`;
       return `No bids from ${formatTime(window.fromMs)} ${end}${onlyTold(window)}`;
@@ -30,12 +30,6 @@ function describeTenants({ allow, refuse }: TenantPolicy): string[] {
   ];
 }
 
-function describeCaps({ cpuMilli, memoryBytes, gpus, storageBytes, ips }: CapPolicy): string[] {
-  return [
-    ...(cpuMilli === undefined ? [] : [`${formatCpuMilli(cpuMilli)} of cpu`]),
-    ...(memoryBytes === undefined ? [] : [`${formatBytes(memoryBytes)} of memory`]),
-    ...Array.from(gpus, ([model, most]) => (model === "*" ? `${most} gpus` : `${most} gpus of the model ${model}`)),
-    ...Array.from(storageBytes, ([name, most]) => `${formatBytes(most)} of ${name} storage`),
-    ...(ips === undefined ? [] : [`${ips} leased addresses`]),
-  ];
+function describeCaps({ most }: CapPolicy): string[] {
+  return Array.from(most, ([resource, amount]) => `${showResource(resource, amount)} of ${resource}`);
 }

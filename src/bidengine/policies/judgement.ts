@@ -1,9 +1,9 @@
 /** What the policies say about one order. Pure: the same order at the same time is always judged the same. */
 import type { JsonObject } from "../../bus/topics.ts";
 import type { Address } from "../../market/address.ts";
-import type { GroupSpec, ResourceUnit } from "../../market/group-spec.ts";
-import { leasedAddressesOf, storageOf, totalOf } from "../../market/group-totals.ts";
-import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
+import { soldWith } from "../../market/group-totals.ts";
+import { showResource } from "../../market/quantity.ts";
 import { formatTime } from "../../runtime/clock.ts";
 import type { CapPolicy, Policies, TenantPolicy } from "./policies.ts";
 
@@ -15,12 +15,20 @@ export interface Judgement {
   readonly evidence?: JsonObject;
 }
 
+export interface CapJudgement extends Judgement {
+  /** Of a no: the order would be too much even if it were the only one. */
+  readonly alone?: boolean;
+}
+
 export interface Judge {
   /** Whether we bid at all at this time. */
   bidding(nowMs: number): Judgement;
   tenant(owner: string): Judgement;
-  /** Give it the group with the gpus as they are offered, where it fits: a cap on a model counts what names that model. */
-  caps(group: Pick<GroupSpec, "units">): Judgement;
+  /**
+   * Give it the group with the gpus as they are offered, where it fits: a cap on a model counts what names that model. `sold`
+   * is what is promised already, by resource.
+   */
+  caps(group: Pick<GroupSpec, "units">, sold: ReadonlyMap<string, bigint>): CapJudgement;
   readonly configuredAttributes: Policies["demandConfiguredAttributes"];
 }
 
@@ -39,7 +47,7 @@ export function judgeBy({ tenants, caps, maintenance, demandConfiguredAttributes
       return { yes: false, reason: `maintenance since ${formatTime(fromMs)}, ${end}`, dryRun, evidence };
     },
     tenant: (owner) => (tenants ? judgeTenant(tenants, owner) : yes("every tenant is served")),
-    caps: (group) => (caps ? judgeCaps(caps, group) : yes("nothing is capped")),
+    caps: (group, sold) => (caps ? judgeCaps(caps, group, sold) : yes("nothing is capped")),
     configuredAttributes: demandConfiguredAttributes,
   };
 }
@@ -59,37 +67,23 @@ function judgeTenant({ allow, refuse, dryRun }: TenantPolicy, owner: string): Ju
   return yes(allow ? "the tenant is allowed by the policy" : "the tenant is not refused by the policy");
 }
 
-function judgeCaps(caps: CapPolicy, { units }: Pick<GroupSpec, "units">): Judgement {
-  const evidence: Record<string, { wanted: string; most: string }> = {};
-  const within = (resource: string, wanted: bigint, most: bigint | undefined, show: (amount: bigint) => string) => {
-    if (most !== undefined && wanted > most) evidence[resource] = { wanted: show(wanted), most: show(most) };
-  };
-  within(
-    "cpu",
-    totalOf(units, ({ cpu }) => cpu.milli),
-    caps.cpuMilli,
-    formatCpuMilli,
-  );
-  within(
-    "memory",
-    totalOf(units, ({ memory }) => memory.bytes),
-    caps.memoryBytes,
-    formatBytes,
-  );
-  for (const [model, most] of caps.gpus) {
-    const counts = (unit: ResourceUnit) => model === "*" || namesModel(unit, model);
-    const wanted = totalOf(units, (unit) => (counts(unit) ? unit.gpu.count : 0n));
-    within(model === "*" ? "gpu" : `gpu ${model}`, wanted, most, String);
+function judgeCaps({ most: caps, dryRun }: CapPolicy, { units }: Pick<GroupSpec, "units">, sold: Sold): CapJudgement {
+  const evidence: Record<string, { wanted: string; sold: string; most: string }> = {};
+  let alone = false;
+  const wanted = soldWith(units);
+  for (const [resource, most] of caps) {
+    const show = (amount: bigint) => showResource(resource, amount);
+    const [more, before] = [wanted.get(resource) ?? 0n, sold.get(resource) ?? 0n];
+    // Whoever asks for none of it does not care.
+    if (more === 0n || before + more <= most) continue;
+    evidence[resource] = { wanted: show(more), sold: show(before), most: show(most) };
+    alone ||= more > most;
   }
-  const storage = storageOf(units);
-  for (const [name, most] of caps.storageBytes) within(`storage-${name}`, storage.get(name) ?? 0n, most, formatBytes);
-  within("ips", BigInt(leasedAddressesOf(units)), caps.ips, String);
-  const above = Object.entries(evidence).map(([name, { wanted, most }]) => `${wanted} of ${name} (at most ${most})`);
-  if (above.length === 0) return yes("the order is within the caps");
-  const reason = `the order asks for more than the policy offers: ${above.join(", ")}`;
-  return { yes: false, reason, dryRun: caps.dryRun, evidence };
+  const above = Object.entries(evidence).map(
+    ([resource, { wanted, sold, most }]) => `${wanted} of ${resource} (at most ${most}, of which ${sold} is sold)`,
+  );
+  if (above.length === 0) return yes("it is within the caps");
+  return { yes: false, reason: `the policy offers less than ${above.join(", ")}`, dryRun, evidence, alone };
 }
 
-function namesModel({ gpu }: ResourceUnit, model: string): boolean {
-  return gpu.attributes.some(({ key }) => key.split("/")[3] === model);
-}
+type Sold = ReadonlyMap<string, bigint>;

@@ -62,8 +62,13 @@ const caps = z
     "dry-run": dryRun,
   })
   .transform(({ cpu, memory, gpu, storage, ips, "dry-run": dryRun }) => {
-    const [gpus, storageBytes] = [new Map(Object.entries(gpu)), new Map(Object.entries(storage))];
-    return { cpuMilli: cpu, memoryBytes: memory, gpus, storageBytes, ips, dryRun };
+    const most = new Map<string, bigint>();
+    if (cpu !== undefined) most.set("cpu", cpu);
+    if (memory !== undefined) most.set("memory", memory);
+    for (const [model, count] of Object.entries(gpu)) most.set(model === "*" ? "gpu" : `gpu ${model}`, count);
+    for (const [name, bytes] of Object.entries(storage)) most.set(`storage-${name}`, bytes);
+    if (ips !== undefined) most.set("ips", ips);
+    return { most, dryRun };
   });
 
 const maintenanceWindow = z

@@ -60,18 +60,20 @@ test("tenants are allowed and refused by their address, and a refusal goes befor
   assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows nobody");
 });
 
-test("caps bound what one order asks for, all its replicas together, and say what is too much", () => {
-  const { caps } = judge(whole);
+const nothing: ReadonlyMap<string, bigint> = new Map();
+
+test("caps bound what is sold, all replicas together, and say what is too much", () => {
+  const caps = (group: ReturnType<typeof groupOf>) => judge(whole).caps(group, nothing);
   assert.equal(caps(groupOf({ count: 4, cpuMilli: 2_000n, memoryBytes: 4n * gibi })).yes, true);
   const cases: [UnitWish, RegExp][] = [
-    [{ count: 5, cpuMilli: 2_000n }, /10 of cpu \(at most 8\)/],
-    [{ count: 5, memoryBytes: 4n * gibi }, /20Gi of memory \(at most 16Gi\)/],
-    [{ gpus: 3n, gpuKeys: ["vendor/nvidia/model/h100/ram/80Gi"] }, /3 of gpu h100 \(at most 2\)/],
-    [{ gpus: 5n, gpuKeys: ["vendor/nvidia/model/t4"] }, /5 of gpu \(at most 4\)/],
+    [{ count: 5, cpuMilli: 2_000n }, /10 of cpu \(at most 8,/],
+    [{ count: 5, memoryBytes: 4n * gibi }, /20Gi of memory \(at most 16Gi,/],
+    [{ gpus: 3n, gpuKeys: ["vendor/nvidia/model/h100/ram/80Gi"] }, /3 of gpu h100 \(at most 2,/],
+    [{ gpus: 5n, gpuKeys: ["vendor/nvidia/model/t4"] }, /5 of gpu \(at most 4,/],
     [{ storage: { ephemeral: 101n * gibi } }, /101Gi of storage-ephemeral/],
-    [{ count: 2, storage: { ephemeral: gibi, beta3: 600n * gibi } }, /1200Gi of storage-beta3 \(at most 1Ti\)/],
+    [{ count: 2, storage: { ephemeral: gibi, beta3: 600n * gibi } }, /1200Gi of storage-beta3 \(at most 1Ti,/],
     [{ storage: { ephemeral: gibi, ram: 2n * gibi } }, /2Gi of storage-ram/],
-    [{ endpoints: [1, 2].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber })) }, /2 of ips \(at most 1\)/],
+    [{ endpoints: [1, 2].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber })) }, /2 of ips \(at most 1,/],
   ];
   for (const [unit, expected] of cases) {
     const { yes, reason, evidence } = caps(groupOf(unit));
@@ -81,6 +83,19 @@ test("caps bound what one order asks for, all its replicas together, and say wha
   }
   assert.equal(caps(groupOf({ gpus: 2n, gpuKeys: ["vendor/nvidia/model/h100"] })).yes, true);
   assert.equal(caps(groupOf({ storage: { ephemeral: gibi, beta2: 9_000n * gibi } })).yes, true, "beta2 is not capped");
+});
+
+test("caps count what is sold already, and an order that asks for none of it does not mind", () => {
+  const { caps } = judge("caps: { cpu: 8, gpu: { h100: 2 } }");
+  const sold = new Map([
+    ["cpu", 6_000n],
+    ["gpu h100", 2n],
+  ]);
+  assert.equal(caps(groupOf({ cpuMilli: 2_000n }), sold).yes, true);
+  const more = caps(groupOf({ cpuMilli: 3_000n }), sold);
+  assert.deepEqual([more.yes, more.alone], [false, false]);
+  assert.equal(more.reason, "the policy offers less than 3 of cpu (at most 8, of which 6 is sold)");
+  assert.equal(caps(groupOf({ cpuMilli: 9_000n }), sold).alone, true);
 });
 
 test("no bids within a maintenance, from its first instant to the one before its end", () => {
@@ -104,7 +119,7 @@ maintenance: [{ from: 2026-01-01T00:00:00Z, dry-run: true }]
 demand-configured-attributes: { enabled: true, dry-run: true }
 `);
   const now = Date.parse("2026-01-02T00:00:00Z");
-  for (const { yes, dryRun } of [dry.tenant(bob), dry.caps(groupOf({ cpuMilli: 2_000n })), dry.bidding(now)]) {
+  for (const { yes, dryRun } of [dry.tenant(bob), dry.caps(groupOf({ cpuMilli: 2_000n }), nothing), dry.bidding(now)]) {
     assert.deepEqual([yes, dryRun], [false, true]);
   }
   assert.equal(dry.configuredAttributes, "dry-run");
@@ -145,7 +160,7 @@ test("a file says in sentences what it means", (t) => {
   assert.ok(said.includes("No bids from 2026-03-01T00:00:00.000Z until further notice."));
   assert.ok(said.includes("Orders must ask for every attribute of provider.yaml."));
   assert.ok(
-    said.some((each) => /at most 2 gpus of the model h100 \(dry-run: what this refuses is recorded/.test(each)),
+    said.some((each) => /At most 2 of gpu h100 is sold in all \(dry-run: what this refuses is recorded/.test(each)),
   );
   assert.deepEqual(describePolicies(parsePolicies("{}", "inline")), ["Nothing is refused."]);
   assert.throws(() => readPolicyFile(`${path}.gone`), { code: "AKP_POLICY_UNREADABLE", message: /it is not there/ });

@@ -1,4 +1,4 @@
-/** What an operator has decided about bids, as data: who is served, how much one order may have, when we do not bid. */
+/** What an operator has decided about bids, as data: who is served, how much is sold at most, when we do not bid. */
 import type { Address } from "../../market/address.ts";
 
 export interface Policies {
@@ -23,15 +23,10 @@ export interface TenantPolicy extends Dry {
   readonly refuse: ReadonlySet<Address>;
 }
 
-/** The most that one order may ask for, all its replicas together. What is not named is not bounded. */
+/** The most that is sold in all, bids and leases together. What is not named is not bounded. */
 export interface CapPolicy extends Dry {
-  readonly cpuMilli: bigint | undefined;
-  readonly memoryBytes: bigint | undefined;
-  /** By model, "h100"; "*" is for all gpus together. */
-  readonly gpus: ReadonlyMap<string, bigint>;
-  /** By class; "ephemeral" and "ram" are classes too. */
-  readonly storageBytes: ReadonlyMap<string, bigint>;
-  readonly ips: bigint | undefined;
+  /** By resource, as `soldWith` of the market counts it. */
+  readonly most: ReadonlyMap<string, bigint>;
 }
 
 /** No bids from then on; without an end, until the file says otherwise. */

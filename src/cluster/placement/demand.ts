@@ -1,7 +1,8 @@
 /** What the replicas of a group take of a node and of the cluster, in the amounts that are really set aside. */
-import type { Fits, OfferCaps } from "../../market/fit.ts";
+import type { Fits } from "../../market/fit.ts";
 import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
 import type { Attribute, ResourceUnit, UnitResources, Volume } from "../../market/group-spec.ts";
+import { addTo } from "../../market/group-totals.ts";
 import type { Amounts } from "./room.ts";
 
 /** What is sold beyond what the nodes have, in per cent. Gpus and persistent volumes are never sold twice. */
@@ -113,13 +114,9 @@ export function committed(asked: bigint, percent: number): bigint {
   return (asked * 100n + sold - 1n) / sold;
 }
 
-/** Of all replicas together: what a cap counts. */
-export function totalOf(units: readonly UnitDemand[]): Required<OfferCaps> {
-  const storageBytes = new Map<string, bigint>();
-  const sum = (at: number) => units.reduce((all, { amounts, count }) => all + (amounts[at] ?? 0n) * count, 0n);
-  for (const { classes, count } of units) {
-    for (const [name, bytes] of classes) storageBytes.set(name, (storageBytes.get(name) ?? 0n) + bytes * count);
-  }
-  storageBytes.set("ephemeral", sum(2));
-  return { cpuMilli: sum(0), memoryBytes: sum(1), gpuCount: sum(3), storageBytes };
+/** Persistent volumes of all replicas together, in bytes by class. */
+export function volumesOf(units: readonly UnitDemand[]): ReadonlyMap<string, bigint> {
+  const volumes = new Map<string, bigint>();
+  for (const { classes, count } of units) for (const [name, bytes] of classes) addTo(volumes, name, bytes * count);
+  return volumes;
 }

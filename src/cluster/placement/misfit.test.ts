@@ -9,13 +9,13 @@ import {
   sampleUnit,
   volume,
 } from "../../../test/placement-samples.ts";
-import type { Misfit, OfferCaps } from "../../market/fit.ts";
+import type { Misfit } from "../../market/fit.ts";
 import { place } from "./place.ts";
 import { type ClusterRoom, openRoom } from "./room.ts";
 
-function misfit(picture: ClusterRoom, units: readonly SampleUnit[], left?: OfferCaps): Misfit {
+function misfit(picture: ClusterRoom, units: readonly SampleUnit[]): Misfit {
   const asked = units.map((unit, at) => sampleUnit({ id: at + 1, ...unit }));
-  const fit = place(openRoom(picture), asked, left ? { left } : {});
+  const fit = place(openRoom(picture), asked);
   assert.ok(!fit.fits, "it fits");
   return fit;
 }
@@ -164,14 +164,6 @@ test("units that fit alone and not together are told so, with what is short of a
     misfit(even, [{ cpuMilli: 2_000n }, { cpuMilli: 2_000n }, { cpuMilli: 2_000n }]).reason,
     "each unit fits alone, all together do not: what is free of cpu lies in pieces that are too small",
   );
-});
-
-test("a cap says that it is one", () => {
-  assert.deepEqual(misfit(two, [{ count: 2, cpuMilli: 1_000n }], { cpuMilli: 1_500n }), {
-    fits: false,
-    reason: "2 of cpu is wanted, the caps leave 1500m to be sold",
-    shortages: [{ unit: 1, resource: "cpu", wanted: 2_000n, available: 1_500n, where: "cluster", nodes: 2 }],
-  });
 });
 
 test("without a node nothing fits, and it is told why", () => {

@@ -1,58 +1,36 @@
 /** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
-import type { Misfit, OfferCaps, Shortage } from "../../market/fit.ts";
+import type { Misfit, Shortage } from "../../market/fit.ts";
+import { showResource } from "../../market/quantity.ts";
 import { limits } from "../../runtime/limits.ts";
-import { totalOf, type UnitDemand } from "./demand.ts";
+import { type UnitDemand, volumesOf } from "./demand.ts";
 import { type Amounts, askedOf, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
-import {
-  cardShortage,
-  cardsName,
-  cardsThere,
-  freeFor,
-  list,
-  resourceName,
-  shortageOf,
-  showAmount,
-} from "./shortage.ts";
+import { cardShortage, cardsName, cardsThere, freeFor, list, resourceName, shortageOf } from "./shortage.ts";
 import { howMany, isSuited, modelsOf, type Task, taskOf } from "./task.ts";
 
 export function refuse(reason: string, shortages: readonly Shortage[] = []): Misfit {
   return { fits: false, reason, shortages };
 }
 
-/** What no placement can help: a cap, or a storage class that has not so much. */
-export function beyondCluster(room: Room, demands: readonly UnitDemand[], left: OfferCaps): Misfit | undefined {
-  const total = totalOf(demands);
+/** What no placement can help: a storage class that has not so much. */
+export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfit | undefined {
   const shortages: Shortage[] = [];
   const reasons: string[] = [];
-  const check = (resource: string, wanted: bigint, most: bigint | undefined, say: (there: string) => string) => {
-    // Who asks for nothing lacks nothing, also where more is sold than there is.
-    if (most === undefined || wanted === 0n || wanted <= most) return;
-    const available = most > 0n ? most : 0n;
-    shortages.push({
-      unit: heaviest(demands, resource).id,
-      resource,
-      wanted,
-      available,
-      where: "cluster",
-      nodes: room.nodes.length,
-    });
-    reasons.push(`${showAmount(resource, wanted)} of ${resource} is wanted, ${say(showAmount(resource, available))}`);
-  };
-  const capped = (there: string) => `the caps leave ${there} to be sold`;
-  check("cpu", total.cpuMilli, left.cpuMilli, capped);
-  check("memory", total.memoryBytes, left.memoryBytes, capped);
-  check("gpu", total.gpuCount, left.gpuCount, capped);
-  for (const [name, bytes] of total.storageBytes) check(`storage-${name}`, bytes, left.storageBytes?.get(name), capped);
-  for (const [name, bytes] of total.storageBytes) {
-    if (name === "ephemeral") continue;
-    const names = [...room.classes.keys()].sort();
-    const known = names.length > 0 ? `there are only the classes ${list(names, ", ")}` : "there is no storage class";
-    const isKnown = room.classes.has(name);
-    check(`storage-${name}`, bytes, room.classes.get(name) ?? 0n, (there) =>
-      isKnown ? `${there} is free of it` : known,
-    );
+  for (const [name, wanted] of volumesOf(demands)) {
+    const free = room.classes.get(name);
+    const available = free !== undefined && free > 0n ? free : 0n;
+    if (wanted <= available) continue;
+    const resource = `storage-${name}`;
+    const unit = heaviest(demands, resource).id;
+    shortages.push({ unit, resource, wanted, available, where: "cluster", nodes: room.nodes.length });
+    const there = free === undefined ? classesThere(room) : `${showResource(resource, available)} is free of it`;
+    reasons.push(`${showResource(resource, wanted)} of ${resource} is wanted, ${there}`);
   }
   return reasons.length > 0 ? refuse(list(reasons), shortages) : undefined;
+}
+
+function classesThere({ classes }: Room): string {
+  const names = [...classes.keys()].sort();
+  return names.length > 0 ? `there are only the classes ${list(names, ", ")}` : "there is no storage class";
 }
 
 /** Units that would not fit even if they were alone. */
@@ -106,11 +84,11 @@ function tooLarge(room: Room, unit: UnitDemand, suited: readonly NodeState[]): F
     shortageOf(room, unit, at, suited),
   );
   const nodes = suited.length < room.nodes.length ? `of the ${suited.length} nodes that would do none` : "no node";
-  const show = ({ resource, wanted }: Shortage) => `${showAmount(resource, wanted)} of ${resource}`;
+  const show = ({ resource, wanted }: Shortage) => `${showResource(resource, wanted)} of ${resource}`;
   const [only] = shortages;
   if (only && shortages.length === 1 && only.nodes === suited.length) {
     const most =
-      only.available > 0n ? `; the most is ${showAmount(only.resource, only.available)}, on ${only.where}` : "";
+      only.available > 0n ? `; the most is ${showResource(only.resource, only.available)}, on ${only.where}` : "";
     return { reason: `${nodes} has ${show(only)} free${most}`, shortages };
   }
   const counts = shortages.map(({ resource, nodes: lacking }) => `${lacking} short of ${resource}`);
@@ -161,7 +139,7 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
   const open = isOpen.reduce((sum, each) => sum + each, 0);
   const where = open < isOpen.length ? ` on the nodes that would do, ${open} of ${isOpen.length}` : "";
   const told = shortages.map(({ resource, wanted, available }) => {
-    return `${showAmount(resource, wanted)} of ${resource} is wanted, ${showAmount(resource, available)} is free${where}`;
+    return `${showResource(resource, wanted)} of ${resource} is wanted, ${showResource(resource, available)} is free${where}`;
   });
   return refuse(`each unit fits alone, all together do not: ${list(told)}`, shortages);
 }

@@ -1,5 +1,5 @@
 /** Whether a group fits, all replicas of all its units at once, and where each would go. Takes nothing. */
-import type { Fit, Fits, OfferCaps } from "../../market/fit.ts";
+import type { Fit, Fits } from "../../market/fit.ts";
 import { cardAttribute } from "../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -10,17 +10,7 @@ import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from ".
 import type { Room } from "./room.ts";
 import { type Spot, type Task, taskOf } from "./task.ts";
 
-export interface Terms {
-  readonly overcommit?: Overcommit;
-  /** What the caps leave: the caps without what is sold already. */
-  readonly left?: OfferCaps;
-}
-
-export function place(
-  room: Room,
-  units: readonly ResourceUnit[],
-  { overcommit = noOvercommit, left = {} }: Terms = {},
-): Fit {
+export function place(room: Room, units: readonly ResourceUnit[], overcommit: Overcommit = noOvercommit): Fit {
   if (units.length === 0) return refuse("the group has no units");
   if (units.length > limits.placementUnits) {
     return refuse(`the group has ${units.length} units, at most ${limits.placementUnits} are placed`);
@@ -28,7 +18,7 @@ export function place(
   if (new Set(units.map(({ id }) => id)).size < units.length) return refuse("two units of the group have the same id");
   const demands = demandOf(units, overcommit);
   if (!Array.isArray(demands)) return refuse(`unit ${demands.unit} ${demands.fault}`);
-  const misfit = beyondCluster(room, demands, left);
+  const misfit = beyondCluster(room, demands);
   if (misfit) return misfit;
   const tasks = demands.map((unit) => taskOf(unit, room));
   const stuck = tasks.filter(({ options }) => options.length === 0);

@@ -1,7 +1,6 @@
 /** What one unit lacks on the nodes, and how it is told. */
 import type { Shortage } from "../../market/fit.ts";
 import { type CardDemand, describeCard } from "../../market/gpu-attributes.ts";
-import { formatBytes, formatCpuMilli } from "../../market/quantity.ts";
 import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, countOf, kindsFor } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
@@ -65,11 +64,6 @@ export function cardsThere({ nodes }: Room): string {
   }
   const names = [...counts.keys()].sort().map((name) => `${counts.get(name)} × ${name}`);
   return names.length > 0 ? `there are ${list(names, ", ")}` : "there are no gpus";
-}
-
-export function showAmount(resource: string, amount: bigint): string {
-  if (resource === "cpu") return formatCpuMilli(amount);
-  return resource === "memory" || resource.startsWith("storage-") ? formatBytes(amount) : String(amount);
 }
 
 export function list(texts: readonly string[], between = "; "): string {

@@ -4,13 +4,14 @@
  * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes.
  */
 import { isLaterVersion } from "../../kube/object-version.ts";
+import { addTo, soldWith } from "../../market/group-totals.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { ClusterPicture } from "../inventory/feed.ts";
 import { roomOf } from "../inventory/room-of.ts";
 import { openRoom, type Room } from "../placement/room.ts";
 import type { LeasePod } from "./lease-pods.ts";
-import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation } from "./reservation.ts";
+import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation, unitsOf } from "./reservation.ts";
 
 /** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
 export interface ShownPicture {
@@ -25,6 +26,8 @@ export function createBook(namespaceOf: (orderId: string) => string) {
   const byNamespace = new Map<string, Reservation>();
   /** Few ask for any. */
   const withAddresses = new Set<Reservation>();
+  /** By resource, of all reservations together. */
+  const sold = new Map<string, bigint>();
   /** What no picture counts yet: all that is taken from the room. */
   const held = new Set<Holding>();
   /** Of these a pod is bound, and the next picture may count it. */
@@ -34,6 +37,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
   const pods = new Map<string, Map<string, SeenPod>>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
   let shown: ShownPicture | undefined;
+
+  function sell(reservation: Reservation, sign: 1n | -1n): void {
+    for (const [resource, amount] of soldWith(unitsOf(reservation))) addTo(sold, resource, sign * amount);
+  }
 
   function hold(holding: Holding): void {
     if (held.has(holding)) return;
@@ -137,6 +144,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     all: (): Iterable<Reservation> => reservations.values(),
     keys: (): Iterable<string> => reservations.keys(),
     ofNamespace: (namespace: string) => byNamespace.get(namespace),
+    sold: sold as ReadonlyMap<string, bigint>,
     withAddresses: withAddresses as ReadonlySet<Reservation>,
     held: held as ReadonlySet<Holding>,
     /** How many wait for a picture that counts them. */
@@ -148,6 +156,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       const { orderId } = reservation;
       invariant(!reservations.has(orderId), "an order is promised the same twice", { orderId });
       reservations.set(orderId, reservation);
+      sell(reservation, 1n);
       for (const holding of holdingsOf(reservation)) hold(holding);
       const namespace = namespaceOf(orderId);
       byNamespace.set(namespace, reservation);
@@ -159,6 +168,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       const reservation = reservations.get(orderId);
       if (!reservation) return undefined;
       reservations.delete(orderId);
+      sell(reservation, -1n);
       byNamespace.delete(namespaceOf(orderId));
       withAddresses.delete(reservation);
       for (const holding of holdingsOf(reservation)) {

@@ -1,7 +1,7 @@
 /** What is promised to one order: by a bid at first, by the lease when it is won, under the same key all the time. */
 import type { Fits } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
-import { leasedAddressesOf } from "../../market/group-totals.ts";
+import { type CountedUnit, leasedAddressesOf } from "../../market/group-totals.ts";
 import { type Claim, claimsOf, committed, type Overcommit } from "../placement/demand.ts";
 import type { PodRequests } from "./lease-pods.ts";
 
@@ -91,6 +91,11 @@ function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent
     memoryBytes: committed(unit?.memory.bytes ?? 0n, memoryPercent),
     gpus: unit?.gpu.count ?? 0n,
   };
+}
+
+/** What is offered, each unit as often as it is wanted. */
+export function unitsOf({ offer, replicas }: Reservation): CountedUnit[] {
+  return offer.map((unit) => ({ ...unit, count: replicas.filter(({ unit: id }) => id === unit.id).length }));
 }
 
 export function holdingsOf({ replicas }: Reservation): Holding[] {

@@ -25,6 +25,8 @@ export interface ClusterCapacity {
   reserve(request: ReserveRequest): Reserved | Misfit;
   /** Gives back what an order had; without a reservation, nothing happens. Resolves when the journal has it. */
   release(orderId: string, why: string): Promise<void>;
+  /** What all reservations together hold, bids' and leases', by resource as `soldWith` counts it. */
+  readonly sold: ReadonlyMap<string, bigint>;
   /** The orders that have a reservation. */
   reserved(): Iterable<string>;
   /** Told when more may fit than before: a new picture, something released. */
@@ -158,6 +160,7 @@ export function createReservations(deps: ReservationsDeps) {
       addressesFor: (group) => addresses.answerFor(leasedAddressesOf(group.units)),
       reserve,
       release,
+      sold: book.sold,
       reserved: () => book.keys(),
       onRoom: (listener) => void roomListeners.push(listener),
       onExpired: (listener) => void expiredListeners.push(listener),
