@@ -48,3 +48,23 @@ test("a bid that is won while nobody runs stays won, also where it was about to 
     assert.equal(again.engine.orders(1)[0]?.outcome, "won");
   });
 });
+
+test("a bid that is won, and its lease closed, while nobody runs was not lost", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const dir = join(memoryFolder(t), "provider");
+    await stage.register("one");
+    const first = stage.start("one", { dir });
+    const one = await first.ready;
+    const free = one.freeMilli();
+    const bid = one.bidOn(await stage.post(1n));
+    await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+    await first.stop();
+    await stage.accept(bid);
+    await stage.close(1n);
+    const again = await stage.start("one", { dir }).ready;
+    await stage.until("its outcome", () => again.engine.orders(1)[0]?.outcome !== "bid");
+    const [line] = again.engine.orders(1);
+    assert.deepEqual([line?.outcome, again.status()?.outcomes.lost], ["won", 0]);
+    await stage.until("its room to be free", () => again.freeMilli() === free);
+  });
+});

@@ -217,7 +217,10 @@ export function createOrderLoop(deps: LoopDeps) {
   async function closedBy({ id, order, seen, closing }: Truth, signal: AbortSignal): Promise<BidOutcome> {
     if (seen?.outcome === undefined && (closing?.state === "done" || isUnderWay(closing))) return "timed out";
     if (order || seen?.outcome !== undefined) return "bid closed";
-    return (await memory.endOf(id, signal))?.how === "leased" ? "lost" : "order closed";
+    const { how, winner } = (await memory.endOf(id, signal)) ?? {};
+    if (how !== "leased") return "order closed";
+    // Won and over before anybody looked.
+    return winner === id.provider ? "won" : "lost";
   }
 
   async function finish(truth: Truth, outcome: BidOutcome): Promise<Outcome> {
