@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { type BidId, formatOrderId } from "../src/market/ids.ts";
+import { reasonOf } from "../src/runtime/errors.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { fixedPricing, groupOfCpus, onBidStage } from "./bid-stage.ts";
 import { temporaryFolder } from "./folder.ts";
 import { runs } from "./runs.ts";
@@ -196,6 +198,29 @@ test("an order of our own account is a no: the chain takes no bid on it", async 
     assert.match(own.engine.orders(1)[0]?.reason ?? "", /^tenantAllowed: it is our own order/);
     await stage.blocks(3);
     assert.equal(own.journal.rows().intents, 0);
+  });
+});
+
+test("nobody is asked any longer for the price of an order that is gone", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const asked: AbortSignal[] = [];
+    const pricing: Pricing = {
+      ...fixedPricing(),
+      async quote(_, signal) {
+        asked.push(signal);
+        await untilAborted(signal);
+        return { price: undefined, reason: reasonOf(signal.reason), evidence: {} };
+      },
+    };
+    const one = await stage.provider("one", { pricing });
+    await stage.postMany([1n, 2n]);
+    await stage.until("both are asked for", () => asked.length === 2);
+    await stage.close(1n);
+    await stage.blocks(2);
+    assert.equal(asked.filter(({ aborted }) => aborted).length, 1);
+    const [answer] = one.engine.why(`${stage.signer("tenant").address}/1`);
+    assert.equal(answer?.reason, "priceGiven: the order is gone");
+    assert.equal(answer?.end?.how, "closed");
   });
 });
 

@@ -14,6 +14,7 @@ import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { type OrderLine, readOrders, readWhy } from "./answers.ts";
+import { createAskings } from "./askings.ts";
 import { createBidCounts } from "./bid-counts.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { measureBidEngine } from "./bidengine-metrics.ts";
@@ -105,8 +106,9 @@ export function createBidEngineService(
       policies: () => policies.judge,
       configuredAttributes: options.attributes,
     });
+    const askings = createAskings();
     const loop = createOrderLoop({
-      ...{ chain, journal, capacity, memory, waits, tally, onNews, clock, log },
+      ...{ chain, journal, capacity, askings, memory, waits, tally, onNews, clock, log },
       judge: decider,
       bidTimeoutMs: options.bidTimeoutMs,
     });
@@ -132,9 +134,15 @@ export function createBidEngineService(
     }
 
     function note({ kind, key }: MirrorKey): void {
-      if (kind === "order") queue.add(key, mirror.order(parseOrderId(key)) ? "normal" : "high");
+      if (kind === "order") noteOrder(key);
       if (kind === "bid" || kind === "lease") queue.add(orderKeyOf(key), "high");
       if (kind === "balance") waits.changed("wallet");
+    }
+
+    function noteOrder(key: string): void {
+      const isOpen = mirror.order(parseOrderId(key)) !== undefined;
+      if (!isOpen) askings.gone(key);
+      queue.add(key, isOpen ? "normal" : "high");
     }
 
     function onSettled({ id, ...settled }: Settled): void {

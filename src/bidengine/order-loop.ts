@@ -20,6 +20,7 @@ import { invariant } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
+import type { Askings } from "./askings.ts";
 import { closeBidMessage, createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import { type Decision, waitsFor } from "./decision/decision.ts";
@@ -47,6 +48,7 @@ interface LoopDeps {
   readonly journal: Journal;
   readonly capacity: Capacity;
   readonly judge: Judge;
+  readonly askings: Askings;
   readonly memory: Pick<MarketMemory, "endOf" | "ended">;
   readonly waits: WaitingOrders;
   readonly tally: Tally;
@@ -62,7 +64,7 @@ interface LoopDeps {
 const bidDeadline = "bid";
 
 export function createOrderLoop(deps: LoopDeps) {
-  const { chain, journal, capacity, judge, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
+  const { chain, journal, capacity, judge, askings, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
   const { mirror, outbox, queries } = chain;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -97,7 +99,8 @@ export function createOrderLoop(deps: LoopDeps) {
     // Whoever decides at the same time may take what this one counts on; the second decision knows that.
     for (let isFirst = true; ; isFirst = false) {
       const mark = waits.mark;
-      const decision = await judge.decide(order, signal).catch((thrown: unknown) => {
+      const deciding = askings.during(key, signal, (until) => judge.decide(order, until));
+      const decision = await deciding.catch((thrown: unknown) => {
         tally.shouldBid.fail += 1;
         throw thrown;
       });
