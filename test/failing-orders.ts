@@ -20,7 +20,7 @@ const requirements = { attributes: [], allOf: [], anyOf: [] };
 
 export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   biddingIsOn: {
-    inputs: someInputs({ standing: { pause: { sinceMs: 0, reason: "", dryRun: false } } }),
+    inputs: someInputs({ standing: { pause: { sinceMs: 0, reason: "" } } }),
     reason: /bidding is paused since 1970-01-01T00:00:00.000Z: akash-provider resume/,
     until: "policies",
   },

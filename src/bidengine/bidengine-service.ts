@@ -206,8 +206,8 @@ export function createBidEngineService(
       return changed;
     };
     const engine: BidEngine = {
-      pause(reason, { fromMs, dryRun = false } = {}) {
-        const pause = { name: pauseSwitch, reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
+      pause(reason, fromMs) {
+        const pause = { name: pauseSwitch, reason, ...(fromMs !== undefined && { fromMs }) };
         return switchPause(() => journal.durable("pause", ({ switches }) => switches.put(pause)));
       },
       resume: () => switchPause(() => journal.durable("resume", ({ switches }) => switches.remove(pauseSwitch))),

@@ -4,16 +4,9 @@ import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
 import type { Asked } from "./decision/inputs.ts";
 
-export interface PauseOptions {
-  /** When it begins; at once where it is left out. */
-  readonly fromMs?: number;
-  /** Decisions say what it would do, and bids are made all the same. */
-  readonly dryRun?: boolean;
-}
-
 export interface BidEngine {
-  /** Bids on nothing new, now or from a time on, until `resume`; also after a restart. What is bid stays bid. */
-  pause(reason: string, options?: PauseOptions): Promise<Switch>;
+  /** Bids on nothing new, at once or from a time on, until `resume`; also after a restart. What is bid stays bid. */
+  pause(reason: string, fromMs?: number): Promise<Switch>;
   /** False when it was not paused. */
   resume(): Promise<boolean>;
   readonly paused: Switch | undefined;

@@ -77,7 +77,7 @@ export function createDecider(deps: DeciderDeps) {
   function pauseAt(nowMs: number): Standing["pause"] {
     const pause = read.switches.get(pauseSwitch);
     if (!pause || (pause.fromMs ?? 0) > nowMs) return undefined;
-    return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason, dryRun: pause.dryRun };
+    return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason };
   }
 
   const asked = ({ id, spec, reclamationWindowNs: window }: Order): Asked => ({

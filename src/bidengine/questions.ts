@@ -31,13 +31,11 @@ export interface ScreenAnswer {
   }[];
 }
 
-export type Pause = Pick<Switch, "reason" | "fromMs">;
-
 export interface PauseAnswer {
   /** What was in force when it was asked. */
   readonly before: Switch | undefined;
   /** What is in force now, or would be. */
-  readonly after: Pause | undefined;
+  readonly after: { readonly reason: string; readonly fromMs?: number | undefined } | undefined;
   readonly dryRun: boolean;
 }
 
@@ -74,10 +72,9 @@ export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, 
     },
     async pause(question): Promise<PauseAnswer> {
       const { reason, fromMs, dryRun } = parsed(pause, question);
-      const from = fromMs === undefined ? {} : { fromMs };
       const engine = await opened;
       const before = engine.paused;
-      return { before, after: dryRun ? { reason, ...from } : await engine.pause(reason, from), dryRun };
+      return { before, after: dryRun ? { reason, fromMs } : await engine.pause(reason, fromMs), dryRun };
     },
     async resume(question): Promise<PauseAnswer> {
       const { dryRun } = parsed(resume, question);

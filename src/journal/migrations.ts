@@ -178,8 +178,7 @@ export const migrations: readonly string[] = [
     name TEXT PRIMARY KEY,
     reason TEXT NOT NULL,
     since INTEGER NOT NULL,
-    from_at INTEGER,
-    dry_run INTEGER NOT NULL
+    from_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
 ];

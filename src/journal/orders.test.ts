@@ -47,7 +47,7 @@ test("a switch is on until it is taken away, and says since when and why", async
   const clock = createVirtualClock();
   const { journal } = await openJournal({ dir: temporaryFolder(t), clock, log: silentLog });
   t.after(() => journal.close());
-  const pause = { name: "pause", reason: "new disks", fromMs: 5, dryRun: true };
+  const pause = { name: "pause", reason: "new disks", fromMs: 5 };
   await journal.durable("pause", ({ switches }) => switches.put(pause));
   assert.deepEqual(journal.read.switches.get("pause"), {
     ...pause,

@@ -20,16 +20,6 @@ async function check(name: string, inputs: Inputs, pricing = fixedPrice("80uakt"
   return found;
 }
 
-test("a pause that is only tried is told and passes, unless a maintenance really stops us", async () => {
-  const pause = { sinceMs: 0, reason: "", dryRun: true };
-  const tried = await check("biddingIsOn", someInputs({ standing: { pause } }));
-  assert.equal(tried.verdict, "pass");
-  assert.match(tried.reason, /^dry run, it would be a no: bidding is paused since/);
-  const maintenance = [{ fromMs: 0, untilMs: undefined, dryRun: false }];
-  const policies = judgeBy({ ...noPolicies, maintenance });
-  assert.equal((await check("biddingIsOn", someInputs({ standing: { pause, policies } }))).verdict, "fail");
-});
-
 test("a policy on trial passes and says what it would have done", async () => {
   const policies = { ...openPolicies, configuredAttributes: "dry-run" } as const;
   const { verdict, reason, evidence } = await check(

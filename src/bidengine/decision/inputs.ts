@@ -99,6 +99,4 @@ export interface Pause {
   readonly sinceMs: number;
   /** As the person who paused it gave it; may be empty. */
   readonly reason: string;
-  /** Only told, not done. */
-  readonly dryRun: boolean;
 }

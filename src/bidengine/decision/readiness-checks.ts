@@ -7,8 +7,7 @@ export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) 
   if (pause) {
     const why = pause.reason && `, ${pause.reason}`;
     const reason = `bidding is paused since ${formatTime(pause.sinceMs)}${why}: akash-provider resume`;
-    const paused = byPolicy({ yes: false, reason, dryRun: pause.dryRun });
-    if (!pause.dryRun || policies.bidding(nowMs).yes) return paused;
+    return fail("policies", reason);
   }
   return byPolicy(policies.bidding(nowMs));
 };
