@@ -152,7 +152,7 @@ test("that a picture has become too old is told, and that a new one has come", a
   await clock.advance(10_000);
   assert.equal(told.at(-1)?.["trouble"], null);
   operator.ageMs = limits.feedOldMs + 1;
-  await clock.advance(limits.clusterStatusLookMs + limits.clusterStatusEveryMs);
+  await clock.advance(limits.clusterStatusLookMs + limits.statusEveryMs);
   assert.match(String(told.at(-1)?.["trouble"]), /has not heard of the cluster for 120 s/);
   operator.ageMs = undefined;
   await until("the end of it", () => told.at(-1)?.["trouble"] === null);

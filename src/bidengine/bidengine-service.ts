@@ -1,13 +1,14 @@
 /** The bid engine: every open order is decided on, bid for where that is a yes, and followed to its end. */
 import type { Bus } from "../bus/bus.ts";
-import type { JsonObject } from "../bus/topics.ts";
 import type { Chain, MirrorKey, Settled, Step } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Switch } from "../journal/switches.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
+import { atMostEvery } from "../runtime/at-most-every.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { jsonText } from "../runtime/json-text.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -27,7 +28,6 @@ import { followOwnEntry } from "./own-entry.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { RunningPricing } from "./pricing/create-pricing.ts";
 import { bidAnswers } from "./questions.ts";
-import { createStatusTeller } from "./status-teller.ts";
 import { type BidOutcome, createTally } from "./tally.ts";
 import { createWaitingOrders } from "./waiting-orders.ts";
 
@@ -90,9 +90,11 @@ export function createBidEngineService(
     const { mirror, outbox, provider } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
-    const teller = createStatusTeller(clock, () => bus.publish("akash.provider.bidengine.status", plain(lookNow())));
+    const status = atMostEvery(limits.statusEveryMs, clock, () =>
+      bus.publish("akash.provider.bidengine.status", JSON.parse(jsonText(lookNow()))),
+    );
     const onNews = (key: string) => {
-      teller.tell();
+      status.ask();
       for (const listener of listeners) listener(key);
     };
     const waits = createWaitingOrders(clock, (key) => void queue.add(key, "low"));
@@ -130,7 +132,7 @@ export function createBidEngineService(
       if (wasBehind && !isBehind) waits.changed("time");
       wasBehind = isBehind;
       for (const changed of step.changed) note(changed);
-      teller.tell();
+      status.ask();
     }
 
     function note({ kind, key }: MirrorKey): void {
@@ -183,7 +185,7 @@ export function createBidEngineService(
     waits.start();
     scope.onStop(() => {
       waits.stop();
-      teller.stop();
+      status.stop();
     });
     scope.task("own entry", own.run);
     scope.task("prices", pricing.run);
@@ -202,7 +204,7 @@ export function createBidEngineService(
     const switchPause = async <T>(change: () => Promise<T>): Promise<T> => {
       const changed = await change();
       waits.changed("policies");
-      teller.tell();
+      status.ask();
       return changed;
     };
     const engine: BidEngine = {
@@ -288,9 +290,4 @@ function sizeOf(items: Iterable<unknown>): number {
   let size = 0;
   for (const _ of items) size += 1;
   return size;
-}
-
-/** For the bus, which carries plain JSON. */
-function plain(document: BidEngineDocument): JsonObject {
-  return JSON.parse(JSON.stringify(document, (_, value) => (typeof value === "bigint" ? `${value}` : value)));
 }

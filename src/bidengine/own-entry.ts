@@ -10,6 +10,7 @@ import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import { jsonText } from "../runtime/json-text.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
@@ -166,7 +167,5 @@ function differenceFrom(configured: readonly Attribute[], { state, attributes }:
 }
 
 function textOf({ entry, params }: Reading): string {
-  return JSON.stringify([entry.state, entry.attributes, [...entry.audited], params], (_, value) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
+  return jsonText([entry.state, entry.attributes, [...entry.audited], params]);
 }

@@ -1,4 +1,5 @@
 /** Tells the bus how things stand: a change at once, the next one a moment later, and nothing while nothing changes. */
+import { atMostEvery } from "../runtime/at-most-every.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { ClusterDocument } from "./cluster-status.ts";
@@ -10,43 +11,29 @@ interface PublisherDeps {
 }
 
 export function createStatusPublisher({ read, publish, clock }: PublisherDeps) {
-  let pause: Timer | undefined;
-  let isOwed = false;
   let told = "";
-  let lookOut = lookSoon();
-
-  function tell(): void {
-    isOwed = false;
+  const paced = atMostEvery(limits.statusEveryMs, clock, () => {
     const document = read();
     // Its age grows all the time; that is no news.
     const { ageMs: _, ...rest } = document;
     const text = JSON.stringify(rest);
     if (text !== told) publish(document);
     told = text;
-    pause = clock.timer(limits.clusterStatusEveryMs, () => {
-      pause = undefined;
-      if (isOwed) tell();
-    });
-  }
-
-  function changed(): void {
-    isOwed = true;
-    // After the turn in which it changed: several changes of one turn are one.
-    pause ??= clock.timer(0, tell);
-  }
+  });
+  let lookOut = lookSoon();
 
   /** Nobody says so when a picture has become too old. */
   function lookSoon(): Timer {
     return clock.timer(limits.clusterStatusLookMs, () => {
-      changed();
+      paced.ask();
       lookOut = lookSoon();
     });
   }
 
   return {
-    changed,
+    changed: paced.ask,
     stop(): void {
-      pause?.cancel();
+      paced.stop();
       lookOut.cancel();
     },
   };

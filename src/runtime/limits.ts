@@ -160,8 +160,6 @@ export const limits = {
   clusterStatusNames: 100,
   /** How often it is looked whether a picture has become too old, which nobody tells: two minutes are the bound. */
   clusterStatusLookMs: 10 * second,
-  /** The status on the bus: a change is told at once, the next one not before this. */
-  clusterStatusEveryMs: second,
 
   // Commands that send a transaction
   /** A person waits for it: twenty blocks is long enough for any node to include it. */
@@ -212,8 +210,8 @@ export const limits = {
   marketEndsHeld: 20_000,
   /** Orders whose end is asked of the chain at once: nobody waits for it, and nodes have other things to do. */
   marketMemoryQueries: 4,
-  /** How often the status goes out on the bus at most. */
-  bidengineStatusMs: second,
+  /** The status of a service on the bus: a change is told at once, the next one not before this. */
+  statusEveryMs: second,
 
   // Live view
   /** The newest events of the market that are kept to be shown. */

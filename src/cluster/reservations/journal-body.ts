@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../../bus/topics.ts";
 import type { CardDemand } from "../../market/gpu-attributes.ts";
+import { jsonText } from "../../runtime/json-text.ts";
 import { type Reservation, replicaOf } from "./reservation.ts";
 
 /** Another version is read by another schema; one that nobody knows is no reservation. */
@@ -57,11 +58,7 @@ export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation)
     const classes = [...(volumes?.claim.classes ?? [])];
     return { unit, node, amounts, classes, ...(cards && { cards }), requests };
   });
-  return JSON.parse(JSON.stringify({ version, expiresAtMs, addresses, offer, replicas: rows }, digits));
-}
-
-function digits(_name: string, value: unknown): unknown {
-  return typeof value === "bigint" ? `${value}` : value;
+  return JSON.parse(jsonText({ version, expiresAtMs, addresses, offer, replicas: rows }));
 }
 
 /** Undefined where it makes no sense. */

@@ -4,6 +4,7 @@
  */
 import type { Bus } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../bus/topics.ts";
+import { atMostEvery } from "../../../runtime/at-most-every.ts";
 import type { Timer } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -31,10 +32,11 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   let told: Picture | undefined;
   let shown = 0;
   let published = 0;
-  let timer: Timer | undefined;
   let copyTimer: Timer | undefined;
-  let restUntilMs = 0;
   let large = false;
+  const paced = atMostEvery(limits.inventoryPublishMs, clock, () => {
+    if (newest) publish(newest);
+  });
 
   /** Said once, not at every change. */
   function warnIfLarge(bytes: number): void {
@@ -46,7 +48,6 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   }
 
   function publish(picture: Picture): void {
-    restUntilMs = clock.monotonicMs() + limits.inventoryPublishMs;
     // In its own turn: streams come first, the provider lives by them.
     if (copy) copyTimer = clock.timer(0, () => copy.publish(picture));
     const message = picture.clusterMessage();
@@ -61,10 +62,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
     show(inventory: Inventory): void {
       shown += 1;
       newest = pictureOf(inventory);
-      timer ??= clock.timer(Math.max(0, restUntilMs - clock.monotonicMs()), () => {
-        timer = undefined;
-        if (newest) publish(newest);
-      });
+      paced.ask();
     },
     /** The newest one; refuses with AKP_INVENTORY_NOT_READY until there is one. */
     picture(): Picture {
@@ -104,7 +102,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
       return { shown, published, busRefused: copy?.counts.refused ?? 0 };
     },
     close(): void {
-      timer?.cancel();
+      paced.stop();
       copyTimer?.cancel();
     },
   };
