@@ -6,9 +6,9 @@ import { createGasMemory } from "./gas-memory.ts";
 
 const batch: number = limits.outboxSparedMessages;
 
-/** A message of so many bytes, with the one that its tag takes. */
-function bids(bytes: number, count = batch, more: Partial<Intent> = {}): Intent[] {
-  const value = Buffer.alloc(bytes - 1).toString("base64");
+/** With messages of so many characters, and one that is added lest it be none. */
+function bids(length: number, count = batch, more: Partial<Intent> = {}): Intent[] {
+  const value = "A".repeat(length - 1);
   return Array.from({ length: count }, (_, id) => ({
     id,
     what: "createBid",

@@ -5,13 +5,12 @@
 import type { Intent } from "../../journal/intents.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { limits } from "../../runtime/limits.ts";
-import { packedMessageOf } from "./intent.ts";
+import { messageLengthOf } from "./intent.ts";
 
 /** Of one kind of message, per message. */
 interface Landed {
-  /** Gas that it used, and bytes that it had. */
   readonly gas: bigint;
-  readonly bytes: bigint;
+  readonly length: bigint;
 }
 
 export type GasMemory = ReturnType<typeof createGasMemory>;
@@ -25,8 +24,8 @@ export function createGasMemory() {
   function expectedOf(intent: Intent): bigint | undefined {
     const known = landed.get(intent.what);
     if (!known) return undefined;
-    const bytes = bytesOf(intent);
-    return largest(...known.map((each) => (each.gas * largest(bytes, each.bytes)) / each.bytes));
+    const length = lengthOf(intent);
+    return largest(...known.map((each) => (each.gas * largest(length, each.length)) / each.length));
   }
 
   return {
@@ -52,8 +51,8 @@ export function createGasMemory() {
       const [{ what = "" } = {}] = intents;
       if (intents.length < limits.outboxSparedMessages || intents.some((intent) => intent.what !== what)) return;
       const count = BigInt(intents.length);
-      const bytes = intents.map(bytesOf).reduce((total, each) => total + each, 0n) / count;
-      const newest = { gas: gasUsed / count + 1n, bytes };
+      const length = intents.map(lengthOf).reduce((total, each) => total + each, 0n) / count;
+      const newest = { gas: gasUsed / count + 1n, length };
       landed.set(what, [newest, ...(landed.get(what) ?? [])].slice(0, limits.outboxLandedBatches));
     },
     /** They failed in a block: their kinds have to land once more before anyone does without a simulation. */
@@ -63,6 +62,6 @@ export function createGasMemory() {
   };
 }
 
-function bytesOf(intent: Intent): bigint {
-  return BigInt(packedMessageOf(intent).value.length + 1);
+function lengthOf(intent: Intent): bigint {
+  return BigInt(messageLengthOf(intent) + 1);
 }
