@@ -10,6 +10,7 @@ import {
 } from "../src/bidengine/bidengine-service.ts";
 import type { Capacity } from "../src/bidengine/capacity.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
+import type { RunningPricing } from "../src/bidengine/pricing/create-pricing.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
@@ -35,7 +36,7 @@ import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
-import { createProvider, type House } from "../src/provider/provider.ts";
+import { createProvider, type Foundation, type House } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
@@ -84,7 +85,7 @@ export interface ProviderParts {
   /** A fault between the bid engine and what it stands on. */
   readonly plant?: (sound: Sound) => Sound;
   readonly options?: Partial<BidEngineOptions>;
-  readonly pricing?: Pricing;
+  readonly pricing?: Pricing | ((foundation: Foundation) => RunningPricing);
   /** A file of policies. */
   readonly policies?: string;
   readonly boundary?: Boundary;
@@ -260,7 +261,7 @@ export function startProvider(starting: Starting): StartedProvider {
   const ground = { clock, random: createSeededRandom(2), log: silentLog };
   const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n);
   const cluster = { overcommit: noOvercommit };
-  const running = { ...pricing, run: untilAborted };
+  const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
   const policies = createPolicySource(starting.policies, ground);
   const { plant } = starting;
   const opening = Promise.withResolvers<BidEngine>();
@@ -279,7 +280,7 @@ export function startProvider(starting: Starting): StartedProvider {
     chain: { nodes: starting.nodes ?? (() => [node.transport()]), signer, settings: fees },
     kube: createKubeService(() => starting.cluster.connect("akash-provider", { boundary })),
     ...(!plant && {
-      market: { cluster, inventory: () => feed, bidengine, pricing: () => running, policies: () => policies },
+      market: { cluster, inventory: () => feed, bidengine, pricing: pricingOf, policies: () => policies },
     }),
     boundary,
     control: starting.control ?? false,
@@ -301,7 +302,7 @@ export function startProvider(starting: Starting): StartedProvider {
         ...house,
         capacity,
         journal,
-        pricing: () => running,
+        pricing: () => pricingOf(house),
         policies: () => policies,
       });
       engine.opened.then(opening.resolve, opening.reject);

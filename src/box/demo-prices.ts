@@ -29,6 +29,7 @@ export const demoPrices: PriceSettings = {
   bidPriceScriptTimeoutMs: 1_000,
   tokenPriceFile: undefined,
   tokenPriceUrl: undefined,
+  tokenPriceOracle: false,
   tokenPriceField: undefined,
   tokenPriceMaxAgeMs: 3_600_000,
   tokenPricePeriodMs: 300_000,

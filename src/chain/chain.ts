@@ -22,6 +22,7 @@ import type {
   EscrowPayment,
   Lease,
   LeaseState,
+  OraclePrice,
   Order,
   OrderState,
 } from "./records.ts";
@@ -203,6 +204,8 @@ export interface Queries {
   readonly lease: One<LeaseId, Lease>;
   readonly leases: Many<MarketFilter<LeaseState>, Lease>;
   readonly marketParams: One<undefined, MarketParams>;
+  /** Of a denomination as the oracle names it, like akt. Throws AKP_CHAIN_NO_ORACLE_PRICE where there is none to rely on. */
+  oraclePrice(denom: string, options?: QueryOptions): Promise<At<OraclePrice>>;
   /** Of a deployment's account: to every provider that it pays or has paid. */
   readonly paymentsOf: Many<DeploymentId, EscrowPayment>;
   /** On an order, of everybody and whatever became of them; the chain's parameters bound them. */

@@ -112,6 +112,13 @@ export interface Balance extends Coin {
   readonly height: bigint;
 }
 
+/** What the chain's oracle says that one of a denomination is worth: its average, which the chain reckons with itself. */
+export interface OraclePrice {
+  readonly dollars: Decimal;
+  /** When it was reckoned: the time of a block. */
+  readonly timeNs: bigint;
+}
+
 export interface Account {
   readonly address: Address;
   readonly number: bigint;

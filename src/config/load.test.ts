@@ -192,6 +192,7 @@ test("settings that contradict each other are refused with the one to blame", ()
     [{ "deployment-ingress-static-hosts": true }, /no domain/],
     [{ "bid-price-strategy": "shellScript" }, /no script/],
     [{ "token-price-url": "https://a.example.com", "token-price-file": "/a" }, /comes from one place/],
+    [{ "token-price-oracle": "true", "token-price-file": "/a" }, /comes from one place/],
     [{ fees: "5000uakt", "gas-prices": "0.025uakt" }, /exclude each other/],
     [{ "gateway-tls-cert": "/crt" }, /needs its key/],
     [{ "gateway-tls-key": "/key" }, /needs its certificate/],

@@ -56,6 +56,14 @@ export const rules: readonly Rule[] = [
     hint: "Give either --token-price-url or --token-price-file.",
   },
   {
+    blames: "tokenPriceOracle",
+    reads: ["tokenPriceFile", "tokenPriceUrl"],
+    isBroken: ({ tokenPriceOracle, tokenPriceFile, tokenPriceUrl }) =>
+      tokenPriceOracle && (tokenPriceFile !== undefined || tokenPriceUrl !== undefined),
+    reason: () => "the price of the token comes from one place",
+    hint: "Give --token-price-oracle without --token-price-file and --token-price-url.",
+  },
+  {
     blames: "fees",
     reads: ["gasPrices"],
     isBroken: ({ fees }, isGiven) => fees !== undefined && isGiven("gasPrices"),

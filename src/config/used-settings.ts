@@ -22,7 +22,7 @@ export const usedSettings = [
   ...["bidPriceScriptPath", "bidPriceScriptProcessLimit", "bidPriceScriptTimeoutMs"],
   ...["priceTargetCpu", "priceTargetMemory", "priceTargetEphemeral", "priceTargetHdd", "priceTargetSsd"],
   ...["priceTargetNvme", "priceTargetEndpoint", "priceTargetIp", "priceTargetGpuMappings"],
-  ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceField", "tokenPriceTimeField"],
+  ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceOracle", "tokenPriceField", "tokenPriceTimeField"],
   ...["tokenPriceMaxAgeMs", "tokenPricePeriodMs"],
   ...["discoveryImage", "discoveryNamespace", "discoveryPrivileged", "discoveryApiPort", "discoveryRoot"],
 ] as const satisfies readonly SettingName[];

@@ -21,8 +21,11 @@ async function price(pricing: Pricing, most?: string): Promise<string> {
   return answer.price ? showDecCoin(answer.price) : answer.reason;
 }
 
+/** No chain ever comes: whatever asked it would wait for good. */
+const noChain = new Promise<never>(() => undefined);
+
 function ground(clock = createVirtualClock() as typeof realClock) {
-  return { clock, random: createSeededRandom(1), log: silentLog };
+  return { chain: noChain, clock, random: createSeededRandom(1), log: silentLog };
 }
 
 test("the setting says which strategy prices, and none of them rejects", async (t) => {

@@ -1,4 +1,5 @@
 /** Prices by the strategy that the settings name; made anew whenever they change. */
+import type { Chain } from "../../chain/chain.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -19,6 +20,8 @@ export interface PriceSettingsSource {
 }
 
 interface PricingGround {
+  /** Asked only where its oracle says what the token is worth. */
+  readonly chain: Promise<Pick<Chain, "queries">>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -32,7 +35,7 @@ export interface RunningPricing extends Pricing {
 export function createPricing(settings: PriceSettingsSource, ground: PricingGround): RunningPricing {
   const log = ground.log.with({ module: "pricing" });
   // Where the token's price comes from stands in no file that is read again.
-  const tokenPrice = createTokenPrice(settings.current, { clock: ground.clock, log });
+  const tokenPrice = createTokenPrice(settings.current, { ...ground, log });
   const listeners: (() => void)[] = [];
   const tell = () => {
     for (const listener of listeners) listener();

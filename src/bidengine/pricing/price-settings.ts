@@ -40,6 +40,7 @@ export interface ScriptSettings {
 export interface TokenPriceSettings {
   readonly tokenPriceFile: string | undefined;
   readonly tokenPriceUrl: string | undefined;
+  readonly tokenPriceOracle: boolean;
   readonly tokenPriceField: string | undefined;
   readonly tokenPriceTimeField?: string | undefined;
   readonly tokenPriceMaxAgeMs: number;

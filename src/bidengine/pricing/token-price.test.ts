@@ -12,20 +12,24 @@ import { createVirtualClock, type VirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { TokenPriceSettings } from "./price-settings.ts";
-import { createTokenPrice, readTokenPrice, readTokenTime, type TokenPrice } from "./token-price.ts";
+import { createTokenPrice, type TokenPrice } from "./token-price.ts";
+import { readTokenPrice, readTokenTime } from "./token-price-source.ts";
 
 const hour = 3_600_000;
+/** Nothing here comes from it. */
+const noChain = new Promise<never>(() => undefined);
 
 function follow(t: TestContext, settings: Partial<TokenPriceSettings>): { token: TokenPrice; clock: VirtualClock } {
   const clock = createVirtualClock();
   const none = {
     tokenPriceFile: undefined,
     tokenPriceUrl: undefined,
+    tokenPriceOracle: false,
     tokenPriceField: undefined,
     tokenPriceTimeField: undefined,
   };
   const times = { tokenPriceMaxAgeMs: hour, tokenPricePeriodMs: 300_000 };
-  const token = createTokenPrice({ ...none, ...times, ...settings }, { clock, log: silentLog });
+  const token = createTokenPrice({ ...none, ...times, ...settings }, { chain: noChain, clock, log: silentLog });
   const stop = new AbortController();
   const running = token.run(stop.signal);
   t.after(async () => {
@@ -85,7 +89,7 @@ test("where the JSON says of what time the price is, its age is counted from the
 
 test("without a source there is none, and it says what to set", (t) => {
   const { token } = follow(t, {});
-  assert.match(shown(token), /no price of AKT; set token-price-file or token-price-url/);
+  assert.match(shown(token), /no price of AKT; set token-price-file, token-price-url or token-price-oracle/);
   assert.match(token.trouble ?? "", /no bids on orders in uakt/);
 });
 

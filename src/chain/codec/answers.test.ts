@@ -1,4 +1,4 @@
-/** What a real node answered, through our codecs and back. Two of its modules, bme and oracle, are none of our business. */
+/** What a real node answered, through our codecs and back. Parameters of two of its modules, bme and oracle, are none of our business. */
 import assert from "node:assert/strict";
 import {
   QueryCertificatesResponse,

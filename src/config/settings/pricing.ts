@@ -1,6 +1,6 @@
 import { url } from "../formats/addresses.ts";
 import { coin, gpuPrices, perDenom, price, storagePrices } from "../formats/money.ts";
-import { choice, duration, path, text, whole } from "../formats/plain.ts";
+import { choice, duration, onOff, path, text, whole } from "../formats/plain.ts";
 import { group, optional, setting } from "../setting.ts";
 
 export const pricingGroup = group({
@@ -70,10 +70,14 @@ export const pricingGroup = group({
       doc: "Dollars a month for a GPU, by model, perhaps with memory and interface; another one costs as much as the dearest, at least 100.",
     }),
     tokenPriceFile: optional("token-price-file", path, {
-      doc: "A file with the dollars that one AKT is worth; `table` needs this or a URL for orders in uakt.",
+      doc: "A file with the dollars that one AKT is worth; `table` needs this, a URL or the oracle for orders in uakt.",
     }),
     tokenPriceUrl: optional("token-price-url", url(["https", "http"], "https://prices.example.com/akt.json"), {
       doc: "Where the dollars that one AKT is worth are fetched from.",
+    }),
+    tokenPriceOracle: setting("token-price-oracle", onOff, {
+      default: "false",
+      doc: "Whether the chain's own oracle says it, where the chain has one.",
     }),
     tokenPriceField: optional("token-price-field", text("names with dots between them, like akash-network.usd"), {
       doc: "Where in the JSON of that file or URL the number stands; without it, it is the number alone.",
@@ -88,7 +92,7 @@ export const pricingGroup = group({
     // Public price servers allow a few requests a minute.
     tokenPricePeriodMs: setting("token-price-period", duration({ least: "10s" }), {
       default: "5m",
-      doc: "How often the URL is asked.",
+      doc: "How often the URL or the oracle is asked.",
     }),
     bidDeposit: setting("bid-deposit", coin, {
       default: "500000uakt",

@@ -51,6 +51,11 @@ export const chainErrors = {
     advice: "If this version of the chain is new, this program may be too old for it.",
     ...statuses(502, "FAILED_PRECONDITION"),
   },
+  AKP_CHAIN_NO_ORACLE_PRICE: {
+    message: "the chain's oracle has no price of {denom}: {reason}",
+    advice: "It is asked again. If this lasts, set token-price-file or token-price-url instead of token-price-oracle.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_CHAIN_LIST_ENDLESS: {
     message: "the list {path} of the node {node} does not end: {reason}",
     advice: "The node has a fault; name another one in --node.",

@@ -35,6 +35,7 @@ import type { EscrowPayment } from "../../records.ts";
 import { readHeaderTime } from "../blocks.ts";
 import type { Pool } from "../pool.ts";
 import { ask, type ListQuery, list, type Query } from "./abci-query.ts";
+import { createOraclePrice } from "./oracle-price.ts";
 import {
   present,
   readAccount,
@@ -223,6 +224,7 @@ export function createQueries(pool: Pool): Queries {
     lease: one(leaseQuery),
     leases: many(leasesQuery),
     marketParams: one(marketParamsQuery),
+    oraclePrice: createOraclePrice(pool),
     async paymentsOf(id, options) {
       const xid = `deployment/${formatDeploymentId(id)}`;
       const listed = await list(pool, escrowPaymentsQuery, { xid }, options);

@@ -189,6 +189,6 @@ export function present<T>(wire: T | undefined, what: string): T {
   return wire;
 }
 
-function strange(what: string): Error {
+export function strange(what: string): Error {
   return malformed(what, "an answer of the chain", "this program does not know it", "the answers of its own version");
 }

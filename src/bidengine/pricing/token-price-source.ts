@@ -1,0 +1,112 @@
+/** Where the price of AKT comes from: a file or a URL of the operator's, or the chain's own oracle. */
+import type { Chain } from "../../chain/chain.ts";
+import { compareDecimals, type Decimal, decimalOf, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
+import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { fetchText, showUrl } from "../../runtime/fetch-text.ts";
+import { readText } from "../../runtime/followed-file.ts";
+import { limits } from "../../runtime/limits.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
+import type { TokenPriceSettings } from "./price-settings.ts";
+
+export interface TokenPriceSource {
+  /** For people, without keys that may stand in an address. */
+  readonly where: string;
+  readonly periodMs: number;
+  /** Throws why there is none, in words. */
+  read(signal: AbortSignal): Promise<{ readonly price: Decimal; readonly atMs: number }>;
+}
+
+/** What the sources stand on; the chain is there by the time that one is read. */
+export interface TokenPriceGround {
+  readonly clock: Clock;
+  readonly chain: Promise<Pick<Chain, "queries">>;
+}
+
+/** Beyond this it is no price of a token but a mistake; the network's script draws the same line. */
+const most = decimalOf(1_000_000n);
+const fractionDigits = 18;
+
+/** Undefined where the settings name none. */
+export function tokenPriceSource(settings: TokenPriceSettings, ground: TokenPriceGround): TokenPriceSource | undefined {
+  if (settings.tokenPriceFile !== undefined) return fromFile(settings.tokenPriceFile, settings);
+  if (settings.tokenPriceUrl !== undefined) return fromUrl(new URL(settings.tokenPriceUrl), settings, ground);
+  return settings.tokenPriceOracle ? fromOracle(settings, ground) : undefined;
+}
+
+function fromFile(path: string, settings: TokenPriceSettings): TokenPriceSource {
+  return {
+    where: path,
+    periodMs: limits.followedFileMs,
+    async read() {
+      const { text, changedAtMs } = readText(path);
+      return inText(text, changedAtMs, settings);
+    },
+  };
+}
+
+function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
+  const { tokenPriceAnswerMs: limitMs, tokenPriceBytes: mostBytes } = limits;
+  return {
+    where: showUrl(url),
+    periodMs: settings.tokenPricePeriodMs,
+    async read(signal) {
+      const { text } = await fetchText(url, { limitMs, mostBytes, clock, signal });
+      return inText(text, clock.now(), settings);
+    },
+  };
+}
+
+function fromOracle({ tokenPricePeriodMs }: TokenPriceSettings, { chain }: TokenPriceGround): TokenPriceSource {
+  return {
+    where: "the chain's oracle",
+    periodMs: tokenPricePeriodMs,
+    async read(signal) {
+      const { queries } = await chain;
+      const { value } = await queries.oraclePrice("akt", { signal });
+      return { price: plausible(value.dollars), atMs: Number(value.timeNs / 1_000_000n) };
+    },
+  };
+}
+
+function inText(
+  text: string,
+  atMs: number,
+  { tokenPriceField: field, tokenPriceTimeField: timeField }: TokenPriceSettings,
+) {
+  return {
+    price: readTokenPrice(text, field),
+    atMs: timeField === undefined ? atMs : readTokenTime(text, timeField),
+  };
+}
+
+/** Throws what is wrong with it, in words. */
+export function readTokenPrice(text: string, field: string | undefined): Decimal {
+  const given = field === undefined ? text.trim() : inJson(text, field);
+  const [, whole = "", fraction = ""] = /^(\d{1,20})(?:\.(\d{1,100}))?$/.exec(given) ?? [];
+  if (whole === "") throw new Error(`${JSON.stringify(given.slice(0, limits.priceOutputChars))} is no price`);
+  // Some servers write floats with more digits than the chain keeps; nobody means those.
+  return plausible(parseDecimal(`${whole}.${fraction.slice(0, fractionDigits) || "0"}`));
+}
+
+function plausible(price: Decimal): Decimal {
+  if (compareDecimals(price, zero) > 0 && compareDecimals(price, most) <= 0) return price;
+  throw new Error(`${showDecimal(price)} is not between 0 and 1000000 dollars`);
+}
+
+/** A time as people write it, or in seconds since 1970. */
+export function readTokenTime(text: string, field: string): number {
+  const given = inJson(text, field);
+  const ms = /^\d{1,12}(\.\d+)?$/.test(given) ? Number(given) * 1_000 : parseTime(given);
+  if (Number.isNaN(ms)) throw new Error(`${JSON.stringify(given.slice(0, limits.priceOutputChars))} is no time`);
+  return ms;
+}
+
+function inJson(text: string, field: string): string {
+  const json = parseJson(text);
+  if (json === undefined) throw new Error("it is no JSON");
+  const found = field.split(".").reduce<unknown>((part, name) => {
+    return part instanceof Object && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined;
+  }, json);
+  if (typeof found !== "number" && typeof found !== "string") throw new Error(`it has nothing to read at ${field}`);
+  return String(found);
+}

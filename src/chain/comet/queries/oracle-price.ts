@@ -1,0 +1,69 @@
+/** What the chain's oracle says that something is worth, from whichever version of the oracle the chain has. */
+import { decimalFromAtto } from "../../../market/decimal.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import type { Queries } from "../../chain.ts";
+import { queryAggregatedPriceRequest, queryAggregatedPriceResponse } from "../../codec/oracle.ts";
+import type { OraclePrice } from "../../records.ts";
+import type { Pool } from "../pool.ts";
+import { ask, type Query } from "./abci-query.ts";
+import { present, strange } from "./wire-records.ts";
+
+type OracleAnswer = OraclePrice & { readonly denom: string; readonly unhealthy: string | undefined };
+
+/** So many digits have a million dollars in 10⁻¹⁸ths, and room to spare. */
+const wireDecimal = /^\d{1,40}$/;
+/** The year 10000: what is later, or before 1970, is no time that a block was made at. */
+const endOfTimeNs = 253_402_300_800n * 1_000_000_000n;
+const unknownPath = /unknown query path/;
+/** Its store has no such key; that comes with the code of an invalid request. */
+const noneYet = /collections: not found/;
+
+export const oraclePriceQueries: readonly Query<string, OracleAnswer>[] = ["v2", "v1"].map((version) => ({
+  path: `/akash.oracle.${version}.Query/AggregatedPrice`,
+  encode: (denom) => queryAggregatedPriceRequest.encode({ denom }),
+  decode: readAnswer,
+  // A chain without this version is no node in trouble.
+  refusal: unknownPath,
+}));
+
+function readAnswer(bytes: Uint8Array): OracleAnswer {
+  const { price, health } = queryAggregatedPriceResponse.decode(bytes);
+  const { denom, average, reckonedAtNs: timeNs = -1n } = present(price, "a price");
+  const { healthy, failures } = present(health, "the health of a price");
+  if (!wireDecimal.test(average)) throw strange("a price that is no whole number of 10⁻¹⁸ths");
+  if (timeNs < 0n || timeNs >= endOfTimeNs) throw strange("a price without a time");
+  return {
+    denom,
+    dollars: decimalFromAtto(BigInt(average)),
+    timeNs,
+    unhealthy: healthy === 1 ? undefined : failures.join("; ") || "it does not say why",
+  };
+}
+
+export function createOraclePrice(pool: Pool): Queries["oraclePrice"] {
+  // The one that answered is asked first from then on; after an upgrade of the chain that may be another one.
+  let queries = oraclePriceQueries;
+  return async (denom, options) => {
+    const none = (reason: string) => new ProviderError("AKP_CHAIN_NO_ORACLE_PRICE", { denom, reason });
+    for (const query of queries) {
+      const found = await ask(pool, query, denom, options).catch(refusalIn);
+      if (typeof found === "string" && unknownPath.test(found)) continue;
+      queries = [query, ...oraclePriceQueries.filter((other) => other !== query)];
+      if (typeof found === "string" || found.value === undefined) throw none("it has none yet");
+      const { denom: told, unhealthy, ...price } = found.value;
+      if (told !== denom) throw none(`it told that of ${JSON.stringify(told)}`);
+      if (unhealthy !== undefined) throw none(`it does not vouch for it (${unhealthy})`);
+      return { ...found, value: price };
+    }
+    throw none("this chain has no oracle that we know");
+  };
+}
+
+/** What the chain itself said, where it is one of the two things that we understand; all else is trouble of a node. */
+function refusalIn(thrown: unknown): string {
+  if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) throw thrown;
+  const { codespace, reason } = thrown.details;
+  const said = codespace === "sdk" ? String(reason) : "";
+  if (unknownPath.test(said) || noneYet.test(said)) return said;
+  throw thrown;
+}
