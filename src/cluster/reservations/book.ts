@@ -10,7 +10,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { ClusterPicture } from "../inventory/feed.ts";
 import { roomOf } from "../inventory/room-of.ts";
 import { openRoom, type Room } from "../placement/room.ts";
-import type { LeasePod } from "./lease-pods.ts";
+import type { LeasePod, PodRequests } from "./lease-pods.ts";
 import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation, unitsOf } from "./reservation.ts";
 
 /** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
@@ -223,10 +223,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
 /** What is kept of a pod that is bound. */
 interface SeenPod extends Carrier {
   readonly node: string;
-  readonly requests: LeasePod["requests"];
+  readonly requests: PodRequests;
 }
 
-/** Each pod with a replica: first those that ask for the same, best where it was meant to be, then the largest. */
+/** Each pod with a replica: first those that ask for the same, best where it was meant to be, then the closest. */
 function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
   const left = new Set(free);
   const others: SeenPod[] = [];
@@ -237,18 +237,26 @@ function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
     else others.push(pod);
   }
   for (const pod of others) {
-    const replica = [...left].reduce<Replica | undefined>(larger, undefined);
+    const replica = closest(pod, left);
     if (replica && left.delete(replica)) yield { pod, replica };
   }
 }
 
-function asksAlike(one: LeasePod["requests"], other: LeasePod["requests"]): boolean {
-  return one.cpuMilli === other.cpuMilli && one.memoryBytes === other.memoryBytes && one.gpus === other.gpus;
+const requested = ["gpus", "cpuMilli", "memoryBytes"] as const;
+
+function asksAlike(one: PodRequests, other: PodRequests): boolean {
+  return requested.every((resource) => one[resource] === other[resource]);
 }
 
-function larger(one: Replica | undefined, other: Replica): Replica {
-  if (!one) return other;
-  const order = ["gpus", "cpuMilli", "memoryBytes"] as const;
-  const first = order.find((resource) => one.requests[resource] !== other.requests[resource]);
-  return first !== undefined && other.requests[first] > one.requests[first] ? other : one;
+/** The largest that asks for no more than the pod, else the smallest: what is let go of must not be more than the pod takes. */
+function closest(pod: SeenPod, replicas: Iterable<Replica>): Replica | undefined {
+  const bySize = [...replicas].sort((one, other) => compareSize(one.requests, other.requests));
+  const isCovered = ({ requests }: Replica) => requested.every((each) => requests[each] <= pod.requests[each]);
+  return bySize.findLast(isCovered) ?? bySize[0];
+}
+
+function compareSize(one: PodRequests, other: PodRequests): number {
+  const first = requested.find((resource) => one[resource] !== other[resource]);
+  if (first === undefined) return 0;
+  return one[first] < other[first] ? -1 : 1;
 }

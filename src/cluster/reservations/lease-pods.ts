@@ -73,7 +73,7 @@ function requestsOf(pod: KubeObject): PodRequests {
   };
 }
 
-/** What cannot be read counts as nothing: the pod then stands for the largest replica that none stands for yet. */
+/** What cannot be read counts as nothing: the pod then stands for the smallest replica that none stands for yet. */
 const readAmounts: ReadAmounts = (list) => {
   const amounts = new Map<string, bigint>();
   for (const [resource, value] of Object.entries(fieldsOf(list))) {

@@ -160,7 +160,7 @@ test("a pod beyond the replicas takes the place of one that goes", async (t) => 
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
-test("a pod stands for the replica that asks for the same, else for the largest", async (t) => {
+test("a pod stands for the replica that asks for the same, else for one that it covers, else for the smallest", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 4_000n }));
@@ -170,9 +170,22 @@ test("a pod stands for the replica that asks for the same, else for the largest"
   assert.deepEqual(standing(), ["small", undefined]);
   stage.pod("small", undefined);
   stage.pod("odd", leasePod(order, "odd", { cpu: "700m", node: "a", version: "3" }));
-  assert.deepEqual(standing(), [undefined, "odd"]);
+  assert.deepEqual(standing(), ["odd", undefined]);
   stage.pod("elsewhere", leasePod(orderKey(2), "elsewhere", { cpu: "1", node: "a", version: "4" }));
-  assert.deepEqual(standing(), [undefined, "odd"], "of no lease of ours");
+  assert.deepEqual(standing(), ["odd", undefined], "of no lease of ours");
+  stage.pod("odd", undefined);
+  // As with something beside the tenant's container.
+  stage.pod("large", leasePod(order, "large", { cpu: "4100m", node: "a", version: "5" }));
+  assert.deepEqual(standing(), [undefined, "large"]);
+});
+
+test("a pod that asks for more than its unit lets go of no larger replica than it takes", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 6_000n }));
+  stage.pod("small", leasePod(order, "small", { cpu: "1100m", node: "a", version: "2" }));
+  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_100n })], podsVersion: "2" });
+  assert.equal(stage.freeCpu(), 8_000n - 1_100n - 6_000n);
 });
 
 test("volumes stay in the picture when the pod that uses them goes", async (t) => {
