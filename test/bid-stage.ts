@@ -105,6 +105,8 @@ export interface BiddingProvider {
   /** Thousandths of a CPU that could still be sold. */
   freeMilli(): bigint | undefined;
   status(): BidEngineDocument | undefined;
+  /** In one line. */
+  detail(): string;
   bidOn(order: OrderId): BidId;
   stop(): Promise<void>;
 }
@@ -271,6 +273,7 @@ export function startProvider(starting: Starting): StartedProvider {
     opened.resolve({
       ...{ signer, chain, journal, engine, feed, stop },
       status: () => statusOf().bidengine,
+      detail: () => provider.status().services.find(({ name }) => name === "bidengine")?.detail ?? "",
       freeMilli: () => freeOf(statusOf()),
       bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
     });

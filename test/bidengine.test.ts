@@ -164,6 +164,23 @@ test("while bidding is paused every no says so, and resuming bids on what is sti
   });
 });
 
+test("a pause that is planned does not end one that holds, and does not count before its time", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    const laterMs = () => stage.clock.now() + 3_600_000;
+    await one.engine.pause("a broken disk");
+    await one.engine.pause("a new rack", laterMs());
+    const order = await stage.post(1n);
+    await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
+    assert.match(one.engine.orders(1)[0]?.reason ?? "", /^biddingIsOn: bidding is paused since .*, a new rack/);
+    assert.match(one.detail(), /^paused: a new rack; /);
+    await one.engine.resume();
+    await one.engine.pause("a new rack", laterMs());
+    assert.doesNotMatch(one.detail(), /^paused/);
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+  });
+});
+
 test("who pauses while a price is being asked for sees no bid after that", async (t) => {
   await onBidStage(t, async (stage) => {
     const asked = Promise.withResolvers<void>();

@@ -25,6 +25,7 @@ import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
 import { createMarketMemory } from "./market-memory.ts";
 import { createOrderLoop } from "./order-loop.ts";
 import { followOwnEntry } from "./own-entry.ts";
+import { isPausing, nextPause } from "./pausing.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { RunningPricing } from "./pricing/create-pricing.ts";
 import { bidAnswers } from "./questions.ts";
@@ -209,9 +210,10 @@ export function createBidEngineService(
     };
     const engine: BidEngine = {
       pause(reason, fromMs) {
-        const pause = { name: pauseSwitch, reason, ...(fromMs !== undefined && { fromMs }) };
+        const pause = { name: pauseSwitch, ...engine.wouldPause(reason, fromMs) };
         return switchPause(() => journal.durable("pause", ({ switches }) => switches.put(pause)));
       },
+      wouldPause: (reason, fromMs) => nextPause(engine.paused, { reason, fromMs }, clock.now()),
       resume: () => switchPause(() => journal.durable("resume", ({ switches }) => switches.remove(pauseSwitch))),
       get paused() {
         return journal.read.switches.get(pauseSwitch);
@@ -259,7 +261,7 @@ export function createBidEngineService(
       const document = lastDocument ?? running?.lookNow();
       if (!document) return "";
       const { orders, bids, outcomes, paused, trouble } = document;
-      const state = paused ? `paused: ${paused.reason}; ` : "";
+      const state = isPausing(paused, clock.now()) ? `paused: ${paused?.reason}; ` : "";
       const wrong = trouble === undefined ? "" : `; ${trouble}`;
       return `${state}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
@@ -269,7 +271,13 @@ export function createBidEngineService(
       if (!running) return;
       const { tally, waits, deposits, engine } = running;
       const [waiting, nowMs] = [() => waits.size, () => clock.now()];
-      measureBidEngine(metrics, { tally, waiting, deposits, isPaused: () => engine.paused !== undefined, nowMs });
+      measureBidEngine(metrics, {
+        tally,
+        waiting,
+        deposits,
+        isPaused: () => isPausing(engine.paused, clock.now()),
+        nowMs,
+      });
     },
   };
 }

@@ -7,6 +7,8 @@ import type { Asked } from "./decision/inputs.ts";
 export interface BidEngine {
   /** Bids on nothing new, at once or from a time on, until `resume`; also after a restart. What is bid stays bid. */
   pause(reason: string, fromMs?: number): Promise<Switch>;
+  /** What would be in force after that. */
+  wouldPause(reason: string, fromMs?: number): Pick<Switch, "reason" | "fromMs">;
   /** False when it was not paused. */
   resume(): Promise<boolean>;
   readonly paused: Switch | undefined;

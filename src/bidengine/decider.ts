@@ -18,6 +18,7 @@ import { withCards } from "./decision/demand-checks.ts";
 import type { Asked, Standing } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms } from "./decision/money-checks.ts";
 import type { FollowedEntry } from "./own-entry.ts";
+import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
 import type { Tally } from "./tally.ts";
 
@@ -76,7 +77,7 @@ export function createDecider(deps: DeciderDeps) {
 
   function pauseAt(nowMs: number): Standing["pause"] {
     const pause = read.switches.get(pauseSwitch);
-    if (!pause || (pause.fromMs ?? 0) > nowMs) return undefined;
+    if (!pause || !isPausing(pause, nowMs)) return undefined;
     return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason };
   }
 

@@ -74,7 +74,7 @@ export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, 
       const { reason, fromMs, dryRun } = parsed(pause, question);
       const engine = await opened;
       const before = engine.paused;
-      return { before, after: dryRun ? { reason, fromMs } : await engine.pause(reason, fromMs), dryRun };
+      return { before, after: dryRun ? engine.wouldPause(reason, fromMs) : await engine.pause(reason, fromMs), dryRun };
     },
     async resume(question): Promise<PauseAnswer> {
       const { dryRun } = parsed(resume, question);
