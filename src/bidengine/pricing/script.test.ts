@@ -120,13 +120,27 @@ test("a script that is missing, not executable or a folder is a no and a trouble
   const script = scriptOf(path);
   const quote = () => script.quote(priceRequest(groupOf()), never);
   assert.match(reasonOf(await quote()), /cannot be started: .*ENOENT/);
-  assert.match(script.trouble ?? "", /price.sh cannot be started: .*ENOENT/);
+  assert.match(script.trouble ?? "", /the price script cannot be started: .*ENOENT.* \(.*price.sh\)/);
   writeFileSync(path, "#!/bin/sh\necho 1\n");
   assert.match(reasonOf(await quote()), /cannot be started: .*EACCES/);
   chmodSync(path, 0o755);
   assert.ok((await quote()).price);
   assert.equal(script.trouble, undefined);
   assert.match(reasonOf(await scriptOf(folder).quote(priceRequest(groupOf()), never)), /cannot be started: .*EACCES/);
+});
+
+test("one that turns orders down is sound; one that gives no answer is a trouble until it gives one", async (t) => {
+  const folder = temporaryFolder(t);
+  const script = scriptOf(join(folder, "price.sh"), { timeoutMs: 1_000 });
+  const troubleAfter = async (body: string) => {
+    writeScript(folder, body);
+    await script.quote(priceRequest(groupOf()), never);
+    return script.trouble;
+  };
+  assert.match((await troubleAfter(asleep)) ?? "", /gave no price within 1000 ms and was ended \(.*price.sh\)/);
+  assert.equal(await troubleAfter("echo requested rate is too low >&2; exit 1"), undefined);
+  assert.match((await troubleAfter("echo DEBUG; echo 1")) ?? "", /printed what is no price/);
+  assert.equal(await troubleAfter("echo 1"), undefined);
 });
 
 test("one that hangs is ended in time, and all that it has forked with it", async (t) => {

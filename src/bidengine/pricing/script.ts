@@ -31,18 +31,25 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
       const program = { path, env, input: scriptInput(request), limitMs, mostBytes: limits.priceScriptBytes };
       const begunMs = clock.monotonicMs();
       const end = await runProgram({ ...program, clock, signal });
-      noteStart(end);
-      return quoteOf(end, request.most.denom, { limitMs, tookMs: Math.round(clock.monotonicMs() - begunMs) });
+      const tookMs = Math.round(clock.monotonicMs() - begunMs);
+      const answer = quoteOf(end, request.most.denom, { limitMs, tookMs });
+      noteFault(end, answer);
+      return answer;
     } finally {
       giveBack();
     }
   }
 
-  /** That it cannot be started is a matter of its own: it concerns every order, and somebody has to do something. */
-  function noteStart({ how, reason }: ProgramEnd): void {
-    const before = trouble;
-    trouble = how === "not started" ? `the price script ${path} cannot be started: ${reason}` : undefined;
-    if (trouble && trouble !== before) log.error("failed to start the price script", { path, reason });
+  /**
+   * What is neither a price nor a no of its own concerns every order, and somebody has to do something. With a code it
+   * says no: that is how scripts turn orders down.
+   */
+  function noteFault({ how, code }: ProgramEnd, answer: Quote): void {
+    if (how === "cancelled") return;
+    const isNo = how === "exited" && code !== 0;
+    const fault = answer.price || isNo ? undefined : `${answer.reason} (${path})`;
+    if (fault && !trouble) log.error("failed to get a price from the script", { path, reason: fault });
+    trouble = fault;
   }
 
   return {
