@@ -27,6 +27,8 @@ export const limits = {
   tokenPriceAnswerMs: 10 * second,
   /** First pause after it could not be read; it grows up to the period. */
   tokenPriceRetryFirstMs: 10 * second,
+  /** How far its time may lie ahead of our clock: clocks that are looked after differ by less. */
+  tokenPriceAheadMs: 5 * minute,
 
   // Programs that we start
   /** After its end, or our word to it, a program's pipes close at once unless something keeps them. */

@@ -121,6 +121,10 @@ test("a file is read when it changes, its age is that of its last change, and an
   await clock.advance(limits.followedFileMs);
   assert.equal(shown(token), "0.75");
   assert.deepEqual([changes[0], changes.at(-1)], ["0.5", "0.75"]);
+  write("0.9", -24 * hour);
+  await clock.advance(limits.followedFileMs);
+  assert.equal(shown(token), "0.75", "one from tomorrow would never be too old");
+  assert.match(token.trouble ?? "", /it is of 2026-01-02T.*, which is yet to come/);
 });
 
 test("a URL is asked at its period and no more often, and what it cannot give leaves the last good price", async (t) => {

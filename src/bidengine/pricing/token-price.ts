@@ -48,7 +48,11 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
   async function look({ where, read }: TokenPriceSource, signal: AbortSignal): Promise<void> {
     const before = answer().price;
     try {
-      known = await read(signal);
+      const newest = await read(signal);
+      // It would never become old.
+      if (newest.atMs > clock.now() + limits.tokenPriceAheadMs)
+        throw new Error(`it is of ${formatTime(newest.atMs)}, which is yet to come`);
+      known = newest;
       failure = undefined;
       failuresInARow = 0;
     } catch (thrown) {
