@@ -2,6 +2,8 @@
  * Four orders and what may become of each, with a provider that ends at one boundary and starts again on the same journal:
  * one is won and kept, one goes to a rival, one is closed by its tenant, on one nobody decides until the bid is too old.
  */
+import assert from "node:assert/strict";
+import { isUnderWay } from "../src/bidengine/truth.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { type BidId, formatOrderId, type OrderId, parseOrderId } from "../src/market/ids.ts";
@@ -11,7 +13,7 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import type { BiddingProvider, BidStage, ProviderParts, StartedProvider } from "./bid-stage.ts";
 
-export const totalMilli = 10_000n;
+const totalMilli = 10_000n;
 /** Longer than the provider is away, so that the tenant always finds the bids. */
 const bidTimeoutMs = 25_000;
 const fates = ["won", "lost", "closed", "late"] as const;
@@ -83,7 +85,7 @@ export async function playBidHistory(stage: BidStage, { seed, crashAt, dir, part
 }
 
 /** What must hold at every moment: an open bid has its capacity, and one that is over has none. */
-function watch(stage: BidStage, { chain, journal }: BiddingProvider, faults: Set<string>) {
+function watch({ clock }: BidStage, { chain, journal }: BiddingProvider, faults: Set<string>) {
   const { read } = journal;
   let isOver = false;
   const look = () => {
@@ -92,16 +94,18 @@ function watch(stage: BidStage, { chain, journal }: BiddingProvider, faults: Set
       const outcome = read.orders.get(orderId)?.outcome;
       const isHeld = read.reservations.get(orderId) !== undefined;
       const id = parseOrderId(orderId);
-      const isClosed = chain.mirror.bid({ ...id, provider: chain.provider, bseq: 0 })?.state === "closed";
-      const isOpen = !isClosed && chain.mirror.order(id) !== undefined;
-      if (isOpen && intent && outcome === undefined && !isHeld) faults.add("a bid without capacity");
+      const bid = chain.mirror.bid({ ...id, provider: chain.provider, bseq: 0 });
+      // One that was closed before the start is in no mirror.
+      const isOpen = bid ? bid.state === "open" : isUnderWay(intent);
+      const isWanted = isOpen && chain.mirror.order(id) !== undefined;
+      if (isWanted && outcome === undefined && !isHeld) faults.add("a bid without capacity");
       if ((outcome === "lost" || outcome === "order closed") && isHeld) faults.add("capacity for a bid that is over");
     }
   };
   const run = async () => {
     while (!isOver) {
       look();
-      await sleep(stage.clock, 500);
+      await sleep(clock, 500);
     }
   };
   // The journal is closed by a crash, and nothing can be seen in it any more.
@@ -115,16 +119,25 @@ function watch(stage: BidStage, { chain, journal }: BiddingProvider, faults: Set
   };
 }
 
+export function ordersOf(stage: BidStage): Record<Fate, OrderId> {
+  const { address: owner } = stage.signer("tenant");
+  const order = (dseq: bigint) => ({ owner, dseq, gseq: 1, oseq: 1 });
+  return { won: order(1n), lost: order(2n), closed: order(3n), late: order(4n) };
+}
+
+/** What becomes of the order on which nobody decides: its tenant may also close it when all else is over. */
+export type LateEnd = "timed out" | "order closed";
+
 /** The tenant's and the rival's side: neither knows that the provider may be away. */
-async function tellStory(stage: BidStage, pauseMs: number): Promise<Record<Fate, OrderId>> {
+export async function tellStory(
+  stage: BidStage,
+  pauseMs: number,
+  late: LateEnd = "timed out",
+): Promise<Record<Fate, OrderId>> {
   const { queries } = stage;
+  const orders = ordersOf(stage);
   await sleep(stage.clock, pauseMs);
-  const orders = {
-    won: await stage.post(1n),
-    lost: await stage.post(2n),
-    closed: await stage.post(3n),
-    late: await stage.post(4n),
-  };
+  for (const { dseq } of Object.values(orders)) await stage.post(dseq);
   const ours = (order: OrderId): BidId => ({ ...order, provider: stage.signer("one").address, bseq: 0 });
   const theirs = (order: OrderId): BidId => ({ ...order, provider: stage.signer("two").address, bseq: 0 });
   const stateOf = async (bid: BidId) => (await queries.bid(bid)).value?.state;
@@ -134,22 +147,28 @@ async function tellStory(stage: BidStage, pauseMs: number): Promise<Record<Fate,
       await stage.accept(ours(orders.won));
     })(),
     (async () => {
-      await stage.until("our bid", async () => (await stateOf(ours(orders.lost))) === "open");
-      await stage.rivalBid("two", orders.lost);
-      await stage.rivalBid("three", orders.lost);
+      await Promise.all([
+        stage.until("our bid", async () => (await stateOf(ours(orders.lost))) === "open"),
+        ...["two", "three"].map((name) => stage.rivalBid(name, orders.lost)),
+      ]);
       await stage.accept(theirs(orders.lost));
     })(),
     (async () => {
       await stage.until("our bid", async () => (await stateOf(ours(orders.closed))) === "open");
       await stage.close(3n);
     })(),
-    stage.until("our bid's end", async () => (await stateOf(ours(orders.late))) === "closed"),
+    stage.until("our bid", async () => (await stateOf(ours(orders.late))) !== undefined),
   ]);
+  if (late === "order closed") await stage.close(orders.late.dseq);
+  await stage.until("our bid's end", async () => (await stateOf(ours(orders.late))) === "closed");
   return orders;
 }
 
 /** Nothing is owed any more, and all that happened has been looked at. */
-async function settled(stage: BidStage, { chain, status, engine }: BiddingProvider): Promise<void> {
+export async function settled(
+  stage: Pick<BidStage, "until" | "blocks">,
+  { chain, status, engine }: BiddingProvider,
+): Promise<void> {
   const isOver = (line: { readonly outcome: string | undefined }) =>
     line.outcome !== undefined && line.outcome !== "bid";
   await stage.until("an end to all", () => {
@@ -163,12 +182,16 @@ function owed(chain: Chain): number {
   return chain.outbox.counts.owed;
 }
 
-async function lookBack(stage: BidStage, provider: BiddingProvider, orders: Record<Fate, OrderId>) {
+export async function lookBack(
+  { queries }: Pick<BidStage, "queries">,
+  provider: BiddingProvider,
+  orders: Record<Fate, OrderId>,
+) {
   const { journal, engine } = provider;
   const entries = await Promise.all(
     fates.map(async (fate) => {
       const key = formatOrderId(orders[fate]);
-      const bid = (await stage.queries.bid(provider.bidOn(orders[fate]))).value;
+      const bid = (await queries.bid(provider.bidOn(orders[fate]))).value;
       const line = engine.why(key)[0];
       const story: OrderStory = {
         state: bid?.state,
@@ -188,4 +211,33 @@ async function lookBack(stage: BidStage, provider: BiddingProvider, orders: Reco
     deadlines: journal.rows().deadlines,
     lockedMicro: locked,
   };
+}
+
+/** As if nothing had happened on the way. */
+export function checkEnd(history: BidHistory, late: LateEnd = "timed out"): void {
+  const { orders, faults, freeMilli, reservations, deadlines, lockedMicro } = history;
+  assert.deepEqual(faults, []);
+  for (const { sent } of Object.values(orders)) {
+    assert.equal(sent.filter((each) => each.startsWith("createBid")).length, 1, "one bid on each");
+  }
+  assert.deepEqual(
+    Object.values(orders).map(({ state, outcome, end }) => ({ state, outcome, end })),
+    [
+      { state: "active", outcome: "won", end: "leased" },
+      { state: orders.lost.state, outcome: "lost", end: "leased" },
+      { state: "closed", outcome: "order closed", end: "closed" },
+      { state: "closed", outcome: late, end: late === "timed out" ? undefined : "closed" },
+    ],
+  );
+  assert.ok(orders.lost.state === "lost" || orders.lost.state === "closed");
+  for (const { sent } of Object.values(orders)) {
+    assert.deepEqual(
+      sent.filter((each) => !each.endsWith(" done")),
+      [],
+    );
+  }
+  assert.equal(freeMilli, totalMilli - 100n, "what the lease has, and nothing else");
+  assert.equal(reservations.length, 1);
+  assert.equal(deadlines, 0);
+  assert.equal(lockedMicro, 500_000n, "the deposit of the lease");
 }

@@ -28,17 +28,18 @@ import { createClusterService } from "../src/cluster/cluster-service.ts";
 import type { ClusterDocument } from "../src/cluster/cluster-status.ts";
 import type { InventoryFeed } from "../src/cluster/inventory/feed.ts";
 import { createNewestPicture } from "../src/cluster/inventory/newest-picture.ts";
+import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { noOvercommit } from "../src/cluster/placement/demand.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
-import type { GroupSpec } from "../src/market/group-spec.ts";
+import type { Attribute, GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
 import { createProvider, type Foundation, type House } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { type Clock, createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Clock, createVirtualClock, realClock, sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -49,11 +50,23 @@ import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
-const lookMs = 500;
 export const blockMs = 1_000;
 
+/** How fast it goes there. */
+interface Pace {
+  readonly clock: Clock;
+  readonly blockMs: number;
+  /** Between two looks at what is waited for, and how long that may take. */
+  readonly lookMs: number;
+  readonly patienceMs: number;
+  /** Whether others than this process can reach the chain. */
+  readonly listens: boolean;
+  /** How many blocks the chain keeps; all if not said. */
+  readonly keepBlocks?: number;
+}
+
 export interface BidStage {
-  readonly clock: VirtualClock;
+  readonly clock: Clock;
   readonly node: Node;
   readonly queries: Queries;
   /** A deployment with one group; resolves when its order is on the chain. */
@@ -65,7 +78,9 @@ export interface BidStage {
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
   blocks(count: number): Promise<void>;
   signer(name: string): Signer;
-  register(name: string): Promise<void>;
+  /** The key of a signer, for another process. */
+  secret(name: string): Uint8Array;
+  register(name: string, attributes?: readonly Attribute[]): Promise<void>;
   /** Somebody else bids, without a program around it. */
   rivalBid(name: string, order: OrderId): Promise<void>;
   /** Starts one that is registered, in a folder of its own or in this one, whatever comes of it. */
@@ -81,6 +96,8 @@ export interface StartedProvider {
 
 export interface ProviderParts {
   readonly cpuMilli?: bigint;
+  /** Of the one node. */
+  readonly cards?: readonly CardCount[];
   readonly nodes?: () => readonly RpcTransport[];
   /** A fault between the bid engine and what it stands on. */
   readonly plant?: (sound: Sound) => Sound;
@@ -128,21 +145,40 @@ export function groupOfCpus(milli: bigint): GroupSpec {
   return { ...smallGroup, units };
 }
 
-export async function onBidStage(t: TestContext, play: (stage: BidStage) => Promise<void>): Promise<void> {
-  const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(t, clock, play), 7_200_000);
+/** One replica with one card of these models. */
+export function groupOfCards(...models: string[]): GroupSpec {
+  const attributes = models.map((model) => ({ key: `vendor/nvidia/model/${model}`, value: "true" }));
+  const units = smallGroup.units.map((unit) => ({ ...unit, gpu: { count: 1n, attributes } }));
+  return { ...smallGroup, units };
 }
 
-async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage) => Promise<void>): Promise<void> {
+export async function onBidStage(
+  t: TestContext,
+  play: (stage: BidStage) => Promise<void>,
+  more: Pick<Pace, "keepBlocks"> = {},
+): Promise<void> {
+  const clock = createVirtualClock();
+  const pace = { clock, blockMs, lookMs: 500, patienceMs: 600_000, listens: false, ...more };
+  await whileTimePasses(clock, setUp(t, pace, play), 7_200_000);
+}
+
+/** In real time and as fast as a small machine can, for providers that are processes of their own. */
+export async function onRealBidStage(t: TestContext, play: (stage: BidStage) => Promise<void>): Promise<void> {
+  await setUp(t, { clock: realClock, blockMs: 100, lookMs: 20, patienceMs: 60_000, listens: true }, play);
+}
+
+async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Promise<void>): Promise<void> {
+  const { clock, lookMs, patienceMs, ...nodeOptions } = pace;
   const random = createSeededRandom(1);
   const folder = memoryFolder(t);
   const names = ["one", "two", "three", "four", "tenant"];
-  const signers = new Map(names.map((name) => [name, createSigner(random.bytes(32))]));
+  const secrets = new Map(names.map((name) => [name, random.bytes(32)]));
+  const signers = new Map([...secrets].map(([name, secret]) => [name, createSigner(secret)]));
   const tenant = signers.get("tenant") as Signer;
   const node = createEmbeddedNode({
     chainId: "bids-1",
     accounts: [...signers.values()].map(({ address }) => ({ address, coins: purse })),
-    ...{ clock, log: silentLog, listens: false, blockMs },
+    ...{ ...nodeOptions, clock, log: silentLog },
   });
   await node.start();
   const pool = createPool({ nodes: [node.transport("tenant's node")], clock, random, log: silentLog });
@@ -158,10 +194,10 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
 
   const signer = (name: string) => signers.get(name) as Signer;
 
-  async function register(name: string): Promise<void> {
+  async function register(name: string, attributes: readonly Attribute[] = []): Promise<void> {
     const { address: owner } = signer(name);
     if ((await stage.queries.provider(owner)).value) return;
-    const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [], info: undefined };
+    const entry = { owner, hostUri: "https://provider.example.com:8443", attributes: [...attributes], info: undefined };
     await send(signer(name), packMessage("createProvider", entry));
   }
 
@@ -195,7 +231,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
     accept: (bid) => send(tenant, createLease(bid)),
     close: (dseq) => send(tenant, closeDeployment({ owner: tenant.address, dseq })),
     async until(what, isSo) {
-      const limitMs = clock.now() + 600_000;
+      const limitMs = clock.now() + patienceMs;
       while (!(await isSo())) {
         if (clock.now() > limitMs) throw new Error(`waited in vain: ${what}`);
         await sleep(clock, lookMs);
@@ -206,6 +242,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
       while (node.height < wanted) await sleep(clock, lookMs);
     },
     signer,
+    secret: (name) => secrets.get(name) as Uint8Array,
     async rivalBid(name, order) {
       await register(name);
       const { address: provider } = signer(name);
@@ -220,7 +257,7 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: BidStage
     },
     start,
     async provider(name, parts = {}) {
-      await register(name);
+      await register(name, parts.options?.attributes);
       const { ready, stop } = start(name, parts);
       endings.push(stop);
       return ready;
@@ -241,7 +278,7 @@ interface Starting extends ProviderParts {
   readonly clock: Clock;
   /** Whether commands can ask it. */
   readonly control?: boolean;
-  readonly node: Node;
+  readonly node: Pick<Node, "transport">;
   readonly cluster: SimulatedCluster;
   readonly dir: string;
   readonly signer: Signer;
@@ -261,7 +298,7 @@ export function startProvider(starting: Starting): StartedProvider {
     ...starting.options,
   };
   const ground = { clock, random: createSeededRandom(2), log: silentLog };
-  const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n);
+  const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n, starting.cards);
   const cluster = { overcommit: noOvercommit };
   const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
   const policies = createPolicySource(starting.policies, ground);
@@ -342,7 +379,7 @@ export interface PictureFeed extends InventoryFeed {
   resume(): void;
 }
 
-export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
+export function pictureFeed(clock: Clock, cpuMilli: bigint, cards: readonly CardCount[] = []): PictureFeed {
   let heardAtMs: number | undefined;
   const newest = createNewestPicture(clock, silentLog, () => ({
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,
@@ -350,7 +387,7 @@ export function pictureFeed(clock: Clock, cpuMilli: bigint): PictureFeed {
   }));
   const draw = (milli: bigint) => {
     heardAtMs = undefined;
-    const nodes = [pictureNode("one", { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n })];
+    const nodes = [pictureNode("one", { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards })];
     newest.show({ nodes, storage: [], podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
   };
   return Object.assign(newest, {

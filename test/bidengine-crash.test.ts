@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type BidHistory, playBidHistory, totalMilli } from "./bid-history.ts";
+import { type BidHistory, checkEnd, playBidHistory } from "./bid-history.ts";
 import { onBidStage, type ProviderParts } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
 import { long } from "./runs.ts";
@@ -102,33 +102,6 @@ for (const [fault, sign, plant] of planted) {
     assert.ok(history.crashed);
     assert.throws(() => checkEnd(history), sign);
   });
-}
-
-function checkEnd({ orders, faults, freeMilli, reservations, deadlines, lockedMicro }: BidHistory): void {
-  assert.deepEqual(faults, []);
-  for (const { sent } of Object.values(orders)) {
-    assert.equal(sent.filter((each) => each.startsWith("createBid")).length, 1, "one bid on each");
-  }
-  assert.deepEqual(
-    Object.values(orders).map(({ state, outcome, end }) => ({ state, outcome, end })),
-    [
-      { state: "active", outcome: "won", end: "leased" },
-      { state: orders.lost.state, outcome: "lost", end: "leased" },
-      { state: "closed", outcome: "order closed", end: "closed" },
-      { state: "closed", outcome: "timed out", end: undefined },
-    ],
-  );
-  assert.ok(orders.lost.state === "lost" || orders.lost.state === "closed");
-  for (const { sent } of Object.values(orders)) {
-    assert.deepEqual(
-      sent.filter((each) => !each.endsWith(" done")),
-      [],
-    );
-  }
-  assert.equal(freeMilli, totalMilli - 100n, "what the lease has, and nothing else");
-  assert.equal(reservations.length, 1);
-  assert.equal(deadlines, 0);
-  assert.equal(lockedMicro, 500_000n, "the deposit of the lease");
 }
 
 function endOf({ crossings: _, crashed: __, ...end }: BidHistory) {
