@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatOrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { onBidStage } from "./bid-stage.ts";
+import { type BidStage, onBidStage } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 
 test("a node that hangs is left for another, and the order is bid on all the same", async (t) => {
@@ -47,6 +47,68 @@ test("what happened while no node answered is made up for: lost, closed and new 
     await stage.until("their words", () => line(lost)?.outcome === "lost" && line(closed)?.outcome === "order closed");
     await stage.until("who won", () => line(lost)?.end?.winner === stage.signer("three").address);
     assert.equal(one.status()?.deposits[0]?.amount, 500_000n, "only the open bid's");
+  });
+});
+
+test("deposits of orders that ended in blocks which no node has any more come home all the same", async (t) => {
+  const play = async (stage: BidStage) => {
+    let only: FaultTransport | undefined;
+    const one = await stage.provider("one", {
+      nodes: () => {
+        only = faultTransport(stage.node.transport("only"));
+        return [only];
+      },
+    });
+    const [lost, closed] = [await stage.post(1n), await stage.post(2n)];
+    await stage.until("two bids", () => one.status()?.bids === 2);
+    if (only) only.hangs = () => true;
+    // Two, so that the chain leaves ours open.
+    for (const name of ["two", "three"]) await stage.rivalBid(name, lost);
+    await stage.accept({ ...lost, provider: stage.signer("three").address, bseq: 0 });
+    await stage.close(2n);
+    await stage.blocks(30);
+    let gaps = 0;
+    one.chain.onStep(({ gap }) => {
+      if (gap) gaps += 1;
+    });
+    if (only) only.hangs = () => false;
+    await stage.until("the gap", () => gaps > 0);
+    await stage.until("the ends", () => one.status()?.bids === 0 && one.freeMilli() === 10_000n);
+    await stage.until("the deposits", () => one.status()?.deposits.length === 0);
+    for (const order of [lost, closed]) {
+      const { value } = await stage.queries.bid(one.bidOn(order));
+      assert.ok(value?.state === "lost" || value?.state === "closed", value?.state);
+    }
+    const outcome = (order: typeof lost) => one.engine.why(formatOrderId(order))[0]?.outcome;
+    await stage.until("their words", () => outcome(lost) === "lost" && outcome(closed) === "order closed");
+    assert.equal(one.journal.rows().reservations, 0);
+  };
+  await onBidStage(t, play, { keepBlocks: 10 });
+});
+
+test("what became of a bid is right also where the answer about it is newer than the mirror", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const nodes: FaultTransport[] = [];
+    const boundary = {
+      // From the moment it has left, blocks are not to be had, and all else is.
+      cross(kind: string, point: string) {
+        if (kind !== "broadcast" || !point.endsWith("after")) return;
+        for (const node of nodes) node.hangs = (method) => method.startsWith("block");
+      },
+    };
+    const one = await stage.provider("one", {
+      boundary,
+      nodes: () => {
+        nodes.push(faultTransport(stage.node.transport("only")));
+        return nodes;
+      },
+    });
+    const order = await stage.post(1n);
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
+    await stage.close(1n);
+    const outcome = () => one.journal.read.orders.get(formatOrderId(order))?.outcome;
+    await stage.until("its end", () => outcome() !== undefined);
+    assert.equal(outcome(), "order closed");
   });
 });
 

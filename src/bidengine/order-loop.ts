@@ -217,13 +217,15 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   /** Somebody closed it: we, the tenant with the whole deployment, or whoever else may. */
-  async function closedBy({ id, order, seen, closing }: Truth, signal: AbortSignal): Promise<BidOutcome> {
+  async function closedBy({ id, seen, closing }: Truth, signal: AbortSignal): Promise<BidOutcome> {
     if (seen?.outcome === undefined && (closing?.state === "done" || isUnderWay(closing))) return "timed out";
-    if (order || seen?.outcome !== undefined) return "bid closed";
-    const { how, winner } = (await memory.endOf(id, signal)) ?? {};
-    if (how !== "leased") return "order closed";
+    if (seen?.outcome !== undefined) return "bid closed";
+    // The chain is asked for the order as it was for the bid: the mirror may be behind both.
+    const end = await memory.endOf(id, signal);
+    if (!end) return "bid closed";
+    if (end.how !== "leased") return "order closed";
     // Won and over before anybody looked.
-    return winner === id.provider ? "won" : "lost";
+    return end.winner === id.provider ? "won" : "lost";
   }
 
   async function finish(truth: Truth, outcome: BidOutcome): Promise<Outcome> {
