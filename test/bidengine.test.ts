@@ -3,11 +3,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
-import { type BidId, formatOrderId } from "../src/market/ids.ts";
+import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { fixedPricing, groupOfCpus, onBidStage } from "./bid-stage.ts";
+import { fixedPricing, groupOfCards, groupOfCpus, onBidStage } from "./bid-stage.ts";
 import { temporaryFolder } from "./folder.ts";
+import { cards } from "./placement-samples.ts";
 import { runs } from "./runs.ts";
 
 test("an order is bid on, won, and its capacity handed over to the lease", async (t) => {
@@ -55,6 +56,35 @@ test("two orders for what is left: one bid, and the other when room comes", asyn
     await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));
   });
 });
+
+for (const [name, first, second] of [
+  ["by its model", "h100", "h100"],
+  ["as any card", "*", "*"],
+  ["by its model and as any card", "h100", "*"],
+] as const) {
+  test(`two orders for the last GPU, asked for ${name}: one bid, and the other when the card comes back`, async (t) => {
+    await onBidStage(t, async (stage) => {
+      const attributes = [{ key: "capabilities/gpu/vendor/nvidia/model/h100", value: "true" }];
+      const one = await stage.provider("one", { cards: [cards("h100", 1n)], options: { attributes } });
+      await Promise.all([stage.post(1n, groupOfCards(first)), stage.post(2n, groupOfCards(second))]);
+      await stage.blocks(5);
+      const orders = one.engine.orders(2);
+      const [bid, refused] = ["bid", "no"].map((verdict) => orders.find((order) => order.verdict === verdict));
+      assert.equal(one.status()?.bids, 1);
+      assert.match(refused?.reason ?? "", /^placementExists: .*gpu/);
+      const key = bid?.orderId ?? "";
+      const onChain = (await stage.queries.bid(one.bidOn(parseOrderId(key)))).value;
+      assert.deepEqual(
+        onChain?.offer.map(({ resources }) => resources?.gpu?.attributes),
+        [[{ key: "vendor/nvidia/model/h100", value: "true" }]],
+        "a real model is offered",
+      );
+      await stage.close(parseOrderId(key).dseq);
+      const other = one.bidOn(parseOrderId(refused?.orderId ?? ""));
+      await stage.until("the other bid", async () => (await stage.queries.bid(other)).value?.state === "open");
+    });
+  });
+}
 
 test("no more is sold than the caps say, and what is given back is sold again", async (t) => {
   const policies = join(temporaryFolder(t), "policies.yaml");
