@@ -263,6 +263,8 @@ export interface PodSize {
   readonly cpu: string;
   readonly memory?: string;
   readonly gpus?: number;
+  /** How many claims it mounts. */
+  readonly volumes?: number;
   readonly node?: string | undefined;
   readonly version?: string;
   readonly phase?: string;
@@ -273,7 +275,8 @@ export interface PodSize {
 
 /** A pod of the order's lease. */
 export function leasePod(orderId: string, name: string, size: PodSize): KubeObject {
-  const { cpu, memory = "1Gi", gpus = 0, node, version = "1", phase = "Pending", leaving = false, boundAt } = size;
+  const { cpu, memory = "1Gi", gpus = 0, volumes = 0 } = size;
+  const { node, version = "1", phase = "Pending", leaving = false, boundAt } = size;
   const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: boundAt };
   const requests = { cpu, memory, ...(gpus > 0 && { "nvidia.com/gpu": String(gpus) }) };
   return {
@@ -285,7 +288,14 @@ export function leasePod(orderId: string, name: string, size: PodSize): KubeObje
       labels: { "akash.network": "true" },
       ...(leaving && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
     },
-    spec: { containers: [{ name: "main", resources: { requests } }], ...(node !== undefined && { nodeName: node }) },
+    spec: {
+      containers: [{ name: "main", resources: { requests } }],
+      volumes: Array.from({ length: volumes }, (_, at) => ({
+        name: `data-${at}`,
+        persistentVolumeClaim: { claimName: `data-${at}-${name}` },
+      })),
+      ...(node !== undefined && { nodeName: node }),
+    },
     status: { phase, ...(boundAt !== undefined && { conditions: [scheduled] }) },
   };
 }

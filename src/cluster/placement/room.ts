@@ -33,6 +33,7 @@ export interface NodeRoom {
 export const nodeResources = ["cpu", "memory", "storage-ephemeral", "gpu", "volumes"] as const;
 export type Amounts = readonly bigint[];
 export const gpuAt = nodeResources.indexOf("gpu");
+export const volumesAt = nodeResources.indexOf("volumes");
 
 /** More than anybody can ask for. */
 export const endless = 2n ** 100n;

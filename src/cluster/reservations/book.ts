@@ -242,7 +242,7 @@ function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
   }
 }
 
-const requested = ["gpus", "cpuMilli", "memoryBytes"] as const;
+const requested = ["gpus", "cpuMilli", "memoryBytes", "volumes"] as const;
 
 function asksAlike(one: PodRequests, other: PodRequests): boolean {
   return requested.every((resource) => one[resource] === other[resource]);

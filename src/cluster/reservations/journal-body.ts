@@ -53,7 +53,7 @@ const body = z.strictObject({
 });
 
 export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
-  const rows = replicas.map(({ unit, requests, onNode, volumes }) => {
+  const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, volumes }) => {
     const { node, amounts, cards } = onNode.claim;
     const classes = [...(volumes?.claim.classes ?? [])];
     return { unit, node, amounts, classes, ...(cards && { cards }), requests };

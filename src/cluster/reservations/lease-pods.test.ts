@@ -12,6 +12,7 @@ const running = {
   cpu: "1500m",
   memory: "1Gi",
   gpus: 2,
+  volumes: 1,
   node: "a",
   version: "7",
   phase: "Running",
@@ -24,7 +25,7 @@ test("of a pod it is kept whose it is, where it runs and what it asks for", () =
     namespace: leaseNamespace(bidOf(order)),
     node: "a",
     boundAtMs: Date.UTC(2026, 0, 1),
-    requests: { cpuMilli: 1_500n, memoryBytes: 2n ** 30n, gpus: 2n },
+    requests: { cpuMilli: 1_500n, memoryBytes: 2n ** 30n, gpus: 2n, volumes: 1n },
     version: "7",
   });
 });

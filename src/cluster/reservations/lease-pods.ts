@@ -29,6 +29,8 @@ export interface PodRequests {
   readonly cpuMilli: bigint;
   readonly memoryBytes: bigint;
   readonly gpus: bigint;
+  /** How many persistent ones it mounts. */
+  readonly volumes: bigint;
 }
 
 /** On every pod that belongs to a lease, whoever made it: the network's label. */
@@ -65,11 +67,13 @@ function boundAt(pod: KubeObject): number | undefined {
 
 function requestsOf(pod: KubeObject): PodRequests {
   const amounts = podRequests(pod, readAmounts);
+  const volumes = recordsOf(fieldsOf(pod["spec"])["volumes"]);
   const whole = (resource: string) => wholeAmount(resource, amounts.get(resource) ?? 0n);
   return {
     cpuMilli: whole("cpu"),
     memoryBytes: whole("memory"),
     gpus: whole("nvidia.com/gpu") + whole("amd.com/gpu"),
+    volumes: BigInt(volumes.filter((volume) => volume["persistentVolumeClaim"] !== undefined).length),
   };
 }
 

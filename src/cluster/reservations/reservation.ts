@@ -3,6 +3,7 @@ import type { Fits } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import { type CountedUnit, leasedAddressesOf } from "../../market/group-totals.ts";
 import { type Claim, claimsOf, committed, type Overcommit } from "../placement/demand.ts";
+import { volumesAt } from "../placement/room.ts";
 import type { PodRequests } from "./lease-pods.ts";
 
 export interface Reservation {
@@ -70,11 +71,11 @@ export function reservationOf(
 const noClasses: ReadonlyMap<string, bigint> = new Map();
 
 /** Volumes outlive the pods that use them, so what they take is followed apart from what a pod takes. */
-export function replicaOf(unit: number, claim: Claim, requests: PodRequests): Replica {
+export function replicaOf(unit: number, claim: Claim, requests: Omit<PodRequests, "volumes">): Replica {
   const volumes: Claim = { node: nowhere, amounts: [], cards: undefined, classes: claim.classes };
   return {
     unit,
-    requests,
+    requests: { ...requests, volumes: claim.amounts[volumesAt] ?? 0n },
     onNode: holding({ ...claim, classes: noClasses }),
     volumes: claim.classes.size > 0 ? holding(volumes) : undefined,
   };
@@ -85,7 +86,7 @@ function holding(claim: Claim): Holding {
 }
 
 /** RAM volumes are in no request of a pod, so this is less than what the replica takes. */
-function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent }: Overcommit): PodRequests {
+function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent }: Overcommit) {
   return {
     cpuMilli: committed(unit?.cpu.milli ?? 0n, cpuPercent),
     memoryBytes: committed(unit?.memory.bytes ?? 0n, memoryPercent),

@@ -188,6 +188,17 @@ test("a pod that asks for more than its unit lets go of no larger replica than i
   assert.equal(stage.freeCpu(), 8_000n - 1_100n - 6_000n);
 });
 
+test("of two replicas that ask for the same cpu and memory, the one with volumes keeps them until its own pod comes", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
+  stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ id: 1, volumes: [volume("beta3", 60n * gi)] }), sampleUnit({ id: 2 }));
+  stage.pod("web", leasePod(order, "web", { cpu: "1", node: "a", version: "2" }));
+  stage.show({ nodes: [pictureNode("a", size, { cpuMilli: 1_000n })], storage, podsVersion: "2" });
+  assert.equal(stage.keeper.book.room.classes.get("beta3"), 40n * gi);
+});
+
 test("volumes stay in the picture when the pod that uses them goes", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
