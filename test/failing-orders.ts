@@ -119,7 +119,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   withinOfferCaps: {
     inputs: someInputs({
-      standing: { policies: { ...openPolicies, caps: () => ({ ...no, reason: "too many cpus" }) } },
+      standing: { policies: { ...openPolicies, caps: () => ({ ...no, reason: "too many cpus", alone: true }) } },
     }),
     reason: /too many cpus/,
     until: "policies",

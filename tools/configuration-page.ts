@@ -58,9 +58,23 @@ attributes:
     value: us-west
   - key: host
     value: akash
+bidpricestrategy: table
+price_target_cpu: 1.60
+price_target_memory: 0.80
+price_target_hd_ephemeral: 0.02
+price_target_hd_pers_hdd: 0.01
+price_target_hd_pers_ssd: 0.03
+price_target_hd_pers_nvme: 0.04
+price_target_endpoint: 0.05
+price_target_ip: 5
+price_target_gpu_mappings: a100=120,h100.80gi.sxm=280
+# With bidpricestrategy: scale, these instead.
 bidpricecpuscale: 0.004
 bidpricememoryscale: 0.0016
 bidpricestoragescale: 0.00016,beta2=0.00016
+bidpricegpuscale: a100=300,h100=700
+bidpriceendpointscale: 0.1
+bidpriceipscale: 12
 deployment_ingress_static_hosts: true
 deployment_ingress_domain: ingress.example.com
 \`\`\`

@@ -120,7 +120,8 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
   const timers = createHeap<VirtualTimer>((a, b) => a.atMs - b.atMs || a.order - b.order);
 
   function schedule(delayMs: number, fire: () => void): Timer {
-    const entry: VirtualTimer = { atMs: monotonicMs + Math.max(0, delayMs), order: orders++, fire };
+    // Whole milliseconds, as real timers have: so the time of day has no fraction either.
+    const entry: VirtualTimer = { atMs: Math.ceil(monotonicMs + Math.max(0, delayMs)), order: orders++, fire };
     timers.push(entry);
     live += 1;
     activity += 1;
@@ -156,8 +157,7 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
   }
 
   return {
-    // Whole milliseconds, as the time of day has.
-    now: () => Math.floor(offsetMs + monotonicMs),
+    now: () => offsetMs + monotonicMs,
     monotonicMs: () => monotonicMs,
     timer: schedule,
     yield() {
