@@ -118,10 +118,11 @@ function summary(status: DemoStatus): string {
   return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
 }
 
+/** A view of 80 columns shows them whole. */
 function hintsFor(dataDir: string): string[] {
   return [
-    `ask it: bin/akash-provider orders --data-dir ${dataDir}`,
-    "        bin/akash-provider why OWNER/NUMBER, with the same --data-dir",
+    `ask it from another terminal: export AP_DATA_DIR=${dataDir}`,
+    "then bin/akash-provider orders, … why ORDER, … screen docs/deploy.yaml",
   ];
 }
 
