@@ -35,14 +35,14 @@ export interface OrderAnswer extends OrderLine {
   readonly spec: unknown;
 }
 
-export interface DecisionAnswer {
+interface DecisionAnswer {
   readonly atMs: number;
   readonly verdict: "bid" | "no";
   readonly checks: readonly Check[];
   readonly price: string | undefined;
 }
 
-export interface SentAnswer {
+interface SentAnswer {
   /** "createBid", "closeBid". */
   readonly what: string;
   readonly why: string;
@@ -70,7 +70,7 @@ export function readWhy(read: Reads, id: string): OrderAnswer[] {
   }));
 }
 
-export function lineOf(read: Reads, order: SeenOrder): OrderLine {
+function lineOf(read: Reads, order: SeenOrder): OrderLine {
   const [last] = read.decisions.about(order.orderId, 1).map(decisionOf);
   const failed = last?.verdict === "no" ? last.checks.find(({ verdict }) => verdict === "fail") : undefined;
   return {

@@ -111,8 +111,7 @@ export function createBidEngineService(
     });
     const askings = createAskings();
     const loop = createOrderLoop({
-      ...{ chain, journal, capacity, askings, memory, waits, tally, onNews, clock, log },
-      judge: decider,
+      ...{ chain, journal, capacity, decider, askings, memory, waits, tally, onNews, clock, log },
       bidTimeoutMs: options.bidTimeoutMs,
     });
     const queue = createQueue({

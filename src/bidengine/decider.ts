@@ -22,7 +22,7 @@ import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
 import type { Tally } from "./tally.ts";
 
-export interface DeciderDeps {
+interface DeciderDeps {
   readonly chain: Pick<Chain, "mirror" | "status" | "provider">;
   readonly read: Pick<TableReads, "intents" | "switches">;
   readonly capacity: Capacity;

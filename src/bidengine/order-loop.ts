@@ -14,7 +14,7 @@ import type { Bid, Order } from "../chain/records.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
-import type { Fits, Misfit } from "../market/fit.ts";
+import type { Misfit } from "../market/fit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
@@ -23,31 +23,19 @@ import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
 import type { Askings } from "./askings.ts";
 import { closeBidMessage, createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
+import type { Decider } from "./decider.ts";
 import { type Decision, waitsFor } from "./decision/decision.ts";
-import type { BidTerms } from "./decision/money-checks.ts";
 import { isNews, recordDecision } from "./decision-log.ts";
 import type { MarketMemory } from "./market-memory.ts";
 import type { BidOutcome, Tally } from "./tally.ts";
 import { isUnderWay, readTruth, type Truth } from "./truth.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
 
-/** What is decided on an order, by how things are with us at this moment. */
-export interface Judge {
-  decide(order: Order, signal: AbortSignal): Promise<Decision>;
-  terms(order: Order): BidTerms;
-  /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
-  covers(terms: BidTerms): boolean;
-  withinCaps(order: Order, offer: Fits["offer"]): boolean;
-  /** Coins of the wallet are spoken for until the bid's intent is settled. */
-  promise(key: string, terms: BidTerms): void;
-  kept(key: string): void;
-}
-
 interface LoopDeps {
   readonly chain: Pick<Chain, "mirror" | "provider" | "outbox" | "queries" | "status">;
   readonly journal: Journal;
   readonly capacity: Capacity;
-  readonly judge: Judge;
+  readonly decider: Pick<Decider, "decide" | "terms" | "covers" | "withinCaps" | "promise" | "kept">;
   readonly askings: Askings;
   readonly memory: Pick<MarketMemory, "endOf" | "ended">;
   readonly waits: WaitingOrders;
@@ -64,7 +52,7 @@ interface LoopDeps {
 const bidDeadline = "bid";
 
 export function createOrderLoop(deps: LoopDeps) {
-  const { chain, journal, capacity, judge, askings, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
+  const { chain, journal, capacity, decider, askings, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
   const { mirror, outbox, queries } = chain;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -99,7 +87,7 @@ export function createOrderLoop(deps: LoopDeps) {
     // Whoever decides at the same time may take what this one counts on; the second decision knows that.
     for (let isFirst = true; ; isFirst = false) {
       const mark = waits.mark;
-      const deciding = askings.during(key, signal, (until) => judge.decide(order, until));
+      const deciding = askings.during(key, signal, (until) => decider.decide(order, until));
       const decision = await deciding.catch((thrown: unknown) => {
         tally.shouldBid.fail += 1;
         throw thrown;
@@ -134,12 +122,12 @@ export function createOrderLoop(deps: LoopDeps) {
   /** In one step with nothing between: what is free is taken at once or not at all. */
   function take({ key }: Truth, order: Order, { offer }: Decision): Reserved | Misfit {
     invariant(offer, "a bid has an offer", { key });
-    const terms = judge.terms(order);
-    if (!judge.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
-    if (!judge.withinCaps(order, offer)) return { fits: false, reason: "the caps leave no room", shortages: [] };
+    const terms = decider.terms(order);
+    if (!decider.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
+    if (!decider.withinCaps(order, offer)) return { fits: false, reason: "the caps leave no room", shortages: [] };
     const expiresAtMs = bidTimeoutMs > 0 ? clock.now() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
     const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
-    if (reserved.fits) judge.promise(key, terms);
+    if (reserved.fits) decider.promise(key, terms);
     return reserved;
   }
 
@@ -149,10 +137,10 @@ export function createOrderLoop(deps: LoopDeps) {
     invariant(price, "a bid has a price", { key });
     tally.shouldBid.accept += 1;
     try {
-      const message = createBidMessage(id, order, { ...judge.terms(order), price, offer: reserved.offer });
+      const message = createBidMessage(id, order, { ...decider.terms(order), price, offer: reserved.offer });
       await writeBid(truth, order, decision, reserved, message);
     } catch (thrown) {
-      judge.kept(key);
+      decider.kept(key);
       await capacity.release(key, "the bid could not be written down");
       throw thrown;
     }

@@ -10,8 +10,8 @@ import type { Signer } from "../chain/keys/signer.ts";
 import type { Order } from "../chain/records.ts";
 import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import type { DecCoin } from "../market/coin.ts";
-import { addDecimals, decimalFromAtto, formatDecimal, zero } from "../market/decimal.ts";
+import { decimalFromAtto, formatDecimal } from "../market/decimal.ts";
+import { mostFor } from "../market/group-price.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import { formatOrderId, parseOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -74,7 +74,7 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, ground:
   }
 
   function bidOf({ signer }: Rival, { id, spec }: Order) {
-    const { denom, amount } = mostOf(spec);
+    const { denom, amount } = mostFor(spec);
     const share = BigInt(cheapest + random.int(dearest - cheapest));
     const price = { denom, amount: formatDecimal(decimalFromAtto((amount.atto * share) / 100n)) };
     const known = MsgCreateBid.fromPartial({
@@ -105,9 +105,4 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, ground:
     },
     detail: () => `${rivals.length} other providers, ${bids} bids`,
   };
-}
-
-function mostOf({ units }: GroupSpec): DecCoin {
-  const each = units.map(({ price, count }) => decimalFromAtto(price.amount.atto * BigInt(count)));
-  return { denom: units[0]?.price.denom ?? "", amount: each.reduce(addDecimals, zero) };
 }

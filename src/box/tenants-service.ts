@@ -35,7 +35,7 @@ interface TenantsGround {
 }
 
 /** How a story ended for the provider of the demo: with the lease, outbid, without a bid of it, or without any. */
-export type StoryEnd = "won" | "lost" | "elsewhere" | "no bids";
+type StoryEnd = "won" | "lost" | "elsewhere" | "no bids";
 
 export interface StoryDocument {
   readonly order: string;

@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly overcommit: Overcommit;
 }
 
-export interface ClusterGround {
+interface ClusterGround {
   readonly chain: Promise<Chain>;
   readonly kube: Promise<Kube>;
   readonly bus: Promise<Bus>;
@@ -40,7 +40,7 @@ export interface ClusterGround {
   readonly log: Log;
 }
 
-export type ClusterService = GroundService<ClusterCapacity, ClusterDocument>;
+type ClusterService = GroundService<ClusterCapacity, ClusterDocument>;
 
 export function createClusterService({ overcommit }: ClusterOptions, ground: ClusterGround): ClusterService {
   const { inventory, ipOperator, clock, random } = ground;

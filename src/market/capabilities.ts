@@ -2,7 +2,7 @@
 import { allSatisfied, unsatisfied } from "./attributes.ts";
 import type { Attribute, GroupSpec } from "./group-spec.ts";
 
-export interface MissingCapability {
+interface MissingCapability {
   readonly unit: number;
   readonly what: "storage" | "gpu";
   readonly asked: readonly Attribute[];

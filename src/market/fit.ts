@@ -11,7 +11,7 @@ export interface Fits {
   readonly offer: readonly UnitResources[];
 }
 
-export interface PlacedReplica {
+interface PlacedReplica {
   /** The id of its unit. */
   readonly unit: number;
   readonly node: string;

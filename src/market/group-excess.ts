@@ -3,7 +3,7 @@ import { isPattern } from "./glob.ts";
 import type { Attribute, GroupSpec, ResourceUnit, UnitResources } from "./group-spec.ts";
 
 /** Far above what anybody deploys. Work on a group of this size takes milliseconds; beyond, nobody promises that. */
-export const groupBounds = {
+const groupBounds = {
   units: 250,
   /** Pods: more than all the nodes of a large cluster take. */
   replicas: 20_000,

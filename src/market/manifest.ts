@@ -26,7 +26,7 @@ export interface ManifestService {
   readonly credentials: ImageCredentials | null;
 }
 
-export interface ManifestResources {
+interface ManifestResources {
   readonly id: number;
   readonly cpu: { readonly units: Amount; readonly attributes?: readonly Attribute[] };
   readonly memory: { readonly size: Amount; readonly attributes?: readonly Attribute[] };
@@ -70,7 +70,7 @@ export interface ServiceParams {
   readonly tee?: { readonly type: string; readonly attestation: boolean };
 }
 
-export interface StorageParams {
+interface StorageParams {
   readonly name: string;
   readonly mount: string;
   readonly readOnly: boolean;

@@ -16,7 +16,7 @@ interface FollowedFileOptions<T> {
   readonly what: string;
 }
 
-export interface FollowedFile<T> {
+interface FollowedFile<T> {
   /** The last good one; undefined until there was one. */
   readonly current: T | undefined;
   /** Why what the file says now is not in force. */

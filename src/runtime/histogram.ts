@@ -8,7 +8,7 @@ export interface Histogram {
   readonly sum: number;
 }
 
-export interface RecordedHistogram extends Histogram {
+interface RecordedHistogram extends Histogram {
   observe(value: number): void;
 }
 

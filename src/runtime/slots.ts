@@ -1,7 +1,7 @@
 /** So many at once, the others wait in line; who no longer wants to wait leaves it. */
 import { invariant } from "./invariant.ts";
 
-export interface Slots {
+interface Slots {
   /** Resolves with how to give the slot back; rejects with the signal's reason, and then holds none. */
   take(signal: AbortSignal): Promise<() => void>;
   readonly taken: number;

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { reasonOf } from "./errors.ts";
 import { limits } from "./limits.ts";
 
-export type YamlReading<T> =
+type YamlReading<T> =
   | { readonly value: T; readonly problems: undefined }
   | { readonly value: undefined; readonly problems: readonly string[] };
 

@@ -2,7 +2,7 @@
 import type { Attribute } from "../../market/group-spec.ts";
 import type { NamedPrices } from "./price-settings.ts";
 
-export interface PricedCard {
+interface PricedCard {
   readonly model: string;
   readonly ram?: string;
   readonly interface?: string;

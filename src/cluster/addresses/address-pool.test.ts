@@ -8,14 +8,12 @@ import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import type { Endpoint, GroupSpec } from "../../market/group-spec.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createAddressPool, noAddresses } from "./address-pool.ts";
 import { createIpOperator, type Get } from "./ip-operator.ts";
-import { neededAddresses } from "./needed-addresses.ts";
 import { createGet } from "./reach-operator.ts";
 
 const owner = "akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny";
@@ -166,15 +164,6 @@ test("a lease that cannot be told of holds up neither the others nor what is fre
 test("where addresses are not leased it says so, and nothing is asked", async () => {
   assert.match(noAddresses.trouble ?? "", /--ip-operator is off/);
   assert.equal(noAddresses.free, 0n);
-});
-
-test("endpoints of one number share an address, in whichever unit they stand", () => {
-  const endpoint = (kind: Endpoint["kind"], sequenceNumber: number): Endpoint => ({ kind, sequenceNumber });
-  const group = (...units: Endpoint[][]) =>
-    ({ units: units.map((endpoints) => ({ endpoints })) }) as unknown as GroupSpec;
-  assert.equal(neededAddresses(group([endpoint("shared-http", 0), endpoint("random-port", 0)])), 0n);
-  const [blue, red] = [endpoint("leased-ip", 1), endpoint("leased-ip", 2)];
-  assert.equal(neededAddresses(group([blue, blue], [blue, endpoint("random-port", 0)], [red])), 2n);
 });
 
 test("without an address in the settings the operator is found by its Service", async (t) => {

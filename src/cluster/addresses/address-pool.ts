@@ -26,7 +26,7 @@ export interface AddressPool {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface AddressCounts {
+interface AddressCounts {
   answers: number;
   errors: number;
   /** Leases whose addresses were asked for in vain. */

@@ -10,7 +10,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Get } from "./ip-operator.ts";
 
-export interface IpOperatorLocation {
+interface IpOperatorLocation {
   /** From the settings; without it, the operator is looked for in the cluster. */
   readonly endpoint: ServiceAddress | undefined;
   /** Whether we run in a pod: only from there the names of Services lead anywhere. */

@@ -5,7 +5,7 @@ import { serviceAddress } from "../../kube/service-address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { GrpcAddress } from "../../runtime/grpc/grpc-client.ts";
 
-export interface OperatorLocation {
+interface OperatorLocation {
   /** From the settings; without it, the operator is looked for in the cluster. */
   readonly endpoint: GrpcAddress | undefined;
   /** Whether we run in a pod: only from there the names of Services lead anywhere. */

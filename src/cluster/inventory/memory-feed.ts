@@ -21,7 +21,7 @@ export interface PictureSource {
 }
 
 /** A node that stayed as it was is the same object as in the picture before. */
-export interface SourcePicture {
+interface SourcePicture {
   readonly network: { readonly nodes: readonly Node[]; readonly storage: readonly Storage[] };
   readonly inventory: { readonly podsVersion?: string };
 }

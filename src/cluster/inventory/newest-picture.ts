@@ -5,17 +5,16 @@ import type { Log } from "../../runtime/log.ts";
 import type { ClusterPicture, FeedCounts, InventoryFeed } from "./feed.ts";
 
 /** How the source of pictures is doing. */
-export interface SourceAge {
+interface SourceAge {
   /** How long ago it was heard of. */
   readonly silentMs: number;
   /** How long ago it had heard of the cluster itself, by then. */
   readonly ownAgeMs: number;
 }
 
-export interface NewestPicture extends Omit<InventoryFeed, "run"> {
+interface NewestPicture extends Omit<InventoryFeed, "run"> {
   readonly counts: FeedCounts;
   show(picture: ClusterPicture): void;
-  well(): void;
   failed(reason: string): void;
 }
 
@@ -78,7 +77,6 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
       tellConditions(shown);
       for (const listener of listeners) listener(shown);
     },
-    well,
     failed(reason) {
       counts.errors += 1;
       if (lastError !== reason) log.info("inventory feed interrupted", { reason });

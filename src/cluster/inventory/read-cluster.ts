@@ -15,7 +15,7 @@ const nameOnly = messageOf({ name: plain(1, text, "") });
 
 export type Read<T> = { readonly is: T } | { readonly nonsense: string };
 /** All of a picture but when it came and what is in it. */
-export type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
+type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
 
 interface KnownNode {
   readonly name: string;

@@ -15,7 +15,7 @@ export interface Overcommit {
 export const noOvercommit: Overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
 
 /** What one replica takes. */
-export interface ReplicaDemand {
+interface ReplicaDemand {
   /** In the order of `nodeResources`. */
   readonly amounts: Amounts;
   /** Bytes by storage class. */

@@ -53,7 +53,7 @@ export interface NodeState {
  * By resource and by the place of the node among all. A search looks at every node for every unit, by the hundred thousand; in columns
  * of plain numbers that takes a twentieth of the time that it takes with integers of any size.
  */
-export type Spare = readonly Float64Array[];
+type Spare = readonly Float64Array[];
 
 export interface Room {
   /** By name. */

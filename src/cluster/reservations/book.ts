@@ -14,7 +14,7 @@ import type { LeasePod, PodRequests } from "./lease-pods.ts";
 import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation, unitsOf } from "./reservation.ts";
 
 /** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
-export interface ShownPicture {
+interface ShownPicture {
   readonly picture: ClusterPicture;
   readonly trueAtMs: number;
 }

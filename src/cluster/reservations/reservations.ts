@@ -9,31 +9,13 @@ import type { Clock } from "../../runtime/clock.ts";
 import { createHistogram, networkDurationBounds } from "../../runtime/histogram.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Overcommit } from "../placement/demand.ts";
-import type { AddressBook, Answer } from "./address-book.ts";
+import type { AddressBook } from "./address-book.ts";
 import type { Book } from "./book.ts";
 import { bodyOf } from "./journal-body.ts";
 import { type Placed, type Reservation, reservationOf } from "./reservation.ts";
 
-/** The seeds' `has` is `fit`: the same placement, and nothing is taken. */
-export interface ClusterCapacity {
-  readonly picture: PictureState;
-  /** Where the group would go now. Takes nothing. */
-  fit(group: GroupSpec): Fit;
-  /** The same for the addresses it asks to lease; true for a group that asks for none. */
-  addressesFor(group: GroupSpec): Answer;
-  /** Looks again, for exactly what was offered, and takes it in one synchronous step. */
-  reserve(request: ReserveRequest): Reserved | Misfit;
-  /** Gives back what an order had; without a reservation, nothing happens. Resolves when the journal has it. */
-  release(orderId: string, why: string): Promise<void>;
-  /** What all reservations together hold, bids' and leases', by resource as `soldWith` counts it. */
-  readonly sold: ReadonlyMap<string, bigint>;
-  /** The orders that have a reservation. */
-  reserved(): Iterable<string>;
-  /** Told when more may fit than before: a new picture, something released. */
-  onRoom(listener: () => void): void;
-  /** Told of an order whose reservation has outlived its time: somebody had better look at what became of it. */
-  onExpired(listener: (orderId: string) => void): void;
-}
+/** The seeds' `has` is `fit`: the same placement, and nothing is taken. What each does is told by who needs it. */
+export type ClusterCapacity = Reservations["capacity"];
 
 export interface PictureState {
   /** Undefined until one has come. */
@@ -55,7 +37,7 @@ export interface Reserved extends Fits {
   write(tables: Tables): void;
 }
 
-export interface ReservationsDeps {
+interface ReservationsDeps {
   readonly book: Book;
   readonly addresses: AddressBook;
   readonly place: (units: readonly ResourceUnit[]) => Fit;
@@ -157,14 +139,14 @@ export function createReservations(deps: ReservationsDeps) {
     capacity: {
       picture,
       fit,
-      addressesFor: (group) => addresses.answerFor(leasedAddressesOf(group.units)),
+      addressesFor: (group: GroupSpec) => addresses.answerFor(leasedAddressesOf(group.units)),
       reserve,
       release,
       sold: book.sold,
       reserved: () => book.keys(),
-      onRoom: (listener) => void roomListeners.push(listener),
-      onExpired: (listener) => void expiredListeners.push(listener),
-    } satisfies ClusterCapacity,
+      onRoom: (listener: () => void) => void roomListeners.push(listener),
+      onExpired: (listener: (orderId: string) => void) => void expiredListeners.push(listener),
+    },
     /** Told of whatever changes what is free. */
     onChange: (listener: () => void) => void changeListeners.push(listener),
     changed,

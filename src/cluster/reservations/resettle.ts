@@ -75,7 +75,7 @@ function promisedInVain(book: Book): Promised[] {
   return inVain;
 }
 
-export function isOverbooked({ free }: NodeState): boolean {
+function isOverbooked({ free }: NodeState): boolean {
   return free.some((amount) => amount < 0n);
 }
 

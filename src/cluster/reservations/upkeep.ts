@@ -34,8 +34,6 @@ interface UpkeepDeps {
   readonly log: Log;
 }
 
-export type Upkeep = ReturnType<typeof createUpkeep>;
-
 export function createUpkeep({ chain, journal, book, reservations, overcommit, settle, clock, log }: UpkeepDeps) {
   const { mirror, queries } = chain;
 

@@ -14,7 +14,7 @@ export interface Service {
 }
 
 /** One port towards everyone whom it is open to. */
-export interface Expose extends Pick<ManifestExpose, "port" | "externalPort" | "proto" | "hosts" | "httpOptions"> {
+interface Expose extends Pick<ManifestExpose, "port" | "externalPort" | "proto" | "hosts" | "httpOptions"> {
   readonly field: Field;
   /** As it was written: two ways to write tcp count as two protocols where addresses are shared. */
   readonly writtenProto: string;
@@ -36,7 +36,7 @@ export interface Params {
   readonly tee: string;
 }
 
-export interface MountedVolume {
+interface MountedVolume {
   readonly field: Field;
   readonly name: string;
   readonly mount: string;

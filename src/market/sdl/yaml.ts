@@ -6,19 +6,19 @@ import { isAlias, isMap, isScalar, isSeq, Lexer, type Node, parseAllDocuments, t
 
 export type YamlNode = YamlText | YamlMap | YamlList;
 
-export interface YamlText {
+interface YamlText {
   readonly kind: "text";
   readonly text: string;
   /** Written without quotes, so that it may be a number, a flag or null. */
   readonly plain: boolean;
 }
 
-export interface YamlMap {
+interface YamlMap {
   readonly kind: "map";
   readonly entries: ReadonlyMap<string, YamlNode>;
 }
 
-export interface YamlList {
+interface YamlList {
   readonly kind: "list";
   readonly items: readonly YamlNode[];
 }

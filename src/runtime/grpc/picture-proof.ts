@@ -11,7 +11,7 @@ const proof = messageOf({
   ageMs: int64(2),
 });
 
-export type PictureProof = Decoded<typeof proof>;
+type PictureProof = Decoded<typeof proof>;
 
 const added = messageOf({ proof: optional(1_000, proof) });
 
