@@ -232,7 +232,10 @@ function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
   const others: SeenPod[] = [];
   for (const pod of spare) {
     const alike = [...left].filter(({ requests }) => asksAlike(requests, pod.requests));
-    const replica = alike.find(({ onNode }) => onNode.claim.node === pod.node) ?? alike[0];
+    // Volumes that are there already wait for the next pod; with another replica, volumes that nobody made would be let go of.
+    const waiting = alike.filter(({ volumes }) => volumes?.inPicture);
+    const best = waiting.length > 0 ? waiting : alike;
+    const replica = best.find(({ onNode }) => onNode.claim.node === pod.node) ?? best[0];
     if (replica && left.delete(replica)) yield { pod, replica };
     else others.push(pod);
   }

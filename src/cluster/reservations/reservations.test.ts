@@ -199,6 +199,25 @@ test("of two replicas that ask for the same cpu and memory, the one with volumes
   assert.equal(stage.keeper.book.room.classes.get("beta3"), 40n * gi);
 });
 
+test("a pod that comes again takes up its volumes, and not those that another replica still has to get", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const picture = (allocated: bigint, podsVersion: string) => {
+    const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
+    stage.show({ nodes: [pictureNode("a", size), pictureNode("b", size)], storage, podsVersion });
+  };
+  const db = (node: string, version: string) =>
+    leasePod(order, `db-${version}`, { cpu: "5", volumes: 1, node, version });
+  picture(0n, "1");
+  reserve(stage, order, sampleUnit({ count: 2, cpuMilli: 5_000n, volumes: [volume("beta3", 10n * gi)] }));
+  stage.pod("db-2", db("a", "2"));
+  picture(10n * gi, "2");
+  stage.pod("db-2", undefined);
+  stage.pod("db-3", db("b", "3"));
+  picture(10n * gi, "3");
+  assert.equal(stage.keeper.book.room.classes.get("beta3"), 80n * gi);
+});
+
 test("volumes stay in the picture when the pod that uses them goes", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
