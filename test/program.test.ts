@@ -1,8 +1,16 @@
 /** The program from outside: what a person sees, what it leaves behind, and how it ends. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import { parseCoins } from "../src/market/coin.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { testKey } from "./chain-signing.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
@@ -34,6 +42,17 @@ function startProvider(owner: Owner, args: readonly string[]): Program {
   return startProgram(owner, ["run", "--key-file", keyFile, "--node", "http://127.0.0.1:1", ...args]);
 }
 
+function kubeconfigOf(server: string, user: object): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  });
+}
+
 test("a provider without a key is refused with what to do and exit code 2, and nothing is touched", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
   const program = startProgram(t, ["run", "--data-dir", dataDir]);
@@ -48,15 +67,7 @@ test("programs that this one starts do not inherit its secrets", async (t) => {
   const kubeconfig = join(folder, "kubeconfig");
   const command = { command: "sh", args: ["-c", `env > ${seen}.part && mv ${seen}.part ${seen}; exit 1`] };
   const exec = { apiVersion: "client.authentication.k8s.io/v1", interactiveMode: "Never", ...command };
-  const named = { clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }] };
-  const user = {
-    users: [{ name: "u", user: { exec } }],
-    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
-  };
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({ apiVersion: "v1", kind: "Config", ...named, ...user, "current-context": "x" }),
-  );
+  writeFileSync(kubeconfig, kubeconfigOf("https://127.0.0.1:1", { exec }));
   const secrets = { AP_KEY_PASSPHRASE: "correct-horse", AKASH_REDIS_PASSWORD: "battery-staple" };
   startProgram(t, ["operator", "inventory", "--kubeconfig", kubeconfig], { ...secrets, SHOWN: "yes" });
   await eventually("the credential plugin ran", () => existsSync(seen), 20_000);
@@ -79,6 +90,38 @@ test("the first signal stops the provider in order, with exit code 0", async (t)
   program.signal("SIGTERM");
   assert.equal(await program.ended(), 0, program.said);
   assert.match(program.said, /service=bus state=done[\s\S]*service=journal state=done/);
+});
+
+test("a provider asked to stop before its cluster has answered ends promptly, with exit code 0", async (t) => {
+  const folder = temporaryFolder(t);
+  const accounts = [{ address: testKey("anybody").address, coins: parseCoins("1uakt") }];
+  const node = createEmbeddedNode({ chainId: "silent-1", accounts, clock: realClock, log: silentLog, blockMs: 100 });
+  t.after(() => node.stop());
+  await node.start();
+  const asked = Promise.withResolvers<void>();
+  const sockets = new Set<Socket>();
+  const silent = createServer((socket) => {
+    sockets.add(socket);
+    asked.resolve();
+  });
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  const server = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const kubeconfig = join(folder, "kubeconfig");
+  writeFileSync(kubeconfig, kubeconfigOf(server, { token: "t" }));
+  const policies = join(folder, "policies.yaml");
+  writeFileSync(policies, "caps: { cpu: 1500m }");
+  const files = ["--kubeconfig", kubeconfig, "--policy-file", policies, "--data-dir", join(folder, "data")];
+  const market = ["--cluster-k8s", "--bid-price-cpu-scale", "1", "--node", node.rpcUrl];
+  const program = startProvider(t, [...files, ...market]);
+  await Promise.race([asked.promise, program.ended()]);
+  program.signal("SIGTERM");
+  const ended = await Promise.race([program.ended(), setTimeout(20_000, "still running", { ref: false })]);
+  assert.equal(ended, 0, program.said);
+  assert.match(program.said, /service=kube state=done[\s\S]*service=journal state=done/);
 });
 
 test("metrics are served where asked for", async (t) => {
