@@ -22,16 +22,24 @@ export function showUrl({ origin, pathname }: URL): string {
 }
 
 /** Throws in words. Credentials in the address are sent as such. */
-export async function fetchText(url: URL, options: FetchOptions): Promise<FetchedText> {
-  const { clock, limitMs, signal } = options;
+export function fetchText(url: URL, options: FetchOptions): Promise<FetchedText> {
+  return inTime(options, (signal) => ask(url, options, signal));
+}
+
+/** What is asked for, within a time; whoever is late is ended. */
+export async function inTime<T>(
+  { limitMs, clock, signal }: Pick<FetchOptions, "limitMs" | "clock" | "signal">,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const late = new AbortController();
   try {
-    return await withDeadline(clock, limitMs, ask(url, options, AbortSignal.any([signal, late.signal])), () => {
+    return await withDeadline(clock, limitMs, ask(AbortSignal.any([signal, late.signal])), () => {
       throw new Error(`no whole answer within ${limitMs} ms`);
     });
   } catch (thrown) {
+    signal.throwIfAborted();
     // "fetch failed" is all that fetch says itself.
-    throw thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
+    throw thrown instanceof TypeError && thrown.cause ? thrown.cause : thrown;
   } finally {
     late.abort();
   }
@@ -66,7 +74,7 @@ function refusalOf({ status, headers }: Response): string {
   return elsewhere ? `it has moved to ${elsewhere.split("?")[0]} (${status})` : `the server answered ${status}`;
 }
 
-async function bodyOf({ body }: Response, mostBytes: number): Promise<string> {
+export async function bodyOf({ body }: Response, mostBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {

@@ -2,11 +2,13 @@
  * How the IP operator is reached: at the address in the settings; from within the cluster at its Service; from outside
  * through the API server.
  */
+import { isIPv6 } from "node:net";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { type ServiceAddress, serviceAddress } from "../../kube/service-address.ts";
-import { type Clock, withDeadline } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Get } from "./ip-operator.ts";
 
@@ -23,29 +25,16 @@ const portName = "rest";
 
 export function createGet({ endpoint, inCluster, kube }: IpOperatorLocation, clock: Clock): Get {
   const get: Get = async (path, signal) => {
-    if (endpoint) return fetchText(endpoint, path, signal);
+    if (endpoint) return fetchFrom(endpoint, path, signal);
     const cluster = await kube;
-    if (inCluster) return fetchText(await addressIn(cluster, signal), path, signal);
+    if (inCluster) return fetchFrom(await addressIn(cluster, signal), path, signal);
     const target = { kind: "service", ...service, port: portName } as const;
     const { status, body } = await cluster.proxy(target, { path, signal, mostBytes: limits.addressesAnswerBytes });
     return { status, body: body.toString() };
   };
 
-  return async (path, signal) => {
-    const late = new AbortController();
-    try {
-      const answer = get(path, AbortSignal.any([signal, late.signal]));
-      return await withDeadline(clock, limits.addressesAnswerMs, answer, () => {
-        throw new Error(`no whole answer within ${limits.addressesAnswerMs} ms`);
-      });
-    } catch (thrown) {
-      signal.throwIfAborted();
-      // "fetch failed" is all that fetch says itself.
-      throw thrown instanceof TypeError && thrown.cause ? new Error(reasonOf(thrown.cause), { cause: thrown }) : thrown;
-    } finally {
-      late.abort();
-    }
-  };
+  const limitMs = limits.addressesAnswerMs;
+  return (path, signal) => inTime({ limitMs, clock, signal }, (until) => get(path, until));
 }
 
 /** Looked up for every question: the Service may be made again, with another port. */
@@ -64,17 +53,9 @@ async function addressIn(kube: Kube, signal: AbortSignal): Promise<ServiceAddres
   });
 }
 
-async function fetchText({ host, port }: ServiceAddress, path: string, signal: AbortSignal) {
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
+async function fetchFrom({ host, port }: ServiceAddress, path: string, signal: AbortSignal) {
+  const url = `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`;
   // It says where it is itself; nobody sends us elsewhere.
   const answer = await fetch(url, { redirect: "manual", signal });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of answer.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > limits.addressesAnswerBytes)
-      throw new Error(`the answer is longer than ${limits.addressesAnswerBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return { status: answer.status, body: Buffer.concat(chunks).toString() };
+  return { status: answer.status, body: await bodyOf(answer, limits.addressesAnswerBytes) };
 }
