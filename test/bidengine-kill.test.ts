@@ -45,13 +45,14 @@ async function play(t: TestContext, killAt: KillAt): Promise<Played> {
     await Promise.all(["one", "two", "three"].map((name) => stage.register(name)));
     const task = { dir, rpcUrl: stage.node.rpcUrl, secret: stage.secret("one"), bidTimeoutMs, orders: ordersOf(stage) };
     const begun = Promise.withResolvers<void>();
-    const told = begun.promise.then(() => tellStory(stage, 0, late));
-    const first = await runChild(t, { ...task, killAt }, begun.resolve);
-    begun.resolve();
-    const history = first ?? (await runChild(t, task));
-    await told;
-    assert.ok(history, "nobody kills the second");
-    played = { history, killed: !first };
+    const live = async () => {
+      const first = await runChild(t, { ...task, killAt }, begun.resolve);
+      begun.resolve();
+      const history = first ?? (await runChild(t, task));
+      assert.ok(history, "nobody kills the second");
+      played = { history, killed: !first };
+    };
+    await Promise.all([live(), begun.promise.then(() => tellStory(stage, 0, late))]);
   }).catch((thrown: unknown) => {
     throw new Error(`killed at ${killAt}`, { cause: thrown });
   });
