@@ -12,6 +12,7 @@ import { eventually } from "../eventually.ts";
 import { openGrpcClient } from "../grpc-client.ts";
 import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../machine-tools.ts";
 import { createOwner } from "../owner.ts";
+import { checkBidding } from "./bidding.ts";
 import {
   create,
   createPod,
@@ -92,6 +93,9 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     const { status } = await read<{ status: { nodeInfo: { architecture: string } } }>(`/api/v1/nodes/${nodeName}`);
     assert.equal(architecture, status.nodeInfo.architecture);
   });
+
+  it("lets a provider bid on what its node can take, and refuse what is too large", (t) =>
+    checkBidding(t, new URL(operator.grpcUrl).host));
 
   it("counts pods to the byte as kubectl describes them, and tells a stream of each change", async (t) => {
     const namespace = await temporaryNamespace(t);

@@ -5,12 +5,10 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
-import { nodeName, places } from "../../lab/places.ts";
+import { places } from "../../lab/places.ts";
 import { temporaryFolder } from "../folder.ts";
+import type { Owner } from "../owner.ts";
 import { type Program, startProgram } from "../program.ts";
-import { kubectl, labIsMissing } from "./cluster.ts";
-import { deployInventory } from "./deployed-inventory.ts";
 
 const providerYaml = `
 host: https://provider.example.com:8443
@@ -30,17 +28,14 @@ deployment: { web: { lab: { profile: one, count: 1 } } }
 `;
 }
 
-test("an order is bid on by what the inventory operator says of a real node, and one that is too large is refused", {
-  skip: labIsMissing,
-}, async (t) => {
+/** `inventory` is where the inventory operator's gRPC is. */
+export async function checkBidding(t: Owner, inventory: string): Promise<void> {
   const folder = temporaryFolder(t);
   const file = (name: string, text?: string) => {
     const path = join(folder, name);
     if (text !== undefined) writeFileSync(path, text);
     return path;
   };
-  const inventory = await deployInventory(t, {});
-  t.after(async () => void (await kubectl("label", "node", nodeName, "akash.network-")));
   const chain = startProgram(t, ["chain", "--rpc-port", "0", "--grpc-port", "0", "--keys", file("keys")]);
   await chain.says(/http:\/\/127\.0\.0\.1:\d+/);
   const node = /http:\/\/127\.0\.0\.1:\d+/.exec(chain.said)?.[0] ?? "";
@@ -54,7 +49,7 @@ test("an order is bid on by what the inventory operator says of a real node, and
   const provider = startProgram(t, [
     ...["run", "--node", node, "--key-file", file("keys/provider.key"), "--data-dir", file("data"), ...config],
     ...["--cluster-k8s", "--kubeconfig", places.kubeconfig],
-    ...["--inventory-operator-endpoint", new URL(inventory.grpcUrl).host],
+    ...["--inventory-operator-endpoint", inventory],
   ]);
   await give("tenant", "tenant", "create", file("small.yaml", sdl(0.1)), "--dseq", "1");
   await give("tenant", "tenant", "create", file("large.yaml", sdl(300)), "--dseq", "2");
@@ -71,4 +66,4 @@ test("an order is bid on by what the inventory operator says of a real node, and
   await provider.says(/bid is over .*outcome=won/, 30_000);
   provider.signal("SIGTERM");
   assert.equal(await provider.ended(), 0, provider.said);
-});
+}
