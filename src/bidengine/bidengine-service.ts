@@ -92,7 +92,7 @@ export function createBidEngineService(
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
     const status = atMostEvery(limits.statusEveryMs, clock, () =>
-      bus.publish("akash.provider.bidengine.status", JSON.parse(jsonText(lookNow()))),
+      bus.publish("akash.provider.bidengine.status", JSON.parse(jsonText(lookNow())), { retain: true }),
     );
     const onNews = (key: string) => {
       status.ask();

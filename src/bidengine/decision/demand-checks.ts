@@ -23,7 +23,7 @@ export const attributesMatch: Question = ({ asked: { group }, standing: { own } 
   if (missing.length > 0)
     return fail("attributes", `we do not publish ${listed(missing, showAttribute)}`, evidenceOf(missing));
   if (attributes.length === 0) return pass("it asks for no attributes");
-  return pass(`we publish all ${attributes.length} attributes that it asks for`);
+  return pass(`we publish every attribute that it asks for`);
 };
 
 function unregistered({ state }: OwnEntry): Verdict {
