@@ -230,9 +230,9 @@ export function checkEnd(history: BidHistory, late: LateEnd = "timed out"): void
     ],
   );
   assert.ok(orders.lost.state === "lost" || orders.lost.state === "closed");
-  for (const { sent } of Object.values(orders)) {
+  for (const [fate, { sent }] of Object.entries(orders)) {
     assert.deepEqual(
-      sent.filter((each) => !each.endsWith(" done")),
+      sent.filter((each) => !each.endsWith(" done")).map((each) => `${fate}: ${each}`),
       [],
     );
   }

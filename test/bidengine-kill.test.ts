@@ -14,9 +14,9 @@ import { long } from "./runs.ts";
 const quick = [/^journal bid .*commit:after/, /^broadcast .*after/, /^journal release .*commit:after/];
 /** Only the long run waits for bids to become too old: for longer than a process takes to start on a busy machine. */
 const late = long ? "timed out" : "order closed";
-const bidTimeoutMs = long ? 10_000 : 600_000;
+const bidTimeoutMs = long ? 15_000 : 600_000;
 /** They mostly wait for that. */
-const atOnce = 6;
+const atOnce = 8;
 
 type KillAt = NonNullable<ChildTask["killAt"]>;
 
