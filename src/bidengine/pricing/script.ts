@@ -18,6 +18,13 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
   const path = resolve(settings.bidPriceScriptPath ?? "");
   const slots = createSlots(bidPriceScriptProcessLimit);
   let trouble: string | undefined;
+  let turns = Promise.resolve();
+
+  /** Starting a process holds up everything else for some milliseconds, so only one starts in a turn of the event loop. */
+  function ownTurn(): Promise<void> {
+    turns = turns.then(() => clock.yield());
+    return turns;
+  }
 
   async function quote(request: PriceRequest, signal: AbortSignal): Promise<Quote> {
     let giveBack: () => void;
@@ -27,6 +34,7 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
       return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
     }
     try {
+      await ownTurn();
       const env = { AKASH_OWNER: request.owner, AKASH_DENOM: request.most.denom };
       const program = { path, env, input: scriptInput(request), limitMs, mostBytes: limits.priceScriptBytes };
       const begunMs = clock.monotonicMs();
