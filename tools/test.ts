@@ -32,8 +32,8 @@ if (files.length === 0) {
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever.
 const timeout = (process.env["TEST_LONG"] ? 60 : 5) * 60_000;
-// Node would leave one core idle; tests in the lab wait for it most of the time.
-const concurrency = availableParallelism() + (lab ? 1 : 0);
+// Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
+const concurrency = availableParallelism() + 1;
 const stream = run({ files, timeout, concurrency });
 stream.on("test:pass", ({ name, skip }) => {
   if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);

@@ -163,7 +163,7 @@ test("a gpu has a price by model, perhaps with memory and interface", () => {
   assert.ok(!(read instanceof BadValue));
   assert.equal(gpuPrices.show(read), "a100=120,h100.80Gi.sxm=300.5,*=100");
   takes(gpuPrices, [["", new Map()]]);
-  refuses(gpuPrices, ["100", "a100=", "=1", "a100=1,a100=2", "a100=-1", "a100=x", "a100"]);
+  refuses(gpuPrices, [",", "100", "a100=", "=1", "a100=1,a100=2", "a100=-1", "a100=x", "a100"]);
 });
 
 test("a price may be another one in some denominations", () => {

@@ -108,7 +108,7 @@ function pricesByName({ expects, what, unnamed }: NamedPrices): TextFormat<Reado
         if (prices.has(name)) return new BadValue(`it has two prices for ${what(name)}`);
         prices.set(name, each);
       }
-      return prices;
+      return prices.size > 0 ? prices : new BadValue("it has no price in it");
     },
   });
 }
