@@ -3,9 +3,9 @@
  * one is won and kept, one goes to a rival, one is closed by its tenant, on one nobody decides until the bid is too old.
  */
 import assert from "node:assert/strict";
-import { isUnderWay } from "../src/bidengine/truth.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import type { Intent } from "../src/journal/intents.ts";
+import { isUnderWay } from "../src/journal/intents.ts";
 import { type BidId, formatOrderId, type OrderId, parseOrderId } from "../src/market/ids.ts";
 import { type Boundary, createCountingBoundary, openBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";

@@ -7,8 +7,9 @@ import type { TableReads } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Fits } from "../market/fit.ts";
 import type { Attribute } from "../market/group-spec.ts";
+import { addTo } from "../market/group-totals.ts";
 import { formatOrderId } from "../market/ids.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, msToNs } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { BidCounts } from "./bid-counts.ts";
 import type { Capacity } from "./capacity.ts";
@@ -47,7 +48,7 @@ export function createDecider(deps: DeciderDeps) {
   const { chain, read, capacity, own, bidCounts, tally, clock, fee } = deps;
   const { mirror } = chain;
   const promised = promisedDeposits(read);
-  const reclamationWindowNs = BigInt(deps.reclamationWindowMs) * 1_000_000n;
+  const reclamationWindowNs = msToNs(deps.reclamationWindowMs);
   const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
 
   function standing(): Standing {
@@ -123,18 +124,15 @@ export function createDecider(deps: DeciderDeps) {
 function promisedDeposits(read: DeciderDeps["read"]) {
   const deposits = new Map<string, Coin>();
   const totals = new Map<string, bigint>();
-  const count = ({ denom, amount }: Coin, sign: bigint) => {
-    totals.set(denom, (totals.get(denom) ?? 0n) + sign * amount);
-  };
   function remove(key: string): void {
     const deposit = deposits.get(key);
-    if (deposit) count(deposit, -1n);
+    if (deposit) addTo(totals, deposit.denom, -deposit.amount);
     deposits.delete(key);
   }
   function add(key: string, deposit: Coin): void {
     remove(key);
     deposits.set(key, deposit);
-    count(deposit, 1n);
+    addTo(totals, deposit.denom, deposit.amount);
   }
   for (const intent of read.intents.unsettled(read.intents.owed())) {
     if (intent.what !== "createBid") continue;

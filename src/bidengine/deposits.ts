@@ -2,6 +2,7 @@
 import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { toInteger } from "../market/decimal.ts";
+import { nsToMs } from "../runtime/clock.ts";
 
 export interface LockedDeposits {
   readonly denom: string;
@@ -34,7 +35,7 @@ export function lockedDeposits({ mirror, status }: Pick<Chain, "mirror" | "statu
   return [...byDenom.values()];
 
   function timeOf(height: bigint): number {
-    return Number(mirror.timeNs / 1_000_000n) - Number(mirror.height - height) * status.blockTimeMs;
+    return nsToMs(mirror.timeNs) - Number(mirror.height - height) * status.blockTimeMs;
   }
 }
 

@@ -12,6 +12,7 @@
 import type { Chain } from "../chain/chain.ts";
 import type { Bid, Order } from "../chain/records.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
+import { isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Misfit } from "../market/fit.ts";
@@ -28,7 +29,7 @@ import { type Decision, waitsFor } from "./decision/decision.ts";
 import { isNews, recordDecision } from "./decision-log.ts";
 import type { MarketMemory } from "./market-memory.ts";
 import type { BidOutcome, Tally } from "./tally.ts";
-import { isUnderWay, readTruth, type Truth } from "./truth.ts";
+import { readTruth, type Truth } from "./truth.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
 
 interface LoopDeps {
@@ -272,7 +273,7 @@ export function createOrderLoop(deps: LoopDeps) {
   /** The capacity stays, and is the lease's from now on. */
   async function handOver(truth: Truth): Promise<Outcome> {
     const { closing } = truth;
-    if (isUnderWay(closing) && closing) await outbox.cancel(closing.id, "the bid was won");
+    if (closing && isUnderWay(closing)) await outbox.cancel(closing.id, "the bid was won");
     await conclude(truth, "won");
     return done();
   }

@@ -6,7 +6,7 @@ import type { Chain } from "../chain/chain.ts";
 import { packedMessageOf } from "../chain/outbox/intent.ts";
 import { unpackMessage } from "../chain/tx/messages.ts";
 import type { Journal } from "../journal/journal.ts";
-import { parseOrderId } from "../market/ids.ts";
+import { bidOn, parseOrderId } from "../market/ids.ts";
 import { unspecified } from "./bid-message.ts";
 
 type Deps = Pick<Chain, "mirror" | "provider" | "outbox">;
@@ -16,7 +16,7 @@ export async function spareWonBids({ mirror, provider, outbox }: Deps, { read }:
     if (intent.what !== "closeBid") continue;
     // With a reason it is meant to end a lease.
     if (unpackMessage("closeBid", packedMessageOf(intent)).reason !== unspecified) continue;
-    const bid = mirror.bid({ ...parseOrderId(intent.subject), provider, bseq: 0 });
+    const bid = mirror.bid(bidOn(parseOrderId(intent.subject), provider));
     if (bid?.state === "active") await outbox.cancel(intent.id, "the bid was won");
   }
 }

@@ -4,7 +4,7 @@ import type { Bid, Lease, Order } from "../chain/records.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { SeenOrder } from "../journal/orders.ts";
 import type { TableReads } from "../journal/tables.ts";
-import { type BidId, parseOrderId } from "../market/ids.ts";
+import { type BidId, bidOn, parseOrderId } from "../market/ids.ts";
 
 export interface Truth {
   /** The order's id as text. */
@@ -27,7 +27,7 @@ type Reads = Pick<TableReads, "intents" | "orders" | "reservations">;
 
 export function readTruth(key: string, { mirror, provider }: Pick<Chain, "mirror" | "provider">, read: Reads): Truth {
   const order = parseOrderId(key);
-  const id: BidId = { ...order, provider, bseq: 0 };
+  const id = bidOn(order, provider);
   const intents = read.intents.about(key);
   const filed = intents.find(({ what }) => what === "createBid");
   const closing = intents.find((intent) => intent.what === "closeBid" && intent.id > (filed?.id ?? 0));
@@ -42,8 +42,4 @@ export function readTruth(key: string, { mirror, provider }: Pick<Chain, "mirror
     seen: read.orders.get(key),
     isReserved: read.reservations.get(key) !== undefined,
   };
-}
-
-export function isUnderWay(intent: Intent | undefined): boolean {
-  return intent?.state === "filed" || intent?.state === "sent";
 }

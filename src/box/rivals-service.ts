@@ -13,7 +13,7 @@ import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { decimalFromAtto, formatDecimal } from "../market/decimal.ts";
 import { mostFor } from "../market/group-price.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
-import { formatOrderId, parseOrderId } from "../market/ids.ts";
+import { bidOn, formatOrderId, parseOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
@@ -78,7 +78,7 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, ground:
     const share = BigInt(cheapest + random.int(dearest - cheapest));
     const price = { denom, amount: formatDecimal(decimalFromAtto((amount.atto * share) / 100n)) };
     const known = MsgCreateBid.fromPartial({
-      id: writeId({ ...id, provider: signer.address, bseq: 0 }),
+      id: writeId(bidOn(id, signer.address)),
       price,
       deposit,
     });

@@ -3,7 +3,7 @@ import type { Chain, MirrorKey } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube, WatchCache } from "../kube/kube.ts";
 import type { ResourceUnit } from "../market/group-spec.ts";
-import { type BidId, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
+import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/errors.ts";
@@ -40,7 +40,7 @@ export type CapacityKeeper = ReturnType<typeof createCapacityKeeper>;
 export function createCapacityKeeper(deps: KeeperDeps) {
   const { chain, journal, kube, inventory, ipOperator, overcommit, clock, log } = deps;
   const { mirror } = chain;
-  const idOf = (orderId: string): BidId => ({ ...parseOrderId(orderId), provider: chain.provider, bseq: 0 });
+  const idOf = (orderId: string) => bidOn(parseOrderId(orderId), chain.provider);
   const book = createBook((orderId) => leaseNamespace(idOf(orderId)));
   const addresses = createAddressBook({
     book,

@@ -1,4 +1,5 @@
 /** The network's metrics of the inventory and of reservations: its names, its labels, cpu in cores, a gpu as one. */
+import { addTo } from "../market/group-totals.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { type ResourceSum, resourceSums } from "./inventory-status.ts";
 import { gpuAt, nodeResources } from "./placement/room.ts";
@@ -99,7 +100,7 @@ function reservationSums(book: Book) {
   for (const reservation of book.all()) {
     const isActive = reservation.replicas.every(({ onNode }) => onNode.inPicture);
     if (isActive) allocated += 1;
-    addTo(isActive ? sums.active : sums.pending, reservation);
+    addReservation(isActive ? sums.active : sums.pending, reservation);
   }
   return [
     [{ classification: "none", quantity: "quantity" }, book.size] as const,
@@ -112,12 +113,11 @@ function reservationSums(book: Book) {
   ];
 }
 
-function addTo(sum: Map<string, bigint>, { replicas, addresses }: Reservation): void {
-  const add = (quantity: string, amount: bigint) => sum.set(quantity, (sum.get(quantity) ?? 0n) + amount);
+function addReservation(sum: Map<string, bigint>, { replicas, addresses }: Reservation): void {
   for (const { onNode } of replicas) {
     for (const [at, resource] of nodeResources.entries()) {
-      if (at <= gpuAt) add(resource, onNode.claim.amounts[at] ?? 0n);
+      if (at <= gpuAt) addTo(sum, resource, onNode.claim.amounts[at] ?? 0n);
     }
   }
-  add("endpoints", BigInt(addresses));
+  addTo(sum, "endpoints", BigInt(addresses));
 }

@@ -1,6 +1,7 @@
 /** What there is, what is promised and what is free, in sums: for the bus, the status document and the metrics. */
 import type { JsonObject } from "../bus/topics.ts";
-import { formatBytes, formatCpuMilli } from "../market/quantity.ts";
+import { addTo } from "../market/group-totals.ts";
+import { showResource } from "../market/quantity.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Amount, ClusterPicture } from "./inventory/feed.ts";
 import { cardsLeft, kindsFor } from "./placement/cards.ts";
@@ -64,16 +65,15 @@ function allocatableOf(picture: ClusterPicture, at: number): bigint {
 
 function reservedSums({ held }: Pick<Book, "held">): Map<string, bigint> {
   const sums = new Map<string, bigint>();
-  const add = (resource: string, amount: bigint) => sums.set(resource, (sums.get(resource) ?? 0n) + amount);
   // There may be thousands of them: what all have is added up without looking for names.
   const ofNodes = told.map(() => 0n);
   for (const { claim } of held) {
     const { amounts, classes, cards } = claim;
     for (let at = 0; at < ofNodes.length; at += 1) ofNodes[at] = (ofNodes[at] ?? 0n) + (amounts[at] ?? 0n);
-    for (const [name, bytes] of classes) add(`storage-${name}`, bytes);
-    if (cards) add(modelName(cards), amounts[gpuAt] ?? 0n);
+    for (const [name, bytes] of classes) addTo(sums, `storage-${name}`, bytes);
+    if (cards) addTo(sums, modelName(cards), amounts[gpuAt] ?? 0n);
   }
-  for (const [at, resource] of told.entries()) add(resource, ofNodes[at] ?? 0n);
+  for (const [at, resource] of told.entries()) addTo(sums, resource, ofNodes[at] ?? 0n);
   return sums;
 }
 
@@ -104,11 +104,6 @@ function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceS
 
 /** In the words of Kubernetes: "1500m", "4Gi", "2". */
 export function sumJson({ resource, allocatable, reserved, free }: ResourceSum): JsonObject {
-  const show = formatOf(resource);
+  const show = (amount: bigint) => showResource(resource, amount);
   return { resource, allocatable: show(allocatable), reserved: show(reserved), free: show(free) };
-}
-
-function formatOf(resource: string): (amount: bigint) => string {
-  if (resource === "cpu") return formatCpuMilli;
-  return resource.startsWith("gpu") ? String : (amount) => formatBytes(amount);
 }

@@ -18,6 +18,11 @@ import type { Sql } from "./connection.ts";
 export type IntentState = "filed" | "sent" | SettledState;
 export type SettledState = "done" | "failed" | "expired" | "cancelled";
 
+/** Not settled: what is to come of it is not known yet. */
+export function isUnderWay(intent: Pick<Intent, "state"> | undefined): boolean {
+  return intent?.state === "filed" || intent?.state === "sent";
+}
+
 export interface NewIntent {
   /** "createBid", "closeLease" … */
   readonly what: string;

@@ -2,6 +2,7 @@
 import { isDenom, showDecCoin } from "./coin.ts";
 import { compareDecimals, decimalOf } from "./decimal.ts";
 import type { Attribute, GroupSpec, ResourceUnit } from "./group-spec.ts";
+import { totalOf } from "./group-totals.ts";
 
 const mebi = 2n ** 20n;
 const tebi = 2n ** 40n;
@@ -54,13 +55,11 @@ function faultsOfTotals(units: readonly ResourceUnit[]): string[] {
     if (sum < least || sum > most)
       faults.push(`${what} of all units together must be from ${least} to ${most}, not ${sum}`);
   };
-  const total = (amount: (unit: ResourceUnit) => bigint) =>
-    units.reduce((all, unit) => all + amount(unit) * BigInt(unit.count), 0n);
-  const cpuMilli = total(({ cpu }) => cpu.milli);
+  const cpuMilli = totalOf(units, ({ cpu }) => cpu.milli);
   within("cpu", cpuMilli, 1n, unitLimits.cpuMilli.most);
-  const gpuCount = total(({ gpu }) => gpu.count);
+  const gpuCount = totalOf(units, ({ gpu }) => gpu.count);
   within("gpus", gpuCount, 0n, unitLimits.gpuCount.most);
-  const memoryBytes = total(({ memory }) => memory.bytes);
+  const memoryBytes = totalOf(units, ({ memory }) => memory.bytes);
   within("memory", memoryBytes, 1n, unitLimits.memoryBytes.most);
   // The first volumes of all units together, then the second ones, and so on.
   const slots: bigint[] = [];

@@ -45,6 +45,11 @@ export function formatOrderId(id: OrderId): string {
   return `${formatGroupId(id)}/${id.oseq}`;
 }
 
+/** The one bid that a provider may ever make on an order. */
+export function bidOn(order: OrderId, provider: Address): BidId {
+  return { ...order, provider, bseq: 0 };
+}
+
 export function formatBidId(id: BidId): string {
   const text = `${formatOrderId(id)}/${id.provider}`;
   // Should the chain ever use bseq, two bids must not share a key.

@@ -1,7 +1,7 @@
 /** Where the price of AKT comes from: a file or a URL of the operator's, or the chain's own oracle. */
 import type { Chain } from "../../chain/chain.ts";
 import { compareDecimals, type Decimal, decimalOf, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
-import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { type Clock, nsToMs, parseTime } from "../../runtime/clock.ts";
 import { fetchText, showUrl } from "../../runtime/fetch-text.ts";
 import { readText } from "../../runtime/followed-file.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -63,7 +63,7 @@ function fromOracle({ tokenPricePeriodMs }: TokenPriceSettings, { chain }: Token
     async read(signal) {
       const { queries } = await chain;
       const { value } = await queries.oraclePrice("akt", { signal });
-      return { price: plausible(value.dollars), atMs: Number(value.timeNs / 1_000_000n) };
+      return { price: plausible(value.dollars), atMs: nsToMs(value.timeNs) };
     },
   };
 }

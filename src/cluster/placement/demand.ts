@@ -89,7 +89,7 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
     else if (storageClass === undefined) return `has a persistent volume ${volume.name} that names no storage class`;
     else if (storageClass === "ram") return `has a persistent volume ${volume.name} in memory, which keeps nothing`;
     else {
-      classes.set(storageClass, (classes.get(storageClass) ?? 0n) + volume.bytes);
+      addTo(classes, storageClass, volume.bytes);
       volumes += 1n;
     }
   }

@@ -9,9 +9,10 @@
 import type { Chain } from "../../chain/chain.ts";
 import { readGroupSpec } from "../../chain/codec/group-spec.ts";
 import type { Bid, Lease } from "../../chain/records.ts";
+import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { ResourceUnit } from "../../market/group-spec.ts";
-import { type BidId, deploymentOf, formatOrderId, parseOrderId } from "../../market/ids.ts";
+import { type BidId, bidOn, deploymentOf, formatOrderId, parseOrderId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -44,7 +45,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
   async function look(orderId: string, signal: AbortSignal): Promise<Outcome> {
     if (unsaved.delete(orderId)) await save(orderId);
     if (!mirror.ready) return waiting("chain", "the mirror is not built yet");
-    const id: BidId = { ...parseOrderId(orderId), provider: chain.provider, bseq: 0 };
+    const id = bidOn(parseOrderId(orderId), chain.provider);
     const lease = mirror.lease(id);
     if (runs(lease)) {
       if (book.get(orderId)) return done();
@@ -84,7 +85,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
   }
 
   function hasUnsettled(orderId: string): boolean {
-    return journal.read.intents.about(orderId).some(({ state }) => state === "filed" || state === "sent");
+    return journal.read.intents.about(orderId).some(isUnderWay);
   }
 
   /** The journal has lost it: the chain knows what was promised, the cluster what of it runs. */

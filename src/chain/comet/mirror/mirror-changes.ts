@@ -2,6 +2,7 @@
 import type { Address } from "../../../market/address.ts";
 import {
   type BidId,
+  bidOn,
   type DeploymentId,
   deploymentOf,
   formatBidId,
@@ -71,7 +72,7 @@ function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isA
     case "LeaseCreated": {
       endOrder(event.id, changes);
       // The losers are not told: our bid on that order, if there is one, is another thing now.
-      const ours: BidId = { ...event.id, provider, bseq: 0 };
+      const ours = bidOn(event.id, provider);
       const mayBe = isAhead || state.bids.has(formatBidId(ours)) || changes.bids.has(formatBidId(ours));
       if (event.id.provider === provider) noteLease(event.id, changes);
       else if (mayBe) noteBid(ours, changes);
