@@ -58,6 +58,11 @@ export function readOrders(read: Reads, limit: number): OrderLine[] {
   return read.orders.recent(limit).map((order) => lineOf(read, order));
 }
 
+export function readOrder(read: Reads, orderId: string): OrderLine | undefined {
+  const order = read.orders.get(orderId);
+  return order && lineOf(read, order);
+}
+
 /** "owner/dseq/gseq/oseq" is one order, "owner/dseq" all of a deployment. */
 export function readWhy(read: Reads, id: string): OrderAnswer[] {
   const one = read.orders.get(id);

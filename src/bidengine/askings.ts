@@ -7,15 +7,11 @@ export function createAskings() {
     /** The work ends early with the signal that it is given. */
     async during<T>(key: string, signal: AbortSignal, work: (until: AbortSignal) => Promise<T>): Promise<T> {
       const over = new AbortController();
-      const stop = () => over.abort(signal.reason);
-      signal.addEventListener("abort", stop, { once: true });
-      if (signal.aborted) stop();
       underWay.set(key, over);
       try {
-        return await work(over.signal);
+        return await work(AbortSignal.any([signal, over.signal]));
       } finally {
         underWay.delete(key);
-        signal.removeEventListener("abort", stop);
       }
     },
     gone: (key: string) => underWay.get(key)?.abort(new Error("the order is gone")),

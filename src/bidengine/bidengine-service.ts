@@ -14,7 +14,7 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
-import { type OrderLine, readOrders, readWhy } from "./answers.ts";
+import { type OrderLine, readOrder, readOrders, readWhy } from "./answers.ts";
 import { createAskings } from "./askings.ts";
 import { createBidCounts } from "./bid-counts.ts";
 import type { BidEngine } from "./bidengine.ts";
@@ -88,7 +88,7 @@ export function createBidEngineService(
     const capacity = await ground.capacity;
     const [pricing, policies] = [ground.pricing(), ground.policies()];
     scope.onStop(policies.close);
-    const { mirror, outbox, provider } = chain;
+    const { mirror, outbox } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
     const status = atMostEvery(limits.statusEveryMs, clock, () =>
@@ -218,6 +218,7 @@ export function createBidEngineService(
         return journal.read.switches.get(pauseSwitch);
       },
       orders: (limit) => readOrders(journal.read, limit),
+      order: (orderId) => readOrder(journal.read, orderId),
       why: (id) => readWhy(journal.read, id),
       screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
       onNews(listener) {
@@ -226,22 +227,25 @@ export function createBidEngineService(
       },
     };
 
-    function lookNow(): BidEngineDocument {
+    /** Without what has to be read from many rows of the journal. */
+    function state(): Omit<BidEngineDocument, "deposits" | "recent"> {
       return {
-        orders: sizeOf(mirror.orders()),
+        orders: [...mirror.orders()].length,
         waiting: waits.size,
-        bids: sizeOf([...mirror.bids()].filter(({ state, id }) => state === "open" && id.provider === provider)),
+        bids: [...mirror.bids()].filter(({ state }) => state === "open").length,
         paused: engine.paused,
         accepted: tally.shouldBid.accept,
         declined: tally.shouldBid.decline,
         outcomes: { ...tally.complete },
-        deposits: lockedDeposits(chain),
         trouble: capacity.picture.trouble ?? pricing.trouble ?? policies.trouble ?? own.trouble,
-        recent: readOrders(journal.read, limits.viewEvents),
       };
     }
 
-    return { engine, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
+    function lookNow(): BidEngineDocument {
+      return { ...state(), deposits: lockedDeposits(chain), recent: readOrders(journal.read, limits.viewEvents) };
+    }
+
+    return { engine, state, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
   }
 
   return {
@@ -257,12 +261,12 @@ export function createBidEngineService(
       });
     },
     detail() {
-      const document = lastDocument ?? running?.lookNow();
-      if (!document) return "";
-      const { orders, bids, outcomes, paused, trouble } = document;
-      const state = isPausing(paused, clock.now()) ? `paused: ${paused?.reason}; ` : "";
+      const state = lastDocument ?? running?.state();
+      if (!state) return "";
+      const { orders, bids, outcomes, paused, trouble } = state;
+      const pause = isPausing(paused, clock.now()) ? `paused: ${paused?.reason}; ` : "";
       const wrong = trouble === undefined ? "" : `; ${trouble}`;
-      return `${state}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
+      return `${pause}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
     status: () => lastDocument ?? running?.lookNow(),
     answers: bidAnswers(opened),
@@ -283,6 +287,7 @@ export function createBidEngineService(
 
 interface Running {
   readonly engine: BidEngine;
+  readonly state: () => Omit<BidEngineDocument, "deposits" | "recent">;
   readonly lookNow: () => BidEngineDocument;
   readonly tally: ReturnType<typeof createTally>;
   readonly waits: ReturnType<typeof createWaitingOrders>;
@@ -291,10 +296,4 @@ interface Running {
 
 function orderKeyOf(bidKey: string): string {
   return formatOrderId(orderOf(parseBidId(bidKey)));
-}
-
-function sizeOf(items: Iterable<unknown>): number {
-  let size = 0;
-  for (const _ of items) size += 1;
-  return size;
 }

@@ -14,6 +14,8 @@ export interface BidEngine {
   readonly paused: Switch | undefined;
   /** The orders seen last, the newest first. */
   orders(limit: number): readonly OrderLine[];
+  /** One of them. */
+  order(orderId: string): OrderLine | undefined;
   /** All that is known of an order, or of those of a deployment: "owner/dseq" or "owner/dseq/gseq/oseq". */
   why(id: string): readonly OrderAnswer[];
   /** What would be decided on such an order now. Nothing is taken, written or sent. */

@@ -17,7 +17,7 @@ import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
 import { withCards } from "./decision/demand-checks.ts";
 import type { Asked, Standing } from "./decision/inputs.ts";
-import { type BidTerms, bidTerms } from "./decision/money-checks.ts";
+import { type BidTerms, bidTerms, shortageFor } from "./decision/money-checks.ts";
 import type { FollowedEntry } from "./own-entry.ts";
 import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
@@ -57,7 +57,7 @@ export function createDecider(deps: DeciderDeps) {
       own: own.entry,
       configuredAttributes: deps.configuredAttributes,
       params: own.params,
-      balances: new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount])),
+      balances: balances(),
       owed: promised.sums(),
       fee,
       bidDeposit: deps.bidDeposit,
@@ -69,6 +69,8 @@ export function createDecider(deps: DeciderDeps) {
       nowMs: clock.now(),
     };
   }
+
+  const balances = () => new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount]));
 
   function behind(): bigint | undefined {
     const { head } = chain.status;
@@ -105,11 +107,8 @@ export function createDecider(deps: DeciderDeps) {
     screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
-    covers({ deposit }: BidTerms): boolean {
-      const balance = mirror.balance(deposit.denom)?.amount ?? 0n;
-      const fees = fee?.denom === deposit.denom ? fee.amount : 0n;
-      return balance >= deposit.amount + fees + (promised.sums().get(deposit.denom) ?? 0n);
-    },
+    covers: ({ deposit }: BidTerms) =>
+      shortageFor(deposit, { balances: balances(), owed: promised.sums(), fee }) === undefined,
     /** Whether the caps still leave room: others may have been promised it since the decision. */
     withinCaps({ spec }: Order, offer: Fits["offer"]): boolean {
       const { yes, dryRun } = deps.policies().caps(withCards(spec, offer), capacity.sold);

@@ -26,6 +26,7 @@ import { closeBidMessage, createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
 import { type Decision, waitsFor } from "./decision/decision.ts";
+import type { BidTerms } from "./decision/money-checks.ts";
 import { isNews, recordDecision } from "./decision-log.ts";
 import type { MarketMemory } from "./market-memory.ts";
 import type { BidOutcome, Tally } from "./tally.ts";
@@ -98,8 +99,9 @@ export function createOrderLoop(deps: LoopDeps) {
         // Whoever paused or changed prices while this one was asked for means it too.
         if (waits.hasChanged("policies", mark) || waits.hasChanged("prices", mark)) continue;
         if (journal.read.intents.owed() >= limits.outboxIntents) return waiting("outbox", "it is full");
-        const taken = take(truth, order, decision);
-        if (taken.fits) return placeBid(truth, order, decision, taken);
+        const terms = decider.terms(order);
+        const taken = take(truth, order, decision, terms);
+        if (taken.fits) return placeBid(truth, order, decision, taken, terms);
         if (isFirst) continue;
         waits.wait(key, new Set(["room"]), mark);
         await note(key, order, outrun(decision, taken));
@@ -121,9 +123,8 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   /** In one step with nothing between: what is free is taken at once or not at all. */
-  function take({ key }: Truth, order: Order, { offer }: Decision): Reserved | Misfit {
+  function take({ key }: Truth, order: Order, { offer }: Decision, terms: BidTerms): Reserved | Misfit {
     invariant(offer, "a bid has an offer", { key });
-    const terms = decider.terms(order);
     if (!decider.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
     if (!decider.withinCaps(order, offer)) return { fits: false, reason: "the caps leave no room", shortages: [] };
     const expiresAtMs = bidTimeoutMs > 0 ? clock.now() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
@@ -132,13 +133,19 @@ export function createOrderLoop(deps: LoopDeps) {
     return reserved;
   }
 
-  async function placeBid(truth: Truth, order: Order, decision: Decision, reserved: Reserved): Promise<Outcome> {
+  async function placeBid(
+    truth: Truth,
+    order: Order,
+    decision: Decision,
+    reserved: Reserved,
+    terms: BidTerms,
+  ): Promise<Outcome> {
     const { key, id } = truth;
     const { price } = decision;
     invariant(price, "a bid has a price", { key });
     tally.shouldBid.accept += 1;
     try {
-      const message = createBidMessage(id, order, { ...decider.terms(order), price, offer: reserved.offer });
+      const message = createBidMessage(id, order, { ...terms, price, offer: reserved.offer });
       await writeBid(truth, order, decision, reserved, message);
     } catch (thrown) {
       decider.kept(key);

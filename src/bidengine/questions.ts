@@ -110,10 +110,8 @@ async function* followOrders(engine: BidEngine, limit: number, signal: AbortSign
       if (missed > 0) yield { missed };
       missed = 0;
       for (const orderId of told) {
-        const [order] = engine.why(orderId);
-        if (!order) continue;
-        const { decisions: _, sent: __, spec: ___, ...line } = order;
-        yield line;
+        const order = engine.order(orderId);
+        if (order) yield order;
       }
     }
   } finally {

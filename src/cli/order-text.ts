@@ -1,6 +1,6 @@
 /** Orders and what was decided on them, in words for a terminal. */
 import type { OrderAnswer, OrderLine } from "../bidengine/answers.ts";
-import type { Check, RecordedDecision, Until } from "../bidengine/decision/decision.ts";
+import { type Check, type RecordedDecision, refusals, type Until } from "../bidengine/decision/decision.ts";
 import { explain, summary } from "../bidengine/decision/explain.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
 import type { Told } from "../bidengine/questions.ts";
@@ -105,8 +105,8 @@ const changes: Readonly<Record<Until, string>> = {
 };
 
 /** What would have to change for a bid. */
-export function changeLines({ checks }: RecordedDecision, isOver: boolean): string[] {
-  const untils = new Set(checks.flatMap(({ verdict, until }) => (verdict === "fail" && until ? [until] : [])));
+export function changeLines(decision: RecordedDecision, isOver: boolean): string[] {
+  const untils = new Set(refusals(decision).flatMap(({ until }) => until ?? []));
   if (untils.size === 0) return [];
   return [
     isOver ? "to bid on the next one like it:" : "to bid on it:",

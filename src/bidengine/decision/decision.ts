@@ -31,8 +31,8 @@ export const untils = ["room", "prices", "attributes", "wallet", "policies", "ti
 export type Until = (typeof untils)[number];
 
 /** What a no waits for: it can become a bid only when all of these have changed. Empty where it never can. */
-export function waitsFor({ checks }: RecordedDecision): ReadonlySet<Until> {
-  const untils = new Set(checks.flatMap(({ verdict, until }) => (verdict === "fail" && until ? [until] : [])));
+export function waitsFor(decision: RecordedDecision): ReadonlySet<Until> {
+  const untils = new Set(refusals(decision).flatMap(({ until }) => until ?? []));
   return untils.has("never") ? new Set() : untils;
 }
 

@@ -33,8 +33,7 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
       warnOfOpenFolder(dataDir, log);
       await clearControlPath(path);
       const server = createServer({ ...bounds, connectionsCheckingInterval: 1_000 }, (request, response) => {
-        const { signal, stop } = untilGone(response, scope.signal);
-        void answer(request, response, signal).finally(stop);
+        void answer(request, response, untilGone(response, scope.signal));
       });
       const { controlConnections: connections } = limits;
       const { close } = await listenOnSocket(server, { path, connections, log }).catch((cause) => {
@@ -85,13 +84,10 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
 }
 
 /** Aborted when the asker has left, or when the provider stops. */
-function untilGone(response: ServerResponse, stopping: AbortSignal): { signal: AbortSignal; stop: () => void } {
+function untilGone(response: ServerResponse, stopping: AbortSignal): AbortSignal {
   const gone = new AbortController();
-  const leave = () => gone.abort();
-  response.once("close", leave);
-  stopping.addEventListener("abort", leave, { once: true });
-  if (stopping.aborted) leave();
-  return { signal: gone.signal, stop: () => stopping.removeEventListener("abort", leave) };
+  response.once("close", () => gone.abort());
+  return AbortSignal.any([stopping, gone.signal]);
 }
 
 async function readQuestion(request: IncomingMessage): Promise<Question> {
