@@ -1,48 +1,97 @@
-/** What tenants sent us to run. It holds their secrets: never logged, never exported, overwritten when deleted. */
+/**
+ * What tenants sent us to run, one for each lease until the lease is gone. It holds their secrets: never logged, never
+ * exported, overwritten when removed.
+ */
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
 interface NewManifest {
   readonly leaseId: string;
-  /** The hash that the chain knows it by. */
+  /** The hash that the chain knows it by, in lower-case hexadecimal digits. */
   readonly version: string;
-  /** The text exactly as it was hashed. */
+  /** The group of this lease, as JSON. */
   readonly body: string;
 }
 
 export interface Manifest extends NewManifest {
   readonly receivedAtMs: number;
-  /** Set once the lease is closed; only then may it ever be forgotten. */
-  readonly closedAtMs?: number;
+  /** When the owner took it back: nothing runs until the next one comes. */
+  readonly withdrawnAtMs?: number;
+  /** Why the cluster would not have it; what ran before goes on. */
+  readonly refusal?: string;
+  /** What was last brought to the cluster as a whole: this one, or one from before it. */
+  readonly deployed?: { readonly version: string; readonly body: string };
 }
 
-type Row = Omit<Manifest, "closedAtMs"> & { readonly closedAtMs: number | null };
+interface Row extends NewManifest {
+  readonly receivedAtMs: number;
+  readonly withdrawnAtMs: number | null;
+  readonly refusal: string | null;
+  readonly deployedVersion: string | null;
+  readonly deployedBody: string | null;
+}
 
 export type Manifests = ReturnType<typeof createManifests>;
 
 export function createManifests(sql: Sql, clock: Clock) {
-  const columns = "lease_id AS leaseId, version, body, received_at AS receivedAtMs, closed_at AS closedAtMs";
-  const get = sql.one<Row>(`SELECT ${columns} FROM manifests WHERE lease_id = ?`);
-  const open = sql.all<{ leaseId: string }>(
-    "SELECT lease_id AS leaseId FROM manifests WHERE closed_at IS NULL ORDER BY id",
+  const get = sql.one<Row>(
+    `SELECT lease_id AS leaseId, version, body, received_at AS receivedAtMs, withdrawn_at AS withdrawnAtMs, refusal,
+       deployed_version AS deployedVersion, deployed_body AS deployedBody
+     FROM manifests WHERE lease_id = ?`,
   );
+  const ids = sql.all<{ leaseId: string }>("SELECT lease_id AS leaseId FROM manifests ORDER BY lease_id");
   const put = sql.run(
     `INSERT INTO manifests (lease_id, version, body, received_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (lease_id) DO UPDATE SET
-       version = excluded.version, body = excluded.body, received_at = excluded.received_at, closed_at = NULL`,
+     ON CONFLICT (lease_id) DO UPDATE SET version = excluded.version, body = excluded.body,
+       received_at = excluded.received_at, withdrawn_at = NULL, refusal = NULL`,
   );
-  const close = sql.run("UPDATE manifests SET closed_at = ? WHERE lease_id = ? AND closed_at IS NULL");
+  const restore = sql.run(
+    `INSERT OR REPLACE INTO manifests
+       (lease_id, version, body, received_at, withdrawn_at, refusal, deployed_version, deployed_body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const withdraw = sql.run("UPDATE manifests SET withdrawn_at = ? WHERE lease_id = ? AND withdrawn_at IS NULL");
+  const refuse = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
+  const deploy = sql.run(
+    `UPDATE manifests SET deployed_version = version, deployed_body = body, refusal = NULL
+     WHERE lease_id = ? AND version = ?`,
+  );
   const remove = sql.run("DELETE FROM manifests WHERE lease_id = ?");
   return {
     get(leaseId: string): Manifest | undefined {
-      const { closedAtMs = null, ...manifest } = get(leaseId) ?? {};
-      return "leaseId" in manifest ? { ...manifest, ...(closedAtMs !== null && { closedAtMs }) } : undefined;
+      const row = get(leaseId);
+      return row && fromRow(row);
     },
-    /** Leases not closed that have a manifest, the earliest first. */
-    openLeaseIds: () => open().map(({ leaseId }) => leaseId),
-    /** The tenant's newest manifest takes the place of the one before. */
+    /** Of every lease that has one: there are never more than the cluster has room for. */
+    leaseIds: () => ids().map(({ leaseId }) => leaseId),
+    /** The tenant's newest takes the place of the one before; what runs is known until something else does. */
     put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
-    close: (leaseId: string) => void close(clock.now(), leaseId),
+    /** One that the journal had lost, as it was found elsewhere. */
+    restore: ({ leaseId, version, body, receivedAtMs, withdrawnAtMs, refusal, deployed }: Manifest) =>
+      void restore(
+        leaseId,
+        version,
+        body,
+        receivedAtMs,
+        withdrawnAtMs ?? null,
+        refusal ?? null,
+        deployed?.version ?? null,
+        deployed?.body ?? null,
+      ),
+    withdraw: (leaseId: string) => void withdraw(clock.now(), leaseId),
+    /** Neither this nor the next says anything of a newer one that came meanwhile. */
+    noteRefusal: (leaseId: string, version: string, reason: string) => void refuse(reason, leaseId, version),
+    noteDeployed: (leaseId: string, version: string) => void deploy(leaseId, version),
     remove: (leaseId: string) => void remove(leaseId),
+  };
+}
+
+function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...manifest }: Row): Manifest {
+  return {
+    ...manifest,
+    ...(withdrawnAtMs !== null && { withdrawnAtMs }),
+    ...(refusal !== null && { refusal }),
+    ...(deployedVersion !== null &&
+      deployedBody !== null && { deployed: { version: deployedVersion, body: deployedBody } }),
   };
 }

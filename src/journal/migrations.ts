@@ -181,6 +181,24 @@ export const migrations: readonly string[] = [
     from_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- A manifest goes with its lease now, so none of them has an end to be kept beyond.
+  CREATE TABLE next_manifests (
+    lease_id TEXT PRIMARY KEY,
+    version TEXT NOT NULL,
+    body TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    withdrawn_at INTEGER,
+    refusal TEXT,
+    deployed_version TEXT,
+    deployed_body TEXT,
+    CHECK ((deployed_version IS NULL) = (deployed_body IS NULL))
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO next_manifests (lease_id, version, body, received_at)
+    SELECT lease_id, version, body, received_at FROM manifests WHERE closed_at IS NULL;
+  DROP TABLE manifests;
+  ALTER TABLE next_manifests RENAME TO manifests;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

@@ -17,15 +17,15 @@ import { createWriter } from "./writer.ts";
 
 /** What happens before the sweep. `index` picks one of the rows there are. */
 type Step =
-  | { kind: "file" | "decide" | "receive" | "book" | "note" | "set deadline" | "reserve" | "see" }
-  | { kind: "settle" | "close" | "end"; index: number }
+  | { kind: "file" | "decide" | "book" | "note" | "set deadline" | "reserve" | "see" }
+  | { kind: "settle" | "end"; index: number }
   | { kind: "wait"; ms: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
-    kind: fc.constantFrom("file", "decide", "receive", "book", "note", "set deadline", "reserve", "see"),
+    kind: fc.constantFrom("file", "decide", "book", "note", "set deadline", "reserve", "see"),
   }),
-  fc.record({ kind: fc.constantFrom("settle", "close", "end"), index: fc.nat(20) }),
+  fc.record({ kind: fc.constantFrom("settle", "end"), index: fc.nat(20) }),
   fc.record({ kind: fc.constant("wait"), ms: fc.nat(30) }),
 );
 
@@ -107,7 +107,6 @@ async function setUp(t: TestContext) {
   const model: Record<string, ModelRow[]> = {
     intents: [],
     decisions: [],
-    manifests: [],
     ledger: [],
     history: [],
     orders: [],
@@ -133,7 +132,7 @@ async function setUp(t: TestContext) {
 
   let others = 0;
   function applyNow(one: Step): void {
-    const { intents, decisions, manifests, ledger, history, deadlines, reservations, orders } = tables;
+    const { intents, decisions, ledger, history, deadlines, reservations, orders } = tables;
     const now = clock.now();
     switch (one.kind) {
       case "file":
@@ -141,12 +140,6 @@ async function setUp(t: TestContext) {
         break;
       case "settle":
         end("intents", one.index, (id) => intents.settle(id, "done"));
-        break;
-      case "receive":
-        manifests.put({ leaseId: add("manifests", undefined), version: "v", body: "" });
-        break;
-      case "close":
-        end("manifests", one.index, (id) => manifests.close(`${id}`));
         break;
       case "decide":
         decisions.record({ orderId: add("decisions", now), outcome: "bid", checks: [], inputs: {} });

@@ -16,11 +16,10 @@ export interface RetentionPolicy {
   readonly keepRows: number;
 }
 
-/** Cursor, deadlines, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
+/** Cursor, deadlines, manifests, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
-  policy("manifests", "closed_at", limits.journalManifestsKeepMs, limits.journalManifestsKeepRows),
   policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
   policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
   policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),

@@ -101,14 +101,34 @@ const keyedActions: fc.Arbitrary<Action>[] = [
     return { ...nothing, got: to.cursor.set(chainId, height) };
   }),
   fc.record({ leaseId: name, version: name, body: text }).map((manifest) => (to, model, receivedAtMs) => {
-    model.manifests.set(manifest.leaseId, { ...manifest, receivedAtMs });
+    const { deployed } = model.manifests.get(manifest.leaseId) ?? {};
+    model.manifests.set(manifest.leaseId, { ...manifest, receivedAtMs, ...(deployed && { deployed }) });
     return { ...nothing, got: to.manifests.put(manifest) };
   }),
-  name.map((leaseId) => (to, model, closedAtMs) => {
+  name.map((leaseId) => (to, model, withdrawnAtMs) => {
     const manifest = model.manifests.get(leaseId);
-    if (manifest) model.manifests.set(leaseId, { closedAtMs, ...manifest });
-    return { ...nothing, got: to.manifests.close(leaseId) };
+    if (manifest) model.manifests.set(leaseId, { withdrawnAtMs, ...manifest });
+    return { ...nothing, got: to.manifests.withdraw(leaseId) };
   }),
+  fc.tuple(name, name, text).map(([leaseId, version, refusal]) => (to, model) => {
+    const manifest = model.manifests.get(leaseId);
+    if (manifest?.version === version) model.manifests.set(leaseId, { ...manifest, refusal });
+    return { ...nothing, got: to.manifests.noteRefusal(leaseId, version, refusal) };
+  }),
+  fc.tuple(name, name).map(([leaseId, version]) => (to, model) => {
+    const { refusal: _, ...manifest } = model.manifests.get(leaseId) ?? {};
+    if ("version" in manifest && manifest.version === version) {
+      const { body } = manifest;
+      model.manifests.set(leaseId, { ...manifest, deployed: { version, body } });
+    }
+    return { ...nothing, got: to.manifests.noteDeployed(leaseId, version) };
+  }),
+  fc
+    .record({ leaseId: name, version: name, body: text, receivedAtMs: timeMs, withdrawnAtMs: timeMs, refusal: text })
+    .map((manifest) => (to, model) => {
+      model.manifests.set(manifest.leaseId, { ...manifest });
+      return { ...nothing, got: to.manifests.restore(manifest) };
+    }),
   name.map((leaseId) => (to, model) => {
     model.manifests.delete(leaseId);
     return { ...nothing, got: to.manifests.remove(leaseId) };
@@ -180,8 +200,7 @@ function assertSame(read: TableReads, model: Model): void {
   assert.deepEqual(read.decisions.recent(100), newestFirst(model.decisions));
   assert.deepEqual(read.history.recent(3), newestFirst(model.history).slice(0, 3));
   assert.deepEqual(read.ledger.after(2, 3), model.ledger.slice(2, 5));
-  const open = [...model.manifests.values()].filter((manifest) => manifest.closedAtMs === undefined);
-  assert.deepEqual(new Set(read.manifests.openLeaseIds()), new Set(open.map((manifest) => manifest.leaseId)));
+  assert.deepEqual(read.manifests.leaseIds(), [...model.manifests.keys()].toSorted());
   const reserved = [...model.reservations.values()].toSorted((a, b) => (a.orderId < b.orderId ? -1 : 1));
   assert.deepEqual(read.reservations.all(), reserved);
   assertSameDeadlines(read, [...model.deadlines.values()]);

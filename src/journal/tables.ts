@@ -32,7 +32,8 @@ export type TableReads = { readonly [Name in TableName]: Omit<Tables[Name], Writ
 
 type Write =
   | ("set" | "file" | "send" | "refile" | "cancel" | "settle" | "markGapped")
-  | ("add" | "record" | "put" | "close" | "remove")
+  | ("add" | "record" | "put" | "remove")
+  | ("restore" | "withdraw" | "noteRefusal" | "noteDeployed")
   | ("see" | "noteBid" | "noteOutcome" | "end");
 
 export function createTables(sql: Sql, clock: Clock): Tables {

@@ -98,10 +98,6 @@ export const limits = {
   /** Decisions answer "why did you not bid?", which is asked within days. */
   journalDecisionsKeepMs: 14 * day,
   journalDecisionsKeepRows: 500_000,
-  /** Manifests of closed leases hold tenants' secrets; do not keep them longer than a dispute takes. */
-  journalManifestsKeepMs: 7 * day,
-  /** A manifest may be 1 MB; 10,000 leases closed within a week would be a busy provider indeed. */
-  journalManifestsKeepRows: 10_000,
   journalHistoryKeepMs: 90 * day,
   journalHistoryKeepRows: 200_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
