@@ -61,8 +61,8 @@ test("however little room is left, the start either succeeds or says that the di
 }, async (t) => {
   const disk = mountDisk(t);
   const outcomes = new Map<string, number>();
-  // A new journal takes about 50 pages; from none to more than enough.
-  for (let freePages = 0; freePages < 64; freePages += runs(4, 1)) {
+  // A new journal takes about 70 pages; from none to more than enough.
+  for (let freePages = 0; freePages < 128; freePages += runs(8, 1)) {
     const dir = join(disk, "data");
     mkdirSync(dir);
     const ballast = fillUp(disk, freePages);
