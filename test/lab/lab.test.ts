@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { callApi } from "../../lab/api.ts";
+import { auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
 import { ctr } from "../../lab/containerd.ts";
 import { importImage } from "../../lab/image.ts";
 import { busybox, logsImage, shellImage, webImage } from "../../lab/images.ts";
 import { status } from "../../lab/lab.ts";
-import { places } from "../../lab/places.ts";
 import { eventually } from "../eventually.ts";
 import {
   create,
@@ -94,15 +93,16 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
     assert.equal(await outputOf(namespace, "two", { image: name }), "second");
   });
 
-  it("writes down who asked the API server for what", async (t) => {
+  it("writes down who asked the API server for what, and whether it was let", async (t) => {
+    const before = await markAudit();
     const namespace = await temporaryNamespace(t);
-    const entry = await eventually("the audit entry", () => {
-      const lines = readFileSync(places.auditLog, "utf8").trimEnd().split("\n");
-      // Entries are appended in pieces; the last line may not be whole yet.
-      const whole = lines.filter((line) => line.endsWith("}") && line.includes(namespace));
-      return whole.map((line) => JSON.parse(line)).find(({ objectRef }) => objectRef?.resource === "namespaces");
-    });
-    assert.equal(entry.verb, "create");
-    assert.equal(entry.user.username, "admin");
+    const dryRun = `/api/v1/namespaces/${namespace}/configmaps?dryRun=All`;
+    assert.equal((await callApi(dryRun, "POST", { metadata: { name: "only-asked" } })).status, 201);
+    assert.equal((await callApi(`/api/v1/namespaces/${namespace}/pods/none`)).status, 404);
+    const mark = await markAudit();
+    const seen = (await auditedSince(before, "admin")).filter((one) => [one.name, one.namespace].includes(namespace));
+    const told = seen.map((one) => `${one.verb} ${one.resource} ${one.code} ${isWrite(one) ? "written" : "asked"}`);
+    assert.deepEqual(told, ["create namespaces 201 written", "create configmaps 201 asked", "get pods 404 asked"]);
+    assert.ok((await auditedSince(mark, "admin")).every((one) => one.namespace !== namespace));
   });
 });

@@ -1,0 +1,137 @@
+/** Who asked the lab's API server for what: its audit log from a mark on. */
+import { randomUUID } from "node:crypto";
+import { closeSync, fstatSync, globSync, openSync, readSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { callApi } from "./api.ts";
+import { places } from "./places.ts";
+
+/** A place in the log. The server moves a full file away, and a new one takes its name. */
+export interface AuditMark {
+  readonly inode: number;
+  readonly bytes: number;
+}
+
+export interface AuditedRequest {
+  readonly user: string;
+  /** get, list, watch, create, update, patch, delete, deletecollection. */
+  readonly verb: string;
+  /** As a role names it: "pods", "deployments.apps", "pods/log"; a path where no resource was asked for. */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The answer's status; that of a watch which still runs is what it began with. */
+  readonly code: number;
+  /** Nothing came of it, by the wish of who asked. */
+  readonly dryRun: boolean;
+}
+
+/** An entry is written before its request is answered; what takes longer is a disk that is busy with something else. */
+const writtenWithinMs = 10_000;
+
+const reading = new Set(["get", "list", "watch"]);
+
+export function isWrite({ verb, dryRun }: AuditedRequest): boolean {
+  return !reading.has(verb) && !dryRun;
+}
+
+/** The end of the log, behind all that was answered so far. */
+export async function markAudit(): Promise<AuditMark> {
+  const before = endOfLog();
+  await fence(before);
+  return endOfLog();
+}
+
+/** Every request of somebody that was answered since the mark, in the order of the answers; a watch once. */
+export async function auditedSince(mark: AuditMark, user: string): Promise<AuditedRequest[]> {
+  const entries = await fence(mark);
+  const requests = new Map<string, AuditedRequest>();
+  for (const entry of entries) {
+    if (entry.user.username === user) requests.set(entry.auditID, requestOf(entry));
+  }
+  return [...requests.values()];
+}
+
+interface AuditEntry {
+  readonly auditID: string;
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code: number };
+}
+
+function requestOf({ user, verb, requestURI, objectRef, responseStatus }: AuditEntry): AuditedRequest {
+  const { resource = new URL(requestURI, "http://x").pathname, apiGroup, subresource } = objectRef ?? {};
+  return {
+    user: user.username,
+    verb,
+    resource: `${resource}${apiGroup ? `.${apiGroup}` : ""}${subresource ? `/${subresource}` : ""}`,
+    namespace: objectRef?.namespace ?? "",
+    name: objectRef?.name ?? "",
+    code: responseStatus?.code ?? 0,
+    dryRun: new URL(requestURI, "http://x").searchParams.has("dryRun"),
+  };
+}
+
+/** Asks for something that nobody else asks for, and reads on until that is in the log: then all before it is, too. */
+async function fence(from: AuditMark): Promise<AuditEntry[]> {
+  const name = `audit-${randomUUID()}`;
+  await callApi(`/api/v1/namespaces/${name}`);
+  const deadlineMs = realClock.monotonicMs() + writtenWithinMs;
+  for (;;) {
+    const entries = entriesFrom(from);
+    const end = entries.findIndex(({ objectRef }) => objectRef?.name === name);
+    if (end >= 0) return entries.slice(0, end);
+    if (realClock.monotonicMs() > deadlineMs)
+      throw new Error(`${places.auditLog} does not show a request that was answered`);
+    await sleep(realClock, 20);
+  }
+}
+
+function entriesFrom(mark: AuditMark): AuditEntry[] {
+  const files = logFiles();
+  const first = files.findIndex((path) => statSync(path).ino === mark.inode);
+  if (first < 0) throw new Error("the audit log since the mark is gone: the server keeps 400 MB of it");
+  const texts = files.slice(first).map((path, index) => textFrom(path, index === 0 ? mark.bytes : 0));
+  return texts.flatMap((text) =>
+    text
+      .split("\n")
+      // The last line may not be whole yet.
+      .filter((line) => line.endsWith("}"))
+      .map((line) => JSON.parse(line) as AuditEntry),
+  );
+}
+
+/** Oldest first: those that were moved away have the time in their name. */
+function logFiles(): string[] {
+  const folder = dirname(places.auditLog);
+  return [
+    ...globSync("audit-*.log", { cwd: folder })
+      .sort()
+      .map((name) => join(folder, name)),
+    places.auditLog,
+  ];
+}
+
+function endOfLog(): AuditMark {
+  const { ino, size } = statSync(places.auditLog);
+  return { inode: ino, bytes: size };
+}
+
+function textFrom(path: string, start: number): string {
+  const file = openSync(path, "r");
+  try {
+    const content = Buffer.alloc(fstatSync(file).size - start);
+    const read = readSync(file, content, 0, content.length, start);
+    return content.toString("utf8", 0, read);
+  } finally {
+    closeSync(file);
+  }
+}
