@@ -9,6 +9,7 @@ import { eventually } from "./eventually.ts";
 import { checkApply } from "./kube-apply.contract.ts";
 import { checkCustomResources } from "./kube-custom.contract.ts";
 import { checkDeletion } from "./kube-delete.contract.ts";
+import { checkDryRuns } from "./kube-dry-run.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
 import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
 import { checkRefusals } from "./kube-refusal.contract.ts";
@@ -43,6 +44,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkSelection(open);
     checkObjects(open);
     checkApply(open);
+    checkDryRuns(open);
     checkRestarts(open);
     checkDeletion(open);
     checkCustomResources(open);

@@ -10,7 +10,7 @@ export interface Kube {
   /** Whose fields are ours: the name our writes carry. */
   readonly fieldManager: string;
   /** A cache of all objects of a kind (in a namespace, with a selector) that is kept up to date until it is closed. */
-  watch<T>(options: WatchOptions<T>): WatchCache<T>;
+  watch<T, Index extends string = never>(options: WatchOptions<T, Index>): WatchCache<T, Index>;
   /** The object itself, from the server; undefined when there is none. */
   get(kind: Kind, at: ObjectAt, options?: CallOptions): Promise<KubeObject | undefined>;
   /** Every object, page by page, all of one moment. */
@@ -96,11 +96,13 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
-export interface WatchOptions<T> extends Selection {
+export interface WatchOptions<T, Index extends string = never> extends Selection {
   readonly kind: Kind;
   /** What is kept of an object. It must not throw, and sees no managedFields unless asked for. */
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
+  /** By what else than its name an object is looked up (`by`): the key that its value has there, or undefined for none. */
+  readonly indexes?: KeyFunctions<T> & Readonly<Record<Index, unknown>>;
   /**
    * Called for one change after the other, in the order of the server, when the cache already shows it (and, of a list,
    * all the others too). The next one waits for it. A change whose handler fails is handed over again, and then
@@ -109,17 +111,22 @@ export interface WatchOptions<T> extends Selection {
   readonly handle?: (change: Change<T>) => void | Promise<void>;
 }
 
+/** Apart from the names, which are inferred: together the compiler would not know T in time. */
+type KeyFunctions<T> = Readonly<Record<string, (value: NoInfer<T>) => string | undefined>>;
+
 export interface Change<T> extends ObjectAt {
   readonly type: "added" | "modified" | "deleted";
   /** As it is now; of a deleted object, the last that was seen. */
   readonly value: T;
 }
 
-export interface WatchCache<T> {
+export interface WatchCache<T, Index extends string = never> {
   /** What is watched: "pods", "deployments.apps". */
   readonly resource: string;
   get(at: ObjectAt): T | undefined;
   list(): Iterable<T>;
+  /** All that have this key in an index of the watch. */
+  by(index: Index, key: string): Iterable<T>;
   readonly size: number;
   /** Filled at least once. Until then it is empty, and that means nothing. */
   readonly ready: boolean;
@@ -153,10 +160,12 @@ export interface ApplyOptions extends CallOptions {
   readonly force?: boolean;
   /** Our fields as a cache knows them (`ownedFields`), or null where it knows of no object; else the server is asked. */
   readonly live?: OwnedFields | null;
+  /** Nothing is written; the server says what would come of it, with every refusal that the write itself would get. */
+  readonly dryRun?: boolean;
 }
 
 export interface Applied {
-  /** False when nothing had to be written. */
+  /** False when nothing had to be written. Of a dry run: whether it would have been. */
   readonly written: boolean;
   /** Absent when nothing was written and `live` was given. */
   readonly object: KubeObject | undefined;

@@ -6,7 +6,7 @@ import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
-import { objectPath, withQuery } from "./paths.ts";
+import { dryRunQuery, objectPath, withQuery } from "./paths.ts";
 import type { CallLimits, Requests } from "./requests.ts";
 
 interface ApplyDeps {
@@ -44,7 +44,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
   }
 
   return async (kind, given, options = {}) => {
-    const { force = false, live } = options;
+    const { force = false, live, dryRun = false } = options;
     const call = requests.begin(options);
     const desired = asSent(kind, given);
     const { name, namespace } = desired.metadata;
@@ -57,17 +57,20 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
       requests.counts.unchanged += 1;
       return { written: false, object };
     }
-    boundary.cross("kube", "apply:before");
-    lastWrites.begin(path);
-    const written = (await requests.json({
+    const request = {
       ...call,
       verb: "apply",
       resource: objectText(kind, at),
       method: "PATCH",
-      path: withQuery(path, { fieldManager, force }),
+      path: withQuery(path, { fieldManager, force, ...dryRunQuery(dryRun) }),
       contentType: "application/apply-patch+yaml",
       body: { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind },
-    })) as KubeObject;
+    } as const;
+    // What changes nothing is no write to end a program at, nor one that a cache must show.
+    if (dryRun) return { written: true, object: (await requests.json(request)) as KubeObject };
+    boundary.cross("kube", "apply:before");
+    lastWrites.begin(path);
+    const written = (await requests.json(request)) as KubeObject;
     boundary.cross("kube", "apply:after");
     requests.counts.applied += 1;
     remember(kind, desired, written, path);

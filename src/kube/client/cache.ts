@@ -1,11 +1,14 @@
 /** What a watch has seen: one small value per object, and the changes that the next one of it means. */
 import type { Change, ObjectAt } from "../kube.ts";
+import { createIndex } from "./cache-index.ts";
 
 /** One object as it was seen, already made small. */
 export interface CachedObject<T> extends ObjectAt {
   readonly uid: string | undefined;
   readonly version: string | undefined;
   readonly value: T;
+  /** In each index of the watch, in the order of their names. */
+  readonly keys: readonly (string | undefined)[];
 }
 
 type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
@@ -13,6 +16,8 @@ type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
 interface Cache<T> {
   get(at: ObjectAt): CachedObject<T> | undefined;
   values(): Iterable<T>;
+  /** Those that have this key in an index. */
+  by(index: number, key: string): Iterable<T>;
   readonly size: number;
   /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
   seen(object: CachedObject<T>): Generator<Change<T>>;
@@ -27,6 +32,7 @@ interface Cache<T> {
 
 export function createCache<T>(): Cache<T> {
   let entries = new Map<string, CachedObject<T>>();
+  const index = createIndex<T>();
 
   function* seen(object: CachedObject<T>): Generator<Change<T>> {
     const key = keyOf(object);
@@ -35,12 +41,14 @@ export function createCache<T>(): Cache<T> {
     else if (before && before.version === object.version) return;
     const type = entries.has(key) ? "modified" : "added";
     entries.set(key, object);
+    index.put(object, before);
     yield change(type, object);
   }
 
   function* gone(at: ObjectAt): Generator<Change<T>> {
     const before = entries.get(keyOf(at));
     entries.delete(keyOf(at));
+    if (before) index.drop(before);
     if (before) yield change("deleted", before);
   }
 
@@ -49,6 +57,7 @@ export function createCache<T>(): Cache<T> {
     *values() {
       for (const { value } of entries.values()) yield value;
     },
+    by: index.by,
     get size() {
       return entries.size;
     },
@@ -57,6 +66,7 @@ export function createCache<T>(): Cache<T> {
     replaced(objects, otherPast) {
       const before = entries;
       entries = new Map(objects.map((object) => [keyOf(object), object]));
+      index.replace(entries.values());
       return changesBetween(before, entries, otherPast);
     },
   };

@@ -18,11 +18,11 @@ import { connectionError, isPassing, malformedAnswer, type Peer, statusEventErro
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
-export function createListWatch<T>(
-  options: WatchOptions<T>,
+export function createListWatch<T, Index extends string = never>(
+  options: WatchOptions<T, Index>,
   given: Omit<WatchDeps, "signal">,
   onClosed: () => void,
-): WatchCache<T> {
+): WatchCache<T, Index> {
   const { kind } = options;
   const resource = resourceOf(kind);
   const ending = new AbortController();
@@ -40,6 +40,7 @@ export function createListWatch<T>(
     handlerErrors: 0,
   };
   const cache = createCache<T>();
+  const indexes = Object.entries(options.indexes ?? {});
   const freshness = createFreshness(resource, clock, log);
   const relistCheck = createRelistCheck(kind, options, deps);
   const firstList = Promise.withResolvers<void>();
@@ -61,12 +62,17 @@ export function createListWatch<T>(
   function cachedOf(object: KubeObject): CachedObject<T> | undefined {
     const { name, namespace, uid, resourceVersion } = object.metadata;
     try {
-      return { name, namespace, uid, version: resourceVersion, value: options.project(slim(object)) };
+      const value = options.project(slim(object));
+      return { name, namespace, uid, version: resourceVersion, value, keys: keysOf(value) };
     } catch (thrown) {
       counts.handlerErrors += 1;
       log.error("failed to read an object", { name, namespace, error: ProviderError.from(thrown) });
       return undefined;
     }
+  }
+
+  function keysOf(value: T): CachedObject<T>["keys"] {
+    return indexes.length === 0 ? noKeys : indexes.map(([, keyOf]) => keyOf(value));
   }
 
   function slim(object: KubeObject): KubeObject {
@@ -226,6 +232,11 @@ export function createListWatch<T>(
     resource,
     get: (at) => cache.get(at)?.value,
     list: cache.values,
+    by: (index, key) =>
+      cache.by(
+        indexes.findIndex(([name]) => name === index),
+        key,
+      ),
     get size() {
       return cache.size;
     },
@@ -250,6 +261,9 @@ export function createListWatch<T>(
     },
   };
 }
+
+/** One for all objects of a watch without indexes. */
+const noKeys: readonly string[] = [];
 
 const lineBounds = { silenceMs: limits.kubeSilenceMs, mostBytes: limits.kubeEventBytes, tooLong: "fail" } as const;
 

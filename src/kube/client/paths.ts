@@ -26,6 +26,10 @@ export function withQuery(path: string, query: Query): string {
   return `${path}?${new URLSearchParams(texts)}`;
 }
 
+export function dryRunQuery(dryRun: boolean): Query {
+  return { dryRun: dryRun ? "All" : undefined };
+}
+
 export function selectionQuery({ labelSelector, fieldSelector }: Selection): Query {
   return { labelSelector, fieldSelector };
 }

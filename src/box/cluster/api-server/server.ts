@@ -6,6 +6,7 @@ import type { Clock } from "../../../runtime/clock.ts";
 import type { Random } from "../../../runtime/random.ts";
 import { createDefinitions } from "./definitions.ts";
 import { createDeletion, type Deleted } from "./deletion.ts";
+import { createDryStore } from "./dry-store.ts";
 import { readFieldSelector } from "./objects/field-selector.ts";
 import { readLabelSelector, type Test } from "./objects/label-selector.ts";
 import { createServedKinds, type Served, type ServedKinds, servedOf } from "./served-kinds.ts";
@@ -17,8 +18,14 @@ export interface Server extends Writes {
   readonly store: Store;
   readonly served: ServedKinds;
   delete(served: Served, at: ObjectAt, options: DeleteOptions): Deleted;
+  /** The same ways to write, which refuse the same and change nothing. */
+  readonly dry: DryServer;
   /** As it was so many versions ago, with the kinds that were defined then. */
   goBack(versions: number): void;
+}
+
+export interface DryServer extends Writes {
+  delete(served: Served, at: ObjectAt, options: DeleteOptions): Deleted;
 }
 
 export function createServer(deps: { readonly clock: Clock; readonly random: Random }): Server {
@@ -29,9 +36,14 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   const writes = createWrites({ ...deps, served, store, deletion });
   const { follow } = createDefinitions({ store, served, definitions, deletion, writes, clock: deps.clock });
 
+  const dryStore = createDryStore(store);
+  const dryDeletion = createDeletion({ store: dryStore, clock: deps.clock });
+  const dryWrites = createWrites({ ...deps, served, store: dryStore, deletion: dryDeletion });
+
   return {
     store,
     served,
+    dry: { ...dryWrites, delete: dryDeletion.delete },
     create: (of, object, options) => follow(of, writes.create(of, object, options)),
     update: (of, object, options) => follow(of, writes.update(of, object, options)),
     patch: (of, at, patch, options) => follow(of, writes.patch(of, at, patch, options)),

@@ -2,7 +2,7 @@
 
 import { connectionError } from "../../../../kube/client/refusal.ts";
 import type { SentRequest } from "../../../../kube/client/transport.ts";
-import { fieldsOf } from "../../../../kube/json-fields.ts";
+import { fieldsOf, listOf } from "../../../../kube/json-fields.ts";
 import { resourceOf } from "../../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../../../kube/kube.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
@@ -14,7 +14,7 @@ import { badRequest, fault, invalid, notFound } from "../objects/refusals.ts";
 import { peer, Refused, statusOf } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";
 import type { Served } from "../served-kinds.ts";
-import { readSelection, type Server } from "../server.ts";
+import { type DryServer, readSelection, type Server } from "../server.ts";
 import { type ApiAnswer, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";
 import type { FaultState } from "./faults.ts";
 import { listPage } from "./lists.ts";
@@ -110,17 +110,20 @@ async function answerFor(served: Served, call: Call, deps: ServeDeps): Promise<A
   if (verb === "delete" && below === undefined) return answerDelete(served, at, call, deps);
   const manager = managerOf(call);
   if (verb === "update") {
-    return jsonAnswer(deps.server.update(served, placed(readObject(call), at), { manager, subresource }));
+    return jsonAnswer(writerOf(call, deps).update(served, placed(readObject(call), at), { manager, subresource }));
   }
   if (verb === "patch") return answerPatch(served, at, call, deps, subresource);
   throw new Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 }
 
-function answerCollection(served: Served, call: Call, { server, watches, faults }: ServeDeps): ApiAnswer {
+function answerCollection(served: Served, call: Call, deps: ServeDeps): ApiAnswer {
+  const { server, watches, faults } = deps;
   const { route, query, verb } = call;
   const { namespace } = route;
   if (verb === "create") {
-    const object = server.create(served, placed(readObject(call), { namespace }), { manager: managerOf(call) });
+    const object = writerOf(call, deps).create(served, placed(readObject(call), { namespace }), {
+      manager: managerOf(call),
+    });
     return jsonAnswer(object, 201);
   }
   const labelSelector = query.get("labelSelector") ?? undefined;
@@ -147,22 +150,22 @@ function answerPatch(
   served: Served,
   at: ObjectAt,
   call: Call,
-  { server }: ServeDeps,
+  deps: ServeDeps,
   subresource: "status" | "finalize" | undefined,
 ): ApiAnswer {
   const type = call.headers["content-type"] ?? "";
   const body = readObject(call);
   if (type.startsWith("application/merge-patch+json")) {
-    return jsonAnswer(server.patch(served, at, body, { manager: managerOf(call), subresource }));
+    return jsonAnswer(writerOf(call, deps).patch(served, at, body, { manager: managerOf(call), subresource }));
   }
   if (!type.startsWith("application/apply-patch+yaml") || subresource !== undefined) {
     throw new Refused(415, "UnsupportedMediaType", `the body of the request was in an unknown format - ${type}`);
   }
   const manager = call.query.get("fieldManager");
   if (!manager) throw invalid(patchOptions, "", [managerRequired]);
-  const isNew = server.store.get(served, at) === undefined;
+  const isNew = deps.server.store.get(served, at) === undefined;
   const force = isTrue(call.query.get("force"));
-  const object = server.apply(served, placed(body, at), { manager, force });
+  const object = writerOf(call, deps).apply(served, placed(body, at), { manager, force });
   return jsonAnswer(object, isNew ? 201 : 200);
 }
 
@@ -181,8 +184,8 @@ const answersWithObject = new Set([
   "csinodes.storage.k8s.io",
 ]);
 
-function answerDelete(served: Served, at: ObjectAt, call: Call, { server }: ServeDeps): ApiAnswer {
-  const { gone, object } = server.delete(served, at, deleteOptions(call));
+function answerDelete(served: Served, at: ObjectAt, call: Call, deps: ServeDeps): ApiAnswer {
+  const { gone, object } = writerOf(call, deps).delete(served, at, deleteOptions(call));
   if (!gone || answersWithObject.has(resourceOf(served.kind))) return jsonAnswer(object);
   const details = { name: at.name, kind: served.kind.plural, uid: object.metadata.uid };
   return jsonAnswer({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details });
@@ -199,6 +202,12 @@ function subresourceOf({ hasStatus, kind }: Served, below: string | undefined): 
   if (below === "status" && hasStatus) return below;
   if (below === "finalize" && kind.kind === "Namespace") return below;
   throw noSuchResource();
+}
+
+/** With `dryRun` nothing is changed; of a deletion it may stand in the body too. */
+function writerOf(call: Call, { server }: ServeDeps): DryServer {
+  const inBody = call.verb === "delete" && call.body?.length ? listOf(readObject(call)["dryRun"]) : [];
+  return [...call.query.getAll("dryRun"), ...inBody].includes("All") ? server.dry : server;
 }
 
 /** Where the object is, is said by the address. */
