@@ -14,7 +14,7 @@ export function leaseNamespace(lease: BidId): string {
 }
 
 /** Base 32 with the "extended hex" alphabet in lower case and without padding. */
-function base32Hex(bytes: Uint8Array): string {
+export function base32Hex(bytes: Uint8Array): string {
   let bits = 0n;
   for (const byte of bytes) bits = (bits << 8n) | BigInt(byte);
   const digits = Math.ceil((bytes.length * 8) / 5);

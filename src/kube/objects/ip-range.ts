@@ -1,0 +1,78 @@
+/** Ranges of IP addresses, "10.0.0.0/8" or "fc00::/7"; one address alone is a range too. */
+import { isIP } from "node:net";
+import { malformed } from "../../market/refusal.ts";
+
+export interface IpRange {
+  readonly family: 4 | 6;
+  /** The first address of it. */
+  readonly first: bigint;
+  /** How many leading bits all of them share. */
+  readonly prefix: number;
+}
+
+const bitsOf = { 4: 32, 6: 128 } as const;
+
+export function readRange(text: string): IpRange {
+  const [address = "", length, ...more] = text.split("/");
+  const family = isIP(address) as 0 | 4 | 6;
+  const refuse = (reason: string) => malformed(text, "a range of addresses", reason, "10.0.0.0/8 or fd00::/8");
+  if (family === 0 || more.length > 0 || address.includes("%")) throw refuse("it begins with no address");
+  const bits = bitsOf[family];
+  const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : -1;
+  if (prefix < 0 || prefix > bits) throw refuse(`what stands after the slash must be 0 to ${bits}`);
+  const hostBits = BigInt(bits - prefix);
+  const value = family === 4 ? readIpv4(address) : readIpv6(address);
+  return { family, first: (value >> hostBits) << hostBits, prefix };
+}
+
+export function rangeText({ family, first, prefix }: IpRange): string {
+  return `${family === 4 ? ipv4Text(first) : ipv6Text(first)}/${prefix}`;
+}
+
+export function covers(outer: IpRange, inner: IpRange): boolean {
+  if (outer.family !== inner.family || outer.prefix > inner.prefix) return false;
+  const hostBits = BigInt(bitsOf[outer.family] - outer.prefix);
+  return outer.first >> hostBits === inner.first >> hostBits;
+}
+
+/** Sorted, each once, and without those that one of the others or of `known` covers. */
+export function smallestList(ranges: readonly IpRange[], known: readonly IpRange[] = []): IpRange[] {
+  const kept: IpRange[] = [];
+  for (const range of ranges.toSorted(compareRanges)) {
+    // A wider one that begins no later stands before it.
+    const last = kept.at(-1);
+    if (known.some((each) => covers(each, range)) || (last && covers(last, range))) continue;
+    kept.push(range);
+  }
+  return kept;
+}
+
+export function compareRanges(a: IpRange, b: IpRange): number {
+  if (a.family !== b.family) return a.family - b.family;
+  if (a.first !== b.first) return a.first < b.first ? -1 : 1;
+  return a.prefix - b.prefix;
+}
+
+function readIpv4(text: string): bigint {
+  return text.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
+}
+
+function ipv4Text(value: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join(".");
+}
+
+function readIpv6(text: string): bigint {
+  // The last two groups may be written as an address of the old kind.
+  const [, head = text, tail] = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text) ?? [];
+  const old = tail === undefined ? undefined : readIpv4(tail);
+  const hex = old === undefined ? text : `${head}${(old >> 16n).toString(16)}:${(old & 0xffffn).toString(16)}`;
+  const [left = [], right] = hex.split("::").map((half) => (half === "" ? [] : half.split(":")));
+  const zeros = right ? Array<string>(8 - left.length - right.length).fill("0") : [];
+  return [...left, ...zeros, ...(right ?? [])].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
+}
+
+/** The one form that the API server does not warn of; URLs have the same. */
+function ipv6Text(value: bigint): string {
+  const groups = Array.from({ length: 8 }, (_, n) => ((value >> BigInt(112 - 16 * n)) & 0xffffn).toString(16));
+  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
+}

@@ -1,0 +1,91 @@
+/** A port of a lease on an address of its own, as the IP operator is told of it. */
+import { createHash } from "node:crypto";
+import type { Address } from "../../market/address.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import { base32Hex } from "../../market/lease-namespace.ts";
+import { fieldsOf, textOf } from "../json-fields.ts";
+import { kinds } from "../kinds.ts";
+import type { KubeObject } from "../kube.ts";
+import { idLabels, leaseOfLabels } from "./lease-labels.ts";
+import type { DesiredObject } from "./lease-workload.ts";
+import { writeLeaseId } from "./manifest-resource.ts";
+import { leaseIn } from "./read-manifest-resource.ts";
+
+export interface IpDeclaration {
+  readonly lease: LeaseId;
+  readonly service: string;
+  /** Of the container. */
+  readonly port: number;
+  readonly externalPort: number;
+  readonly protocol: "TCP" | "UDP";
+  /** Ports with the same key are on the same address. */
+  readonly sharingKey: string;
+}
+
+/** The second of the two labels by which operators select what is managed; the first is on everything. */
+const alsoManaged = { "akash.network/managed": "true" };
+/** The network hashes no name for its length; but a longer one would make a name that Kubernetes refuses. */
+const longestEndpoint = 63;
+const hashedBytes = 15;
+
+/** What an owner calls an endpoint is his own: the same word of another owner is another address. */
+export function sharingKey(owner: Address, endpoint: string): string {
+  const isPlain = /^[a-z\d-]+$/.test(endpoint) && endpoint.length <= longestEndpoint;
+  const hash = () => base32Hex(createHash("sha256").update(endpoint).digest().subarray(0, hashedBytes));
+  return `${owner}-ip-${isPlain ? endpoint : hash()}`;
+}
+
+export function leasedIpName({
+  sharingKey,
+  protocol,
+  externalPort,
+}: Pick<IpDeclaration, "sharingKey" | "protocol" | "externalPort">): string {
+  return `${sharingKey}-${protocol}-${externalPort}`.toLowerCase();
+}
+
+export function leasedIp(
+  declaration: IpDeclaration,
+  { manifestNamespace }: { readonly manifestNamespace: string },
+): DesiredObject {
+  const { lease, service, port, externalPort, protocol, sharingKey } = declaration;
+  return {
+    kind: kinds.providerLeasedIp,
+    object: {
+      metadata: {
+        name: leasedIpName(declaration),
+        namespace: manifestNamespace,
+        labels: {
+          ...idLabels(lease),
+          ...alsoManaged,
+          "service-name": service,
+          "external-port": `${externalPort}`,
+          proto: protocol,
+        },
+      },
+      spec: {
+        lease_id: writeLeaseId(lease),
+        service_name: service,
+        port,
+        external_port: externalPort,
+        sharing_key: sharingKey,
+        protocol,
+      },
+    },
+  };
+}
+
+/** In the network's spelling or in camel case. Undefined where it says neither whose it is nor which port. */
+export function readLeasedIp({ metadata, ...object }: KubeObject): IpDeclaration | undefined {
+  const spec = fieldsOf(object["spec"]);
+  const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec["lease_id"] ?? spec["leaseID"]);
+  const externalPort = Number(spec["external_port"] ?? spec["externalPort"] ?? spec["port"]);
+  if (!lease || !Number.isInteger(externalPort)) return undefined;
+  return {
+    lease,
+    service: textOf(spec["service_name"] ?? spec["serviceName"]) ?? "",
+    port: Number(spec["port"] ?? externalPort),
+    externalPort,
+    protocol: textOf(spec["protocol"])?.toUpperCase() === "UDP" ? "UDP" : "TCP",
+    sharingKey: textOf(spec["sharing_key"] ?? spec["sharingKey"]) ?? lease.owner,
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * What a lease was told to run, kept in the cluster in the network's own form: its hostname operator reads it, another
+ * provider could take the lease over by it, and a journal that was lost is rebuilt from it. Values that are nothing are
+ * left out, as the network's provider does.
+ */
+
+import { readCardDemands } from "../../market/gpu-attributes.ts";
+import type { UnitResources } from "../../market/group-spec.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ManifestExpose, ManifestService } from "../../market/manifest.ts";
+import { formatTime } from "../../runtime/clock.ts";
+import { kinds } from "../kinds.ts";
+import { leaseLabels } from "./lease-labels.ts";
+import type { DesiredObject, LeaseWorkload } from "./lease-workload.ts";
+
+/** What the object says besides the workload, in annotations. */
+export interface ManifestNote {
+  /** The hash of the whole manifest in hex. */
+  readonly version: string;
+  readonly receivedAtMs: number;
+  /** When the owner took it back; then it holds no services. */
+  readonly withdrawnAtMs?: number | undefined;
+}
+
+export const manifestAnnotations = {
+  version: "akash.network/manifest.version",
+  receivedAt: "akash.network/manifest.received-at",
+  withdrawnAt: "akash.network/manifest.withdrawn-at",
+} as const;
+
+export function manifestResource(
+  { lease, group, offer }: LeaseWorkload,
+  { version, receivedAtMs, withdrawnAtMs }: ManifestNote,
+  { manifestNamespace }: { readonly manifestNamespace: string },
+): DesiredObject {
+  const isWithdrawn = withdrawnAtMs !== undefined;
+  const services = isWithdrawn ? [] : group.services.map((service) => writeService(service, offer));
+  return {
+    kind: kinds.manifest,
+    object: {
+      metadata: {
+        name: leaseNamespace(lease),
+        namespace: manifestNamespace,
+        labels: leaseLabels(lease),
+        annotations: {
+          [manifestAnnotations.version]: version,
+          [manifestAnnotations.receivedAt]: formatTime(receivedAtMs),
+          ...(isWithdrawn && { [manifestAnnotations.withdrawnAt]: formatTime(withdrawnAtMs) }),
+        },
+      },
+      spec: { lease_id: writeLeaseId(lease), group: { name: group.name, services } },
+    },
+  };
+}
+
+/** As custom resources of the network name a lease; its largest number would not survive as a number. */
+export function writeLeaseId({ owner, dseq, gseq, oseq, provider }: LeaseId) {
+  return { owner, dseq: `${dseq}`, gseq, oseq, provider };
+}
+
+function writeService(service: ManifestService, offer: readonly UnitResources[]) {
+  const { name, image, command, args, env, resources, count, expose, params, credentials } = service;
+  return {
+    name,
+    image,
+    ...given({ command, args, env }),
+    resources: writeResources(resources),
+    count,
+    ...given({
+      expose: expose.map(writeExpose),
+      params: params && writeParams(params),
+      scheduler_params: schedulerParams(service, offer),
+      credentials,
+    }),
+  };
+}
+
+function writeResources({ id, cpu, gpu, memory, storage }: ManifestService["resources"]) {
+  return {
+    id,
+    cpu: { units: Number(cpu.units.val), ...given({ attributes: cpu.attributes }) },
+    gpu: { units: Number(gpu.units.val), ...given({ attributes: gpu.attributes }) },
+    memory: { size: memory.size.val, ...given({ attributes: memory.attributes }) },
+    ...given({
+      storage: storage?.map(({ name, size, attributes }) => ({ name, size: size.val, ...given({ attributes }) })),
+    }),
+  };
+}
+
+function writeExpose(expose: ManifestExpose) {
+  const { port, externalPort, proto, service, global, hosts, httpOptions, ip, endpointSequenceNumber } = expose;
+  const { maxBodySize, readTimeout, sendTimeout, nextTries, nextTimeout, nextCases, proxyBufferSize } = httpOptions;
+  return {
+    port,
+    ...given({ external_port: externalPort }),
+    proto,
+    ...given({ service, global, hosts }),
+    http_options: given({
+      max_body_size: maxBodySize,
+      read_timeout: readTimeout,
+      send_timeout: sendTimeout,
+      next_tries: nextTries,
+      next_timeout: nextTimeout,
+      next_cases: nextCases,
+      // Of our own definition; the network's drops it.
+      proxy_buffer_size: proxyBufferSize,
+    }),
+    ...given({ ip }),
+    endpoint_sequence_number: endpointSequenceNumber,
+  };
+}
+
+function writeParams({ storage, permissions, tee }: NonNullable<ManifestService["params"]>) {
+  return given({ storage, permissions: permissions && given({ read: permissions.read }), tee });
+}
+
+/** Which card a GPU is. Memory and interface are empty in the network's own; the chain has them, in our bid. */
+function schedulerParams({ resources }: ManifestService, offer: readonly UnitResources[]) {
+  if (resources.gpu.units.val === "0") return undefined;
+  const offered = readCardDemands(offer.find(({ id }) => id === resources.id)?.gpu.attributes ?? []);
+  const [card] = typeof offered === "string" ? [] : offered;
+  if (!card) return undefined;
+  const { vendor, model } = card;
+  const gpu = { vendor, model, interface: "", memory_size: "" };
+  return { ...given({ runtime_class: vendor === "nvidia" ? "nvidia" : "" }), resources: { gpu } };
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], null | undefined> };
+
+/** Without what is nothing: null, empty, 0, false. */
+function given<T extends object>(fields: T): Given<T> {
+  const isSomething = ([, value]: [string, unknown]) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
+  return Object.fromEntries(Object.entries(fields).filter(isSomething)) as Given<T>;
+}

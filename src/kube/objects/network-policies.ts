@@ -1,0 +1,142 @@
+/**
+ * What a lease's pods may be reached by and may reach: each other, the cluster's DNS, and the internet without what is
+ * of the cluster or its surroundings. A public port, a leased address and a permission each open one thing more.
+ */
+import type { LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { isIngress, type ManifestExpose, type ManifestGroup, type ManifestService } from "../../market/manifest.ts";
+import { kinds } from "../kinds.ts";
+import { compareRanges, type IpRange, rangeText, readRange } from "./ip-range.ts";
+import { memberLabels, namespaceLabel, serviceLabel } from "./lease-labels.ts";
+import type { DesiredObject } from "./lease-workload.ts";
+
+export interface PolicySettings {
+  /** Without it there are no policies, and those that were are no longer wanted. */
+  readonly enabled: boolean;
+  readonly admitted: readonly AdmittedController[];
+  readonly facts: NetworkFacts;
+}
+
+/** Who brings requests from outside to workloads: pods by their name, all pods of a namespace, or addresses. */
+export type AdmittedController =
+  | { readonly pods: string }
+  | { readonly namespace: string }
+  | { readonly range: string };
+
+/** What is to know of the cluster's network. */
+export interface NetworkFacts {
+  /** Ranges of the cluster that `closedRanges` does not cover already, sorted. */
+  readonly ranges: readonly string[];
+  readonly apiServer: readonly ApiServerAddress[];
+}
+
+export interface ApiServerAddress {
+  readonly ip: string;
+  readonly port: number;
+}
+
+/** What is never the internet. Nodes, pods, Services and the metadata of most clouds are in one of them. */
+export const closedRanges: readonly string[] = [
+  "10.0.0.0/8",
+  "100.64.0.0/10", // carriers' networks; some clouds have nodes, pods and metadata there
+  "168.63.129.16/32", // Azure's platform
+  "169.254.0.0/16", // link-local: the metadata of most clouds
+  "172.16.0.0/12",
+  "192.0.0.0/24", // Oracle's metadata
+  "192.168.0.0/16",
+  "fc00::/7",
+  "fe80::/10",
+];
+
+export function networkPolicies(
+  { lease, group }: { readonly lease: LeaseId; readonly group: ManifestGroup },
+  { enabled, admitted, facts }: PolicySettings,
+): DesiredObject[] {
+  if (!enabled) return [];
+  const policy = (name: string, spec: object): DesiredObject => ({
+    kind: kinds.networkPolicy,
+    object: {
+      metadata: { name: `akash-${name}`, namespace: leaseNamespace(lease), labels: memberLabels(lease) },
+      spec,
+    },
+  });
+  return [
+    policy("deployment-restrictions", restrictions(lease, admitted, facts.ranges)),
+    ...group.services.flatMap((service) => {
+      const { name, expose } = service;
+      const ports = portsOf(expose.filter((each) => each.global && !isIngress(each)));
+      const ipPorts = portsOf(expose.filter((each) => each.global && each.ip !== ""));
+      const asksApi = hasPermissions(service) && facts.apiServer.length > 0;
+      return [
+        ...(ports.length > 0 ? [policy(`${name}-np`, openPorts(name, { ports }))] : []),
+        ...(ipPorts.length > 0 ? [policy(`${name}-ip`, openPorts(name, { from: anywhere, ports: ipPorts }))] : []),
+        ...(asksApi ? [policy(`apiserver-${name}`, openApiServer(name, facts.apiServer))] : []),
+      ];
+    }),
+  ];
+}
+
+function hasPermissions({ params }: ManifestService): boolean {
+  return (params?.permissions?.read?.length ?? 0) > 0;
+}
+
+const anywhere = ["0.0.0.0/0", "::/0"].map((cidr) => ({ ipBlock: { cidr } }));
+const anyPodNamed = (name: string) => ({ podSelector: { matchLabels: { "app.kubernetes.io/name": name } } });
+const namespaceNamed = (name: string) => ({
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
+});
+
+const dns = {
+  ports: ["UDP", "TCP"].map((protocol) => ({ port: 53, protocol })),
+  to: [{ ...namespaceNamed("kube-system"), podSelector: { matchLabels: { "k8s-app": "kube-dns" } } }],
+};
+
+function restrictions(lease: LeaseId, admitted: readonly AdmittedController[], ranges: readonly string[]) {
+  const itself = [{ namespaceSelector: { matchLabels: { [namespaceLabel]: leaseNamespace(lease) } } }];
+  return {
+    podSelector: {},
+    policyTypes: ["Ingress", "Egress"],
+    ingress: [{ from: itself }, ...admitted.map((each) => ({ from: [peerOf(each)] }))],
+    egress: [{ to: itself }, dns, { to: internet([...closedRanges, ...ranges].map(readRange)) }],
+  };
+}
+
+function peerOf(admitted: AdmittedController) {
+  if ("range" in admitted) return { ipBlock: { cidr: admitted.range } };
+  if ("namespace" in admitted) return namespaceNamed(admitted.namespace);
+  // No pod of a tenant has that label, so the namespace need not be known.
+  return { namespaceSelector: {}, ...anyPodNamed(admitted.pods) };
+}
+
+function internet(closed: readonly IpRange[]) {
+  const except = (family: 4 | 6) =>
+    closed
+      .filter((range) => range.family === family)
+      .sort(compareRanges)
+      .map(rangeText);
+  return [{ ipBlock: { cidr: "0.0.0.0/0", except: except(4) } }, { ipBlock: { cidr: "::/0", except: except(6) } }];
+}
+
+function openPorts(service: string, rule: object) {
+  return { podSelector: podsOf(service), policyTypes: ["Ingress"], ingress: [rule] };
+}
+
+function openApiServer(service: string, apiServer: readonly ApiServerAddress[]) {
+  const ports = [...new Set(apiServer.map(({ port }) => port))].sort((a, b) => a - b);
+  const ips = [...new Set(apiServer.map(({ ip }) => rangeText(readRange(ip))))];
+  const rule = {
+    ports: ports.map((port) => ({ port, protocol: "TCP" })),
+    to: ips.map((cidr) => ({ ipBlock: { cidr } })),
+  };
+  return { podSelector: podsOf(service), policyTypes: ["Egress"], egress: [rule] };
+}
+
+function podsOf(service: string) {
+  return { matchLabels: { [serviceLabel]: service } };
+}
+
+/** Of the container, where a policy looks; each once. */
+function portsOf(expose: readonly ManifestExpose[]) {
+  const ports = new Map(expose.map(({ port, proto }) => [`${port}/${proto}`, { port, protocol: proto }]));
+  return [...ports.values()];
+}

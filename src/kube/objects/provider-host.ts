@@ -1,0 +1,65 @@
+/** A host name that a lease has, as the hostname operator is told of it. */
+import { createHash } from "node:crypto";
+import type { LeaseId } from "../../market/ids.ts";
+import { base32Hex } from "../../market/lease-namespace.ts";
+import { fieldsOf, textOf } from "../json-fields.ts";
+import { kinds } from "../kinds.ts";
+import type { KubeObject } from "../kube.ts";
+import { idLabels, leaseOfLabels } from "./lease-labels.ts";
+import type { DesiredObject } from "./lease-workload.ts";
+import { leaseIn } from "./read-manifest-resource.ts";
+
+export interface HostDeclaration {
+  readonly lease: LeaseId;
+  /** "web.example.com" or "*.example.com" */
+  readonly host: string;
+  readonly service: string;
+  readonly externalPort: number;
+}
+
+const longestName = 253;
+const plainHost = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const hashedPrefix = "hashed-";
+
+/**
+ * The host itself, as the network does. What Kubernetes takes for no name, a wildcard above all, is hashed; and so is a
+ * host that looks hashed, or somebody could ask for the very name that another's wildcard has.
+ */
+export function providerHostName(host: string): string {
+  if (host.length <= longestName && plainHost.test(host) && !host.startsWith(hashedPrefix)) return host;
+  return `${hashedPrefix}${base32Hex(createHash("sha256").update(host).digest())}`;
+}
+
+export function providerHost(
+  { lease, host, service, externalPort }: HostDeclaration,
+  { manifestNamespace }: { readonly manifestNamespace: string },
+): DesiredObject {
+  const { owner, dseq, gseq, oseq, provider } = lease;
+  // Here it is a number, and a larger one would name another lease or be refused; the labels have it in any case.
+  const exactDseq = dseq <= BigInt(Number.MAX_SAFE_INTEGER) ? { dseq: Number(dseq) } : {};
+  return {
+    kind: kinds.providerHost,
+    object: {
+      metadata: { name: providerHostName(host), namespace: manifestNamespace, labels: idLabels(lease) },
+      spec: {
+        hostname: host,
+        owner,
+        provider,
+        ...exactDseq,
+        gseq,
+        oseq,
+        service_name: service,
+        external_port: externalPort,
+      },
+    },
+  };
+}
+
+/** Undefined where it says neither whose it is nor which host. */
+export function readProviderHost({ metadata, ...object }: KubeObject): HostDeclaration | undefined {
+  const spec = fieldsOf(object["spec"]);
+  const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec);
+  const host = textOf(spec["hostname"]);
+  if (!lease || !host) return undefined;
+  return { lease, host, service: textOf(spec["service_name"]) ?? "", externalPort: Number(spec["external_port"] ?? 0) };
+}
