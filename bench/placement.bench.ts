@@ -1,8 +1,9 @@
 /** How long it takes to say whether a group of twenty services fits into a large cluster that is nearly full. */
-import { claimsOf, noOvercommit } from "../src/cluster/placement/demand.ts";
+import { claimsOf } from "../src/cluster/placement/demand.ts";
 import { place } from "../src/cluster/placement/place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "../src/cluster/placement/room.ts";
 import type { ResourceUnit } from "../src/market/group-spec.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { cards, cluster, gi, type SampleUnit, sampleNode, sampleUnit, volume } from "../test/placement-samples.ts";
 import { percentile } from "./percentile.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
-import { labelKeys } from "../src/operators/inventory/labels/label-keys.ts";
+import { labelKeys } from "../src/kube/node-labels.ts";
 import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";

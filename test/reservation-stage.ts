@@ -7,7 +7,6 @@ import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capaci
 import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/inventory/feed.ts";
 import type { CardCount } from "../src/cluster/placement/cards.ts";
-import { noOvercommit, type Overcommit } from "../src/cluster/placement/demand.ts";
 import { freeInAll } from "../src/cluster/placement/room.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -22,6 +21,7 @@ import {
   parseOrderId,
 } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { noOvercommit, type Overcommit } from "../src/market/overcommit.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";

@@ -6,6 +6,7 @@ import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
+import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
@@ -18,7 +19,6 @@ import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
-import type { Overcommit } from "./placement/demand.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
 

@@ -1,7 +1,12 @@
-/** JSON as Go writes it with sorted keys: the bytes that are hashed. */
+/** JSON as Go writes it: in bytes that are hashed, or compared with what a Go program wrote. */
 
 /** Go escapes these so that a text may stand in HTML and in a script; JavaScript does not. */
 const escapedByGo = /[<>&\u2028\u2029]/g;
+
+/** With the keys in their own order. */
+export function goJson(value: unknown): string {
+  return escaped(JSON.stringify(value));
+}
 
 export function sortedJson(value: unknown): string {
   if (typeof value === "string") return writeText(value);
@@ -12,10 +17,11 @@ export function sortedJson(value: unknown): string {
 }
 
 function writeText(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(
-    escapedByGo,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escaped(JSON.stringify(text.toWellFormed()));
+}
+
+function escaped(json: string): string {
+  return json.replace(escapedByGo, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function byBytes([left]: [string, unknown], [right]: [string, unknown]): number {

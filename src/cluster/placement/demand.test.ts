@@ -1,34 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { gi, sampleUnit, volume } from "../../../test/placement-samples.ts";
-import { runs } from "../../../test/runs.ts";
-import { committed, demandOf, noOvercommit, volumesOf } from "./demand.ts";
-
-test("what is set aside is rounded up, never nothing, and less the more is overcommitted", () => {
-  const cases: [bigint, number, bigint][] = [
-    [1_000n, 0, 1_000n],
-    [1_000n, 100, 500n],
-    [1_000n, 50, 667n],
-    [1_000n, 1, 991n],
-    [1n, 10_000, 1n],
-    [0n, 50, 0n],
-    [2n ** 70n, 100, 2n ** 69n],
-  ];
-  for (const [asked, percent, expected] of cases) assert.equal(committed(asked, percent), expected);
-});
-
-test("what is set aside is never too little for what the overcommit allows, and no more than one too much", () => {
-  fc.assert(
-    fc.property(fc.bigInt({ min: 0n, max: 2n ** 60n }), fc.nat(10_000), (asked, percent) => {
-      const sold = 100n + BigInt(percent);
-      const aside = committed(asked, percent);
-      assert.ok(aside * sold >= asked * 100n);
-      assert.ok(aside === 0n || (aside - 1n) * sold < asked * 100n);
-    }),
-    { numRuns: runs(300, 20_000) },
-  );
-});
+import { noOvercommit } from "../../market/overcommit.ts";
+import { demandOf, volumesOf } from "./demand.ts";
 
 test("gpus and persistent volumes are never overcommitted, everything on a node is", () => {
   const unit = sampleUnit({

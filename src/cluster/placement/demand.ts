@@ -1,18 +1,11 @@
 /** What the replicas of a group take of a node and of the cluster, in the amounts that are really set aside. */
 import type { Fits } from "../../market/fit.ts";
 import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
-import type { Attribute, ResourceUnit, UnitResources, Volume } from "../../market/group-spec.ts";
+import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { addTo } from "../../market/group-totals.ts";
+import { committed, type Overcommit } from "../../market/overcommit.ts";
+import { volumeKind } from "../../market/volume-kind.ts";
 import type { Amounts } from "./room.ts";
-
-/** What is sold beyond what the nodes have, in per cent. Gpus and persistent volumes are never sold twice. */
-export interface Overcommit {
-  readonly cpuPercent: number;
-  readonly memoryPercent: number;
-  readonly storagePercent: number;
-}
-
-export const noOvercommit: Overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
 
 /** What one replica takes. */
 interface ReplicaDemand {
@@ -83,7 +76,7 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
   let volumes = 0n;
   const classes = new Map<string, bigint>();
   for (const volume of unit.storage) {
-    const { persistent, storageClass } = kindOf(volume);
+    const { persistent, storageClass } = volumeKind(volume);
     if (!persistent && storageClass === "ram") memoryBytes += volume.bytes;
     else if (!persistent) ephemeralBytes += volume.bytes;
     else if (storageClass === undefined) return `has a persistent volume ${volume.name} that names no storage class`;
@@ -101,17 +94,6 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
     volumes,
   ];
   return { amounts, classes };
-}
-
-export function kindOf({ attributes }: Volume): { persistent: boolean; storageClass: string | undefined } {
-  const value = (name: string) => attributes.find(({ key }: Attribute) => key === name)?.value;
-  return { persistent: value("persistent") === "true", storageClass: value("class") || undefined };
-}
-
-/** What is set aside for what was asked: of 100 + percent sold, 100 are there. Whoever asks for something gets something. */
-export function committed(asked: bigint, percent: number): bigint {
-  const sold = 100n + BigInt(percent);
-  return (asked * 100n + sold - 1n) / sold;
 }
 
 /** Persistent volumes of all replicas together, in bytes by class. */

@@ -9,7 +9,8 @@ import {
   sampleUnit,
   volume,
 } from "../../../test/placement-samples.ts";
-import { claimsOf, noOvercommit } from "./demand.ts";
+import { noOvercommit } from "../../market/overcommit.ts";
+import { claimsOf } from "./demand.ts";
 import { place } from "./place.ts";
 import { openRoom } from "./room.ts";
 

@@ -2,8 +2,9 @@
 import type { Fit, Fits } from "../../market/fit.ts";
 import { cardAttribute } from "../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
+import { noOvercommit, type Overcommit } from "../../market/overcommit.ts";
 import { limits } from "../../runtime/limits.ts";
-import { demandOf, noOvercommit, type Overcommit } from "./demand.ts";
+import { demandOf } from "./demand.ts";
 import { exactFit } from "./exact-fit.ts";
 import { anyFit, bestFit } from "./first-fit.ts";
 import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";

@@ -15,8 +15,9 @@ import {
 } from "../../../test/placement-samples.ts";
 import { runs } from "../../../test/runs.ts";
 import type { Fit } from "../../market/fit.ts";
+import { noOvercommit } from "../../market/overcommit.ts";
 import { createSeededRandom, type Random } from "../../runtime/random.ts";
-import { claimsOf, noOvercommit } from "./demand.ts";
+import { claimsOf } from "./demand.ts";
 import { place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
 

@@ -4,7 +4,7 @@ import { bidOf, leasePod, orderKey } from "../../../test/reservation-stage.ts";
 import { listVectors, readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { committed } from "../placement/demand.ts";
+import { committed } from "../../market/overcommit.ts";
 import { projectLeasePod } from "./lease-pods.ts";
 
 const order = orderKey(1);

@@ -2,7 +2,8 @@
 import type { Fits } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import { type CountedUnit, leasedAddressesOf } from "../../market/group-totals.ts";
-import { type Claim, claimsOf, committed, type Overcommit } from "../placement/demand.ts";
+import { committed, type Overcommit } from "../../market/overcommit.ts";
+import { type Claim, claimsOf } from "../placement/demand.ts";
 import { volumesAt } from "../placement/room.ts";
 import type { PodRequests } from "./lease-pods.ts";
 

@@ -5,8 +5,8 @@
 import { zero } from "../../market/decimal.ts";
 import type { Fit } from "../../market/fit.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
+import { volumeKind } from "../../market/volume-kind.ts";
 import { limits } from "../../runtime/limits.ts";
-import { kindOf } from "../placement/demand.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
@@ -46,7 +46,7 @@ export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => 
 
 /** Its volumes are promised already, or there: all that they need of another node is to be mounted. */
 function oneReplica(unit: UnitResources): ResourceUnit {
-  const storage = unit.storage.map((volume) => (kindOf(volume).persistent ? { ...volume, bytes: 0n } : volume));
+  const storage = unit.storage.map((volume) => (volumeKind(volume).persistent ? { ...volume, bytes: 0n } : volume));
   return { ...unit, storage, count: 1, price: { denom: "", amount: zero } };
 }
 

@@ -39,6 +39,10 @@ export const clusterGroup = group({
     dockerImagePullSecretsName: optional("docker-image-pull-secrets-name", kubernetesName, {
       doc: "The pull secret for workloads that bring none.",
     }),
+    deploymentRuntimeClass: setting("deployment-runtime-class", kubernetesName, {
+      default: "none",
+      doc: "The runtime class of every workload without an NVIDIA GPU (those have `nvidia`), a sandbox for instance; `none` sets none.",
+    }),
     manifestTimeoutMs: setting("manifest-timeout", duration({ zero: "turns it off" }), {
       default: "5m",
       doc: "How long a lease waits for its manifest before it is closed; 0 turns this off.",
@@ -90,8 +94,5 @@ export const clusterGroup = group({
     dead("cluster-wait-ready-duration", "the provider waits for the cluster as long as it takes, and says so"),
     dead("inventory-resource-poll-period", "the inventory is not polled, it is told of changes"),
     dead("inventory-resource-debug-frequency", "the inventory is in the status, and its changes are in the log"),
-    dead("deployment-runtime-class", "no runtime class is set but for GPUs, which choose theirs by vendor", {
-      harmless: "none",
-    }),
   ],
 });

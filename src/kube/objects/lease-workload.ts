@@ -2,14 +2,28 @@
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
+import type { Overcommit } from "../../market/overcommit.ts";
 import type { Kind } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
+import type { PolicySettings } from "./network-policies.ts";
 
 export interface LeaseWorkload {
   readonly lease: LeaseId;
   readonly group: ManifestGroup;
   /** What we offered for each unit of the group: which card a GPU is. A unit is named by its id. */
   readonly offer: readonly UnitResources[];
+}
+
+/** What the operator's settings say of every lease's objects. */
+export interface ObjectSettings {
+  readonly overcommit: Overcommit;
+  /** Told to workloads; empty where the cluster has none. */
+  readonly clusterPublicHostname: string;
+  /** The name of the pull secret of workloads that bring none. */
+  readonly pullSecret?: string | undefined;
+  /** The sandbox of every workload that has no NVIDIA card: those need the runtime of their vendor. */
+  readonly runtimeClass?: string | undefined;
+  readonly policies: PolicySettings;
 }
 
 /** An object as we want it. */

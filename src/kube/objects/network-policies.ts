@@ -4,8 +4,9 @@
  */
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { isIngress, type ManifestExpose, type ManifestGroup, type ManifestService } from "../../market/manifest.ts";
+import { isIngress, type ManifestExpose, type ManifestGroup } from "../../market/manifest.ts";
 import { kinds } from "../kinds.ts";
+import { hasPermissions } from "./credentials.ts";
 import { compareRanges, type IpRange, rangeText, readRange } from "./ip-range.ts";
 import { memberLabels, namespaceLabel, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
@@ -74,10 +75,6 @@ export function networkPolicies(
       ];
     }),
   ];
-}
-
-function hasPermissions({ params }: ManifestService): boolean {
-  return (params?.permissions?.read?.length ?? 0) > 0;
 }
 
 const anywhere = ["0.0.0.0/0", "::/0"].map((cidr) => ({ ipBlock: { cidr } }));

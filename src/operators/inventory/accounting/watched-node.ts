@@ -1,8 +1,8 @@
 /** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
 import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { isCapabilityLabel } from "../../../kube/node-labels.ts";
 import type { Amounts, NotOffered } from "../inventory.ts";
-import { isCapabilityLabel } from "../labels/label-keys.ts";
 import { devicesIn, partsIn, podLimitIn, readAmounts, wholeResources } from "./resources.ts";
 
 export type WatchedNode = ReturnType<typeof projectNode>;

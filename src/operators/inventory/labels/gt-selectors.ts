@@ -6,9 +6,9 @@
  * node because the label still says "true" is itself the sign, and the scheduler tries again when the label changes.
  */
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
+import { storageClassPrefix } from "../../../kube/node-labels.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
-import { storageClassPrefix } from "./label-keys.ts";
 
 const none: readonly string[] = [];
 

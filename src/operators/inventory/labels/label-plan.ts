@@ -5,7 +5,7 @@
  */
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
-import { isCapabilityLabel, labelKeys } from "./label-keys.ts";
+import { isCapabilityLabel, labelKeys } from "../../../kube/node-labels.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
 /** Whether there may be something to write, as far as the labels alone tell. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { labelKeys } from "../../../kube/node-labels.ts";
 import type { Hardware } from "../hardware.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";
-import { labelKeys } from "./label-keys.ts";
 import { type LabelContext, wantedLabels } from "./wanted-labels.ts";
 
 const none = { capacity: 0n, allocatable: 0n, allocated: 0n };

@@ -4,9 +4,15 @@
  * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
  */
 
+import {
+  type GpuSelection,
+  isGpuLabel,
+  labelKeys,
+  mayBeOfVendor,
+  storageClassReadings,
+} from "../../../kube/node-labels.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
 import { isForSale, type NamedGpu, type NodeInventory } from "../inventory.ts";
-import { type GpuSelection, isGpuLabel, labelKeys, mayBeOfVendor, storageClassReadings } from "./label-keys.ts";
 
 export interface LabelContext {
   /** The labels that the node carries now. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../../../test/vectors.ts";
-import { interfaceKind } from "../gpu-names/registry.ts";
-import { isCapabilityLabel, isGpuLabel, labelKeys } from "./label-keys.ts";
+import { runs } from "../../test/runs.ts";
+import { readJsonVector, vectorTest } from "../../test/vectors.ts";
+import { interfaceKind } from "../operators/inventory/gpu-names/registry.ts";
+import { isCapabilityLabel, isGpuLabel, labelKeys } from "./node-labels.ts";
 
 test("the keys are those of the seeds and of the network", () => {
   const vendor = "nvidia";

@@ -1,0 +1,28 @@
+/** The GPUs of a replica: how many, whose, and which cards will do. */
+import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
+import type { ServiceWorkload } from "./service-workload.ts";
+
+export function gpuCount({ service }: ServiceWorkload): bigint {
+  return BigInt(service.resources.gpu.units.val);
+}
+
+/**
+ * The card that we offered. Where nobody knows our offer any more, those that the tenant would take: one of them is under
+ * the workload that is running, and a card that it never asked for is not.
+ */
+export function cardsOf({ service, offer }: ServiceWorkload): readonly CardDemand[] {
+  const { units, attributes = [] } = service.resources.gpu;
+  if (units.val === "0") return [];
+  const cards = readCardDemands(offer?.gpu.attributes ?? attributes);
+  return typeof cards === "string" ? [] : cards;
+}
+
+export function gpuVendor(workload: ServiceWorkload): string | undefined {
+  return cardsOf(workload)[0]?.vendor;
+}
+
+/** What the device plugin of the vendor calls its cards. */
+export function gpuResources(workload: ServiceWorkload): Readonly<Record<string, string>> {
+  const vendor = gpuVendor(workload);
+  return vendor === undefined ? {} : { [`${vendor}.com/gpu`]: `${gpuCount(workload)}` };
+}

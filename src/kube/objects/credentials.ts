@@ -1,0 +1,74 @@
+/**
+ * Who a service is inside the cluster, what it may read there, and how its image is pulled. Every service has an account
+ * of its own, with or without permissions: a permission that is taken away leaves pods with an account to run as.
+ */
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ImageCredentials, ManifestService } from "../../market/manifest.ts";
+import { goJson } from "../../market/sorted-json.ts";
+import { kinds } from "../kinds.ts";
+import { idLabels } from "./lease-labels.ts";
+import type { DesiredObject } from "./lease-workload.ts";
+import { type ServiceWorkload, serviceObject } from "./service-workload.ts";
+
+export function credentialsOf(workload: ServiceWorkload): DesiredObject[] {
+  const { service } = workload;
+  return [
+    serviceAccount(workload),
+    ...(hasPermissions(workload.service) ? permissionObjects(workload) : []),
+    ...(service.credentials ? [pullSecret(workload, service.credentials)] : []),
+  ];
+}
+
+export function hasPermissions({ params }: ManifestService): boolean {
+  return (params?.permissions?.read?.length ?? 0) > 0;
+}
+
+export function pullSecretName(service: string): string {
+  return `docker-creds-${service}`;
+}
+
+function serviceAccount(workload: ServiceWorkload): DesiredObject {
+  return serviceObject(workload, kinds.serviceAccount, workload.service.name, {}, idLabels(workload.lease));
+}
+
+const look = ["get", "list", "watch"];
+
+/** What a tenant may ask to read in the lease's namespace. Other words mean nothing, as they do on the network. */
+const rulesOf: Readonly<Record<string, readonly object[]>> = {
+  logs: [
+    { apiGroups: [""], resources: ["pods"], verbs: look },
+    { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+    { apiGroups: ["apps"], resources: ["deployments"], verbs: look },
+  ],
+  events: [{ apiGroups: [""], resources: ["events"], verbs: look }],
+};
+
+function permissionObjects(workload: ServiceWorkload): DesiredObject[] {
+  const { lease, service } = workload;
+  const { name } = service;
+  const labels = idLabels(lease);
+  const rules = [...new Set(service.params?.permissions?.read)].flatMap((word) => rulesOf[word] ?? []);
+  const binding = {
+    roleRef: { apiGroup: kinds.role.group, kind: kinds.role.kind, name },
+    subjects: [{ kind: kinds.serviceAccount.kind, name, namespace: leaseNamespace(lease) }],
+  };
+  return [
+    serviceObject(workload, kinds.role, name, { rules }, labels),
+    serviceObject(workload, kinds.roleBinding, name, binding, labels),
+  ];
+}
+
+function pullSecret(workload: ServiceWorkload, credentials: ImageCredentials): DesiredObject {
+  const config = Buffer.from(dockerConfig(credentials)).toString("base64");
+  return serviceObject(workload, kinds.secret, pullSecretName(workload.service.name), {
+    type: "kubernetes.io/dockerconfigjson",
+    data: { ".dockerconfigjson": config },
+  });
+}
+
+/** In the very bytes of the network's providers, so that taking over one of their leases changes no secret. */
+function dockerConfig({ host, ...given }: ImageCredentials): string {
+  const [username, password, email] = [given.username.trim(), given.password.trim(), given.email.trim()];
+  const auth = Buffer.from(`${username}:${password}`).toString("base64");
+  return goJson({ auths: { [host]: { username, password, ...(email !== "" && { email }), auth } } });
+}

@@ -1,0 +1,35 @@
+/** The Deployment of a service, or its StatefulSet where it has volumes that outlive its pods. */
+import { kinds } from "../kinds.ts";
+import { serviceLabels } from "./lease-labels.ts";
+import type { DesiredObject, ObjectSettings } from "./lease-workload.ts";
+import { podSpec } from "./pod-spec.ts";
+import { type ServiceWorkload, serviceObject } from "./service-workload.ts";
+import { claimTemplates } from "./volumes.ts";
+
+export function workloadObject(workload: ServiceWorkload, settings: ObjectSettings): DesiredObject {
+  const { lease, service } = workload;
+  const labels = serviceLabels(lease, service.name);
+  const common = {
+    replicas: service.count,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: podSpec(workload, settings) },
+  };
+  const claims = claimTemplates(service);
+  return claims.length > 0
+    ? serviceObject(workload, kinds.statefulSet, service.name, { spec: { ...common, ...inTurn(claims) } })
+    : serviceObject(workload, kinds.deployment, service.name, { spec: { ...common, ...oneByOne } });
+}
+
+/** No pod more than was paid for, not even while they are replaced: the node may have no room, or no second card. */
+const oneByOne = {
+  revisionHistoryLimit: 10,
+  strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+};
+
+function inTurn(volumeClaimTemplates: readonly object[]) {
+  return {
+    revisionHistoryLimit: 1,
+    updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+    volumeClaimTemplates,
+  };
+}
