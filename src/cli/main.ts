@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<Command>> = {
   policies: async () => (await import("./policies.ts")).policiesCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),
   config: async () => (await import("./config.ts")).configCommand(),
+  install: async () => (await import("./install.ts")).installCommand(),
   register: async () => (await import("./register.ts")).registerCommand(),
   chain: async () => (await import("./chain.ts")).chainCommand(),
   events: async () => (await import("./events.ts")).eventsCommand(),

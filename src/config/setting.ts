@@ -2,7 +2,7 @@
 import type { Format } from "./formats/format.ts";
 
 /** The programs that this binary can be; each takes the settings that name it. */
-export const programs = ["run", "client", "ask", "inventory", "hostname", "ip", "discovery"] as const;
+export const programs = ["run", "client", "ask", "inventory", "hostname", "ip", "discovery", "install"] as const;
 export type Program = (typeof programs)[number];
 
 /** The provider, and the commands that act on the chain from a shell. */

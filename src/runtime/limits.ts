@@ -415,6 +415,9 @@ export const limits = {
   kubeTokenMarginMs: 30 * second,
   /** Objects whose last apply is remembered: 2,000 leases of ten objects. */
   kubeAppliedObjects: 20_000,
+  /** From a definition of a custom resource to its first list: a server that is not overwhelmed takes a second. */
+  kubeDefinitionMs: 30 * second,
+  kubeDefinitionPollMs: 200,
   /** Lines of one second that are remembered, to tell those that come again after a reconnect. */
   kubeLogLines: 10_000,
   /** A log that is silent this long is asked for anew, in case its connection died without a word. */

@@ -13,13 +13,13 @@ export const clusterGroup = group({
     kubeconfig: setting("kubeconfig", path, {
       alsoVariable: "KUBECONFIG",
       default: belowUserHome(".kube/config"),
-      usedBy: ["run", ...operators],
+      usedBy: ["run", ...operators, "install"],
       doc: "How to reach the cluster; in a pod where it is not given, the pod's own service account is used.",
     }),
     k8sManifestNamespace: setting("k8s-manifest-ns", kubernetesName, {
       default: "lease",
-      usedBy: ["run", "hostname", "ip"],
-      doc: "Namespace of the custom resources; it must exist.",
+      usedBy: ["run", "hostname", "ip", "install"],
+      doc: "Namespace of the custom resources; `install crds` makes it.",
     }),
     clusterPublicHostname: optional("cluster-public-hostname", hostname, {
       doc: "The name under which the cluster is reached: told to tenants, and what the certificate is issued for.",

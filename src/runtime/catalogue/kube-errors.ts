@@ -42,7 +42,8 @@ export const kubeErrors = {
   },
   AKP_KUBE_KIND_MISSING: {
     message: "the cluster does not know {resource} (asked to {verb} them)",
-    advice: "Install its custom resource definition. It is waited for, and found by itself once it is there.",
+    advice:
+      "Install its custom resource definition; those of akash.network with `akash-provider install crds`. It is waited for, and found by itself once it is there.",
     ...statuses(503, "FAILED_PRECONDITION"),
   },
   AKP_KUBE_NOT_FOUND: {

@@ -1,0 +1,57 @@
+/** The definitions of the network's custom resources, which come with the program: deploy/crds. */
+import { readdirSync, readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import { type Kind, kinds } from "./kinds.ts";
+import type { CallOptions, Kube, KubeObject } from "./kube.ts";
+
+const folder = new URL("../../deploy/crds/", import.meta.url);
+
+interface InstallOptions extends CallOptions {
+  /** The server is asked what it would do, and does nothing. */
+  readonly dryRun?: boolean;
+}
+
+export interface Installed {
+  readonly name: string;
+  /** False where it was so already. */
+  readonly written: boolean;
+}
+
+export function readDefinitions(): KubeObject[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
+  return names.sort().map((name) => parse(readFileSync(new URL(name, folder), "utf8")) as KubeObject);
+}
+
+/** Resolves when the server serves what they define. Ours go before those that a chart brought. */
+export async function installDefinitions(
+  kube: Pick<Kube, "apply" | "list">,
+  clock: Clock,
+  { dryRun = false, ...call }: InstallOptions = {},
+): Promise<Installed[]> {
+  const installed: Installed[] = [];
+  for (const definition of readDefinitions()) {
+    const { written } = await kube.apply(kinds.customResourceDefinition, definition, { ...call, force: true, dryRun });
+    installed.push({ name: definition.metadata.name, written });
+  }
+  const defined = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];
+  if (!dryRun) await Promise.all(defined.map((kind) => untilServed(kube, kind, clock, call)));
+  return installed;
+}
+
+/** A server accepts a definition some moments before it serves what is defined. */
+async function untilServed(kube: Pick<Kube, "list">, kind: Kind, clock: Clock, call: CallOptions): Promise<void> {
+  const giveUpAtMs = clock.monotonicMs() + limits.kubeDefinitionMs;
+  for (;;) {
+    try {
+      await kube.list(kind, { ...call, labelSelector: "akash.network=none" });
+      return;
+    } catch (thrown) {
+      const isEarly = ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING") && clock.monotonicMs() < giveUpAtMs;
+      if (!isEarly) throw thrown;
+    }
+    await sleep(clock, limits.kubeDefinitionPollMs, call.signal);
+  }
+}
