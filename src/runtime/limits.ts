@@ -695,6 +695,10 @@ export const limits = {
   /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
   decisionEvidenceChars: 2_000,
 
+  // Host names
+  /** How long a name is kept for whom it was allowed: a manifest reaches the cluster in seconds, or waits for more than us. */
+  hostAllowedMs: minute,
+
   // Control socket
   /** An operator's commands at once, those that follow included; a script that asks in a loop still leaves room. */
   controlConnections: 32,

@@ -13,4 +13,25 @@ export const tenantErrors = {
     advice: "Wait for one (`akash-provider events` shows them), or name another order with --dseq, --gseq and --oseq.",
     ...statuses(404, "NOT_FOUND"),
   },
+  // Tenants' tools look for these words.
+  AKP_HOSTNAME_NOT_ALLOWED: {
+    message: "hostname not allowed: {reason}",
+    advice: "Choose another host name, or have whoever holds it give it up.",
+    ...statuses(400, "FAILED_PRECONDITION"),
+  },
+  AKP_HOSTNAME_UNUSED: {
+    message: 'the hostname "{host}" is not used by this deployment',
+    advice: "Send the deployment that is to have it a manifest which names it, and ask again.",
+    ...statuses(400, "INVALID_ARGUMENT"),
+  },
+  AKP_ADDRESS_IN_USE: {
+    message: "{name} belongs to another lease",
+    advice: "Have the lease that has it moved or closed, or use another port or endpoint.",
+    ...statuses(409, "ALREADY_EXISTS"),
+  },
+  AKP_ENDPOINT_UNUSED: {
+    message: 'the endpoint "{endpoint}" does not exist in the destination deployment',
+    advice: "Send the deployment that is to have it a manifest which names it, and ask again.",
+    ...statuses(400, "INVALID_ARGUMENT"),
+  },
 } as const satisfies Errors;

@@ -1,0 +1,217 @@
+/**
+ * Custom resources by which operators are told what a lease has: a host name, a port of a leased address. One lease has a
+ * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the claims of
+ * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
+ */
+import type { kinds } from "../../kube/kinds.ts";
+import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
+import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import type { Address } from "../../market/address.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+
+export type Declarations<Wanted> = ReturnType<typeof createDeclarations<Wanted>>;
+
+export interface DeclarationDeps<Wanted> {
+  readonly kube: Pick<Kube, "watch" | "apply" | "delete" | "list" | "fieldManager">;
+  readonly kind: typeof kinds.providerHost | typeof kinds.providerLeasedIp;
+  /** Where they are kept, whichever lease they belong to. */
+  readonly namespace: string;
+  /** Leases of other providers are none of our business, though what they have is not free. */
+  readonly provider: Address;
+  /** What is had: a host name, for instance. */
+  readonly subjectOf: (wanted: Wanted) => string;
+  /** Of the one object that may declare it. */
+  readonly objectName: (subject: string) => string;
+  readonly build: (lease: LeaseId, wanted: Wanted) => KubeObject;
+  /** Undefined where it says nothing that we understand. */
+  readonly read: (object: KubeObject) => { readonly lease: LeaseId; readonly subject: string } | undefined;
+  /** Why a lease may not have what nobody has so far; undefined where it may. */
+  readonly objection: (lease: LeaseId, wanted: Wanted) => string | undefined;
+  /** Whether one subject may be free, or not, because the other one changed hands. */
+  readonly concerns: (subject: string, changed: string) => boolean;
+}
+
+/** Who has what. Without a lease: an object that says nothing we understand, and that nobody of ours may touch. */
+export interface Holder {
+  readonly subject: string;
+  readonly lease: LeaseId | undefined;
+}
+
+export interface Withheld<Wanted> {
+  readonly wanted: Wanted;
+  readonly reason: string;
+}
+
+interface Declared extends Holder {
+  /** Of the object. */
+  readonly name: string;
+  readonly fields: OwnedFields;
+}
+
+export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
+  const { kube, kind, namespace, provider, subjectOf, objectName, build, read, objection, concerns } = deps;
+  const listeners: ((leaseId: string) => void)[] = [];
+  const claims = new Map<string, Holder & { readonly lease: LeaseId }>();
+  const withheld = new Map<string, readonly Withheld<Wanted>[]>();
+  let opened: WatchCache<Declared, "lease"> | undefined;
+
+  function cache(): WatchCache<Declared, "lease"> {
+    invariant(opened?.ready, "declarations are read before they are known", { kind: kind.kind });
+    return opened;
+  }
+
+  function declared(subject: string): Declared | undefined {
+    return cache().get({ namespace, name: objectName(subject) });
+  }
+
+  function holder(subject: string): Holder | undefined {
+    return claims.get(subject) ?? declared(subject);
+  }
+
+  function* holders(): Iterable<Holder> {
+    yield* claims.values();
+    for (const each of cache().list()) if (!claims.has(each.subject)) yield each;
+  }
+
+  function wake(leaseId: string): void {
+    for (const listener of listeners) listener(leaseId);
+  }
+
+  function wakeThoseWithout(changed: string): void {
+    for (const [leaseId, missing] of withheld) {
+      if (missing.some(({ wanted }) => concerns(subjectOf(wanted), changed))) wake(leaseId);
+    }
+  }
+
+  function handle({ type, value: { lease, subject } }: Change<Declared>): void {
+    if (lease?.provider === provider) wake(formatLeaseId(lease));
+    if (type !== "added") wakeThoseWithout(subject);
+  }
+
+  function drop(leaseId: string, isKept: (subject: string) => boolean): void {
+    for (const [subject, { lease }] of claims) {
+      if (formatLeaseId(lease) !== leaseId || isKept(subject)) continue;
+      claims.delete(subject);
+      wakeThoseWithout(subject);
+    }
+  }
+
+  function refusalOf(lease: LeaseId, wanted: Wanted): string | undefined {
+    const holding = holder(subjectOf(wanted));
+    if (!holding) return objection(lease, wanted);
+    if (!holding.lease) return "held by an object that names no lease";
+    if (formatLeaseId(holding.lease) === formatLeaseId(lease)) return undefined;
+    return holding.lease.owner === lease.owner
+      ? `held by lease ${formatLeaseId(holding.lease)} of the same owner`
+      : "held by another owner";
+  }
+
+  /** Who gets what, with nothing between the question and the answer. What the lease had and no longer wants is free. */
+  function settle(lease: LeaseId, wanted: readonly Wanted[]): Wanted[] {
+    const leaseId = formatLeaseId(lease);
+    const subjects = new Set(wanted.map(subjectOf));
+    drop(leaseId, (subject) => subjects.has(subject));
+    const granted: Wanted[] = [];
+    const missing: Withheld<Wanted>[] = [];
+    for (const each of wanted) {
+      const reason = refusalOf(lease, each);
+      if (reason === undefined) {
+        claim(lease, each);
+        granted.push(each);
+      } else missing.push({ wanted: each, reason });
+    }
+    if (missing.length > 0) withheld.set(leaseId, missing);
+    else withheld.delete(leaseId);
+    return granted;
+  }
+
+  function claim(lease: LeaseId, wanted: Wanted): void {
+    const subject = subjectOf(wanted);
+    claims.set(subject, { subject, lease });
+  }
+
+  async function write(lease: LeaseId, wanted: Wanted, signal: AbortSignal): Promise<void> {
+    const live = declared(subjectOf(wanted))?.fields ?? null;
+    await kube.apply(kind, build(lease, wanted), { live, force: true, signal });
+  }
+
+  /** Unless it is on its way to another lease, which then writes it over. */
+  function isLeft({ subject }: Declared): boolean {
+    return !claims.has(subject);
+  }
+
+  /** The very object that was seen, as it was: it may have become another lease's meanwhile. */
+  async function remove({ name, fields: { uid = "", resourceVersion = "" } }: Declared, signal: AbortSignal) {
+    await kube.delete(kind, { namespace, name }, { uid, resourceVersion, signal });
+  }
+
+  function project(object: KubeObject): Declared {
+    const { name } = object.metadata;
+    const { lease, subject = name } = read(object) ?? {};
+    return { name, lease, subject, fields: ownedFields(object, kube.fieldManager) };
+  }
+
+  return {
+    async open(scope: Scope): Promise<void> {
+      const selection = { kind, namespace, labelSelector: managedSelector, withManagedFields: true };
+      opened = kube.watch({ ...selection, project, handle, indexes: { lease: leaseIdOf } });
+      scope.onStop(() => opened?.close());
+      await opened.synced(scope.signal);
+    },
+    holder,
+    holders,
+    mayHave: (lease: LeaseId, wanted: Wanted) => refusalOf(lease, wanted) === undefined,
+    /** Brings to the cluster what the lease wants and may have, and takes away what it no longer wants. */
+    async declare(
+      lease: LeaseId,
+      wanted: readonly Wanted[],
+      signal: AbortSignal,
+    ): Promise<readonly Withheld<Wanted>[]> {
+      const leaseId = formatLeaseId(lease);
+      for (const each of settle(lease, wanted)) await write(lease, each, signal);
+      for (const each of [...cache().by("lease", leaseId)]) if (isLeft(each)) await remove(each, signal);
+      return withheld.get(leaseId) ?? [];
+    },
+    /** The lease is over. The server is asked what it has: a cache may not show yet what was written just now. */
+    async release(lease: LeaseId, signal: AbortSignal): Promise<void> {
+      const leaseId = formatLeaseId(lease);
+      drop(leaseId, () => false);
+      withheld.delete(leaseId);
+      const objects = await kube.list(kind, { namespace, labelSelector: selectorOf(lease), signal });
+      for (const each of objects.map(project)) if (isLeft(each)) await remove(each, signal);
+    },
+    /**
+     * What the lease is to have from now on, also where another one of its owner has it: the object stays the same and
+     * changes hands. Whether it may is for the caller to say, without a pause before this.
+     */
+    async take(lease: LeaseId, wanted: readonly Wanted[], signal: AbortSignal): Promise<void> {
+      const losers = wanted.flatMap((each) => holder(subjectOf(each))?.lease ?? []);
+      for (const each of wanted) claim(lease, each);
+      for (const each of [...losers, lease]) wake(formatLeaseId(each));
+      for (const each of wanted) await write(lease, each, signal);
+    },
+    /** What a lease has, by the cluster. */
+    subjectsOf(leaseId: string): string[] {
+      return [...cache().by("lease", leaseId)].map(({ subject }) => subject);
+    },
+    /** What it wanted when it last declared, and did not get. */
+    withheldFrom: (leaseId: string) => withheld.get(leaseId) ?? [],
+    /** A lease is to be looked at: what it has is not as it was, or what it lacks may be free. */
+    onChange: (listener: (leaseId: string) => void) => void listeners.push(listener),
+    get trouble(): Error | undefined {
+      return opened?.trouble;
+    },
+  };
+}
+
+function leaseIdOf({ lease }: Declared): string | undefined {
+  return lease && formatLeaseId(lease);
+}
+
+function selectorOf(lease: LeaseId): string {
+  const labels = Object.entries(idLabels(lease)).map(([name, value]) => `${name}=${value}`);
+  return labels.join(",");
+}

@@ -1,0 +1,153 @@
+/** Which host name belongs to which lease. */
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { providerHost, providerHostName, readProviderHost } from "../../kube/objects/provider-host.ts";
+import type { Address } from "../../market/address.ts";
+import { hostsOverlap, isWildcard, wildcardsOver } from "../../market/host-names.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createDeclarations, type Withheld } from "../declarations/declarations.ts";
+import { blockedText, type HostRules, isReserved, notAllowed } from "./host-rules.ts";
+import type { HostWanted } from "./hosts-wanted.ts";
+import { staticHost } from "./static-host.ts";
+
+export interface HostnameSettings extends HostRules {
+  /** Where the custom resources of all leases are kept. */
+  readonly manifestNamespace: string;
+}
+
+export interface HostnameDeps {
+  readonly kube: Pick<Kube, "watch" | "apply" | "delete" | "list" | "fieldManager">;
+  readonly provider: Address;
+  readonly settings: HostnameSettings;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+export interface WithheldHost {
+  readonly host: string;
+  readonly reason: string;
+}
+
+export type Hostnames = ReturnType<typeof createHostnames>;
+
+export function createHostnames({ kube, provider, settings, clock }: HostnameDeps) {
+  /** Allowed a moment ago, to whom; until the lease claims them, nobody else is allowed the same. */
+  const allowed = new Map<string, { readonly owner: string; readonly untilMs: number }>();
+  const declarations = createDeclarations<HostWanted>({
+    kube,
+    kind: kinds.providerHost,
+    namespace: settings.manifestNamespace,
+    provider,
+    subjectOf: ({ host }) => host,
+    objectName: providerHostName,
+    build: (lease, wanted) => providerHost({ lease, ...wanted }, settings).object,
+    read,
+    objection,
+    concerns: hostsOverlap,
+  });
+
+  function objection(lease: LeaseId, { host, service }: HostWanted): string | undefined {
+    const { ingressDomain } = settings;
+    const isOwn = ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain);
+    if (isOwn) return undefined;
+    if (isReserved(host, settings)) return "names below the ingress domain are given by the provider";
+    return blockedText(host, settings) ?? (isOthers(host, lease.owner) ? "held by another owner" : undefined);
+  }
+
+  /** The names that could be meant by a request for this one as well. */
+  function* overlapping(host: string): Iterable<string> {
+    yield host;
+    if (!isWildcard(host)) return yield* wildcardsOver(host);
+    for (const { subject } of declarations.holders()) if (hostsOverlap(subject, host)) yield subject;
+    for (const other of allowed.keys()) if (hostsOverlap(other, host)) yield other;
+  }
+
+  function isOthers(host: string, owner: string): boolean {
+    for (const name of overlapping(host)) {
+      const holder = declarations.holder(name);
+      // A lease with another provider, who shares the cluster, is not ours to move.
+      if (holder && (holder.lease?.owner !== owner || holder.lease.provider !== provider)) return true;
+      const asked = allowed.get(name);
+      if (asked && asked.owner !== owner && asked.untilMs > clock.monotonicMs()) return true;
+    }
+    return false;
+  }
+
+  function refusalOf(host: string, owner: string): string | undefined {
+    const blocked = blockedText(host, settings);
+    if (blocked !== undefined) return blocked;
+    // One that the owner has by us is of a service of his; another lease of his still does not get it.
+    const isHis = declarations.holder(host)?.lease?.owner === owner;
+    if (isReserved(host, settings) && !isHis) return `domain ${JSON.stringify(host)} is blocked by this provider`;
+    return isOthers(host, owner) ? `host ${JSON.stringify(host)} in use` : undefined;
+  }
+
+  function allow(hosts: readonly string[], owner: string): void {
+    const nowMs = clock.monotonicMs();
+    for (const [host, { untilMs }] of allowed) if (untilMs <= nowMs) allowed.delete(host);
+    for (const host of hosts) allowed.set(host, { owner, untilMs: nowMs + limits.hostAllowedMs });
+  }
+
+  return {
+    open: (scope: Scope) => declarations.open(scope),
+    /**
+     * Why an owner may not have one of these, in the network's words; undefined where he may have them all. Then no other
+     * owner is allowed them for a moment, so that of two who ask at once one is told.
+     */
+    refusal(given: readonly string[], owner: string): string | undefined {
+      const hosts = given.map((host) => host.toLowerCase());
+      for (const host of hosts) {
+        const reason = refusalOf(host, owner);
+        if (reason !== undefined) return `${notAllowed}: ${reason}`;
+      }
+      allow(hosts, owner);
+      return undefined;
+    },
+    async declare(
+      lease: LeaseId,
+      wanted: readonly HostWanted[],
+      signal: AbortSignal,
+    ): Promise<{ readonly withheld: readonly WithheldHost[] }> {
+      return { withheld: (await declarations.declare(lease, wanted, signal)).map(hostOf) };
+    },
+    release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
+    /** Gives a lease names that another one of its owner has. All of them, or none. */
+    async transfer(
+      hosts: readonly string[],
+      lease: LeaseId,
+      wanted: readonly HostWanted[],
+      signal: AbortSignal,
+    ): Promise<void> {
+      const moved = hosts.map((host) => {
+        const found = wanted.find((each) => each.host === host);
+        if (!found) throw new ProviderError("AKP_HOSTNAME_UNUSED", { host });
+        return found;
+      });
+      for (const { host } of moved) {
+        const reason = refusalOf(host, lease.owner);
+        if (reason !== undefined) throw new ProviderError("AKP_HOSTNAME_NOT_ALLOWED", { reason });
+      }
+      await declarations.take(lease, moved, signal);
+    },
+    /** The host names that lead to a lease. */
+    hostsOf: (leaseId: string): string[] => declarations.subjectsOf(leaseId),
+    /** Those that it wants and does not have, by its last declaration. */
+    withheldFrom: (leaseId: string): WithheldHost[] => declarations.withheldFrom(leaseId).map(hostOf),
+    onChange: declarations.onChange,
+    get trouble(): Error | undefined {
+      return declarations.trouble;
+    },
+  };
+}
+
+function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: string } | undefined {
+  const found = readProviderHost(object);
+  return found && { lease: found.lease, subject: found.host };
+}
+
+function hostOf({ wanted: { host }, reason }: Withheld<HostWanted>): WithheldHost {
+  return { host, reason };
+}

@@ -1,0 +1,40 @@
+/**
+ * How host names relate to each other. "*.example.com" is a wildcard: every name below example.com, at any depth, and not
+ * example.com itself. Controllers differ in how deep a wildcard reaches; between tenants the widest reading is the safe one.
+ */
+const star = "*.";
+
+export function isWildcard(host: string): boolean {
+  return host.startsWith(star);
+}
+
+export function isBelow(name: string, domain: string): boolean {
+  return name.endsWith(`.${domain}`);
+}
+
+/** Whether a request could be meant for both. */
+export function hostsOverlap(a: string, b: string): boolean {
+  if (a === b) return true;
+  const [below, under] = [domainOf(a), domainOf(b)];
+  if (below !== undefined && under !== undefined) return isBelow(below, under) || isBelow(under, below);
+  if (under !== undefined) return isBelow(a, under);
+  return below !== undefined && isBelow(b, below);
+}
+
+/** The wildcards that an exact name could fall under: "*.b.c" and "*.c" of "a.b.c". */
+export function wildcardsOver(host: string): string[] {
+  const labels = host.split(".");
+  return labels.slice(1).map((_, index) => `${star}${labels.slice(index + 1).join(".")}`);
+}
+
+/** ".example.com", as operators block a domain, is the name itself and all below it. */
+export function isInPattern(host: string, pattern: string): boolean {
+  if (!pattern.startsWith(".")) return hostsOverlap(host, pattern);
+  const domain = pattern.slice(1);
+  return hostsOverlap(host, domain) || hostsOverlap(host, `${star}${domain}`);
+}
+
+/** Of a wildcard: what stands after the star. */
+export function domainOf(host: string): string | undefined {
+  return isWildcard(host) ? host.slice(star.length) : undefined;
+}
