@@ -73,17 +73,45 @@ const defaults: Readonly<Record<string, unknown>> = {
   externalTrafficPolicy: "Cluster",
   allocateLoadBalancerNodePorts: true,
   podManagementPolicy: "OrderedReady",
+  progressDeadlineSeconds: 600,
+  serviceName: "",
   apiGroup: kinds.role.group,
   weight: 1,
 };
 const ofClaimTemplates = ["apiVersion", "kind", "status"];
 
 function inShort(wish: RecordedObject): RecordedObject {
-  const isDefault = (name: string, value: unknown, parent: Record<string, unknown>) =>
-    (name in defaults && defaults[name] === value) ||
-    (ofClaimTemplates.includes(name) && parent["kind"] === kinds.persistentVolumeClaim.kind) ||
-    (wish.kind === kinds.httpRoute && ["group", "kind", "matches"].includes(name));
+  const isDefault: Unwanted = (name, value, parent) =>
+    isServersOwn(name, value, parent) || (wish.kind === kinds.httpRoute && ["group", "kind", "matches"].includes(name));
   return { ...wish, from: `${wish.from} in short`, fields: without(wish.fields, isDefault) as Record<string, unknown> };
+}
+
+const isServersOwn: Unwanted = (name, value, parent) =>
+  (name in defaults && defaults[name] === value) ||
+  (ofClaimTemplates.includes(name) && parent["kind"] === kinds.persistentVolumeClaim.kind);
+
+const ownMetadata = new Set(["kubernetes.io/metadata.name", "deployment.kubernetes.io/revision"]);
+
+/**
+ * An object as somebody asked for it: without what the server and its controllers put in. Two requests that come to the
+ * same are then the same, whether they name a default or leave it out.
+ */
+export function asAsked({ apiVersion: _, kind, status: __, metadata, ...rest }: KubeObject): unknown {
+  const isAdded: Unwanted = (name, value, parent) =>
+    isServersOwn(name, value, parent) ||
+    notWished.has(name) ||
+    // An old name for the field beside it.
+    (name === "serviceAccount" && value === parent["serviceAccountName"]) ||
+    (name === "persistentVolumeClaimRetentionPolicy" && isRetained(value)) ||
+    (name === "spec" && kind === kinds.namespace.kind);
+  const { name, namespace, labels = {}, annotations = {} } = metadata;
+  const given = (entries: object) => without(entries, (key) => ownMetadata.has(key));
+  const fields = without(rest, isAdded) as Record<string, unknown>;
+  return { ...fields, metadata: { name, namespace, labels: given(labels), annotations: given(annotations) } };
+}
+
+function isRetained(value: unknown): boolean {
+  return isRecord(value) && Object.values(value).every((policy) => policy === "Retain");
 }
 
 type Unwanted = (name: string, value: unknown, parent: Record<string, unknown>) => boolean;

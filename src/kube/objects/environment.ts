@@ -31,7 +31,19 @@ function variable(name: string, value: string): Variable {
   return value === "" ? { name } : { name, value };
 }
 
-/** Of a name that is given twice the last counts, as it does in a container that is told both. */
-function settled(variables: readonly Variable[]): Variable[] {
-  return variables.filter(({ name }, at) => !variables.slice(at + 1).some((later) => later.name === name));
+/**
+ * Of a name that is given twice the last value counts, and what stands between refers to the one before, as in a container
+ * that is told both. Kubernetes takes each name once, so these references are resolved here; those to names that nobody
+ * gave stay, for the cluster knows some of them.
+ */
+function settled(variables: readonly Variable[]): readonly Variable[] {
+  const values = new Map<string, string>();
+  for (const { name, value = "" } of variables) {
+    values.set(
+      name,
+      value.replace(/\$\$|\$\(([^)]*)\)/g, (text, referred) => values.get(referred) ?? text),
+    );
+  }
+  if (values.size === variables.length) return variables;
+  return [...values].map(([name, value]) => variable(name, value));
 }

@@ -1,0 +1,109 @@
+/** Leases of the network's own provider as they were recorded: what was sent, and every object that came of it. */
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import type { KubeObject } from "../src/kube/kube.ts";
+import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
+import type { LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
+import type { Manifest } from "../src/market/manifest.ts";
+import { readSdl } from "../src/market/sdl/sdl.ts";
+import { listVectors, readJsonVector, readVector } from "./vectors.ts";
+
+export interface RecordedLease {
+  /** The file with its objects. */
+  readonly from: string;
+  readonly workload: LeaseWorkload;
+  /** Those of the lease itself, without what operators and controllers made of them. */
+  readonly objects: readonly KubeObject[];
+  /** Of what a secret holds, by "secret/key"; its value was not recorded. */
+  readonly secretSha256: Readonly<Record<string, string>>;
+  readonly settings: ObjectSettings;
+}
+
+/** Every state of every lease that was recorded together with what led to it. */
+export function recordedLeases(): RecordedLease[] {
+  const files = new Set(listVectors("objects"));
+  return [...files].filter((path) => /\/objects[^/]*\.json$/.test(path)).map((path) => readLease(path, files));
+}
+
+function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
+  const folder = dirname(path);
+  const [, role = "", step = ""] = /objects(-g\d|-source|-destination)?(-\d+)?\.json$/.exec(path) ?? [];
+  // A step without a manifest of its own left the one before in force; the two leases of two groups were sent one.
+  const beside = (word: string, suffix: string) => join(folder, `${word}${suffix}.json`);
+  const ownRole = role.startsWith("-g") ? "" : role;
+  const suffixes = [`${ownRole}${step}`, ...["-1", "-0"].map((each) => `${ownRole}${each}`), ""];
+  const find = (word: string) => suffixes.map((each) => beside(word, each)).find((each) => files.has(each));
+  const objects = objectsIn(folder, path, files);
+  const lease = leaseOfLabels(objects.find(({ kind }) => kind === "Namespace")?.metadata.labels);
+  assert.ok(lease, path);
+  const manifestPath = find("manifest");
+  const manifest = manifestPath
+    ? readJsonVector<Manifest>(manifestPath)
+    : readSdl(readVector(join(folder, "sdl.yaml")).toString()).manifest;
+  const group = manifest[lease.gseq - 1];
+  assert.ok(group, path);
+  const leasePath = find("lease");
+  return {
+    from: path,
+    workload: { lease, group, offer: offerIn(join(folder, "market.json"), files) },
+    objects: objects.filter(isOfTheLease),
+    secretSha256: leasePath ? readJsonVector<{ secretSha256: Record<string, string> }>(leasePath).secretSha256 : {},
+    settings: folder.includes("gateway-") ? behindGateway : behindIngress,
+  };
+}
+
+/** The first two recordings have some of their objects in files of their own. */
+function objectsIn(folder: string, path: string, files: ReadonlySet<string>): KubeObject[] {
+  const further = ["namespace.json", "manifest-cr.json", "providerhosts.json"].map((name) => join(folder, name));
+  return [path, ...further.filter((each) => files.has(each))].flatMap((each) => {
+    const read = readJsonVector<KubeObject & { items?: KubeObject[] }>(each);
+    return read.items ?? [read];
+  });
+}
+
+const madeByOthers = new Set(["PersistentVolumeClaim", "Ingress", "HTTPRoute"]);
+
+function isOfTheLease({ kind = "", metadata }: KubeObject): boolean {
+  if (madeByOthers.has(kind) || metadata.labels?.["akash.network/service-target"] === "metal-lb") return false;
+  return !(kind === "ServiceAccount" && metadata.name === "default" && !metadata.labels);
+}
+
+interface WireAmount {
+  readonly val: string;
+}
+interface WireUnit {
+  readonly id: number;
+  readonly cpu: { units: WireAmount };
+  readonly memory: { quantity: WireAmount };
+  readonly gpu: { units: WireAmount; attributes: Attribute[] };
+}
+
+/** Only cards are looked up in it. */
+function offerIn(path: string, files: ReadonlySet<string>): UnitResources[] {
+  if (!files.has(path)) return [];
+  const { bids } = readJsonVector<{ bids: { bid: { resources_offer: { resources: WireUnit }[] } }[] }>(path);
+  return (bids[0]?.bid.resources_offer ?? []).map(({ resources: { id, cpu, memory, gpu } }) => ({
+    id,
+    cpu: { milli: BigInt(cpu.units.val), attributes: [] },
+    memory: { bytes: BigInt(memory.quantity.val), attributes: [] },
+    gpu: { count: BigInt(gpu.units.val), attributes: gpu.attributes },
+    storage: [],
+    endpoints: [],
+  }));
+}
+
+/** What the recorded provider was told. */
+const behindIngress: ObjectSettings = {
+  overcommit: { cpuPercent: 1_000, memoryPercent: 0, storagePercent: 0 },
+  clusterPublicHostname: "localhost",
+  policies: {
+    enabled: true,
+    admitted: [{ pods: "ingress-nginx" }],
+    facts: { ranges: [], apiServer: [{ ip: "172.30.0.1", port: 6_443 }] },
+  },
+};
+const behindGateway: ObjectSettings = {
+  ...behindIngress,
+  policies: { ...behindIngress.policies, admitted: [{ pods: "ingress-nginx" }, { namespace: "traefik" }] },
+};
