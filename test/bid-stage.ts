@@ -334,7 +334,7 @@ export function startProvider(starting: Starting): StartedProvider {
         inventory: feed,
         ipOperator: undefined,
       });
-      const planted = Promise.all([clusterService.opened, house.journal]).then(([capacity, journal]) =>
+      const planted = Promise.all([clusterService.opened, house.journal]).then(([{ capacity }, journal]) =>
         plant({ capacity, journal }),
       );
       const [capacity, journal] = [planted.then((sound) => sound.capacity), planted.then((sound) => sound.journal)];

@@ -71,7 +71,7 @@ async function start(t: Owner) {
     await bus.close();
     await journal.close();
   });
-  const [capacity] = await Promise.all([service.opened, clock.settle()]);
+  const [{ capacity }] = await Promise.all([service.opened, clock.settle()]);
   await until("all hardware", () =>
     service.status?.()?.resources.some(({ resource }) => resource === "gpu nvidia/h200"),
   );

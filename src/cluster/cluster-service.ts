@@ -1,6 +1,6 @@
 /**
- * The cluster as a service: what it has, by the inventory; what of it is promised, by the book of reservations; and what
- * is free.
+ * The cluster as a service: what it has, by the inventory; what of it is promised, by the book of reservations; what is
+ * free; and what runs on it for our leases.
  */
 import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
@@ -19,11 +19,21 @@ import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
+import { createLeaseKeeper } from "./leases/lease-keeper.ts";
+import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
 
 export interface ClusterOptions {
   readonly overcommit: Overcommit;
+  readonly leases?: Partial<LeaseOptions>;
+}
+
+/** What others need of it. */
+export interface Cluster {
+  readonly capacity: ClusterCapacity;
+  /** Has a lease looked at soon: something about it is new. */
+  wake(leaseId: string): void;
 }
 
 interface ClusterGround {
@@ -40,12 +50,12 @@ interface ClusterGround {
   readonly log: Log;
 }
 
-type ClusterService = GroundService<ClusterCapacity, ClusterDocument>;
+type ClusterService = GroundService<Cluster, ClusterDocument>;
 
-export function createClusterService({ overcommit }: ClusterOptions, ground: ClusterGround): ClusterService {
+export function createClusterService({ overcommit, leases }: ClusterOptions, ground: ClusterGround): ClusterService {
   const { inventory, ipOperator, clock, random } = ground;
   const log = ground.log.with({ module: "cluster" });
-  const { promise: opened, resolve } = Promise.withResolvers<ClusterCapacity>();
+  const { promise: opened, resolve } = Promise.withResolvers<Cluster>();
   let keeper: CapacityKeeper | undefined;
   let lastDocument: ClusterDocument | undefined;
   const queues: ReturnType<typeof createQueue>[] = [];
@@ -72,8 +82,15 @@ export function createClusterService({ overcommit }: ClusterOptions, ground: Clu
       scope.onStop(publisher.stop);
       await own.open(scope, queue);
       scope.task("reservations", queue.run);
+      const leaseKeeper = createLeaseKeeper({
+        ...{ chain, journal, kube, clock, random, log },
+        options: { ...leaseDefaults, ...leases, overcommit },
+        onChange: publisher.changed,
+      });
+      queues.push(leaseKeeper.queue);
+      leaseKeeper.open(scope);
       keeper = own;
-      resolve(own.capacity);
+      resolve({ capacity: own.capacity, wake: leaseKeeper.wake });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();

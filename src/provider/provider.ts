@@ -154,7 +154,7 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
   });
   const bidengine = createBidEngineService(options.bidengine, {
     ...foundation,
-    capacity: cluster.opened,
+    capacity: cluster.opened.then(({ capacity }) => capacity),
     pricing: () => pricing(foundation),
     policies: () => policies(foundation),
   });

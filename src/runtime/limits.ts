@@ -570,6 +570,18 @@ export const limits = {
   /** Conditions of a picture that are told: one foreign version of the operator gives as many as there are nodes. */
   feedConditions: 20,
 
+  // Leases
+  /** Looks at leases under way at once: what waits for the API server leaves room for others, and does not flood it. */
+  leaseRuns: 16,
+  /** Objects of one step of one lease that are written at once: they do not need each other. */
+  leaseWrites: 4,
+  /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
+  leaseRecheckMs: 10 * minute,
+  /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
+  leaseGoingRecheckMs: 15 * second,
+  /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
+  leaseHeldMs: minute,
+
   // Leased addresses
   /** Pause after the IP operator has answered: it counts anew as often itself. */
   addressesPollMs: 5 * second,

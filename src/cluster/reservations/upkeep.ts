@@ -7,12 +7,10 @@
  */
 
 import type { Chain } from "../../chain/chain.ts";
-import { readGroupSpec } from "../../chain/codec/group-spec.ts";
 import type { Bid, Lease } from "../../chain/records.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { ResourceUnit } from "../../market/group-spec.ts";
-import { type BidId, bidOn, deploymentOf, formatOrderId, parseOrderId } from "../../market/ids.ts";
+import { type BidId, bidOn, formatOrderId, parseOrderId } from "../../market/ids.ts";
 import type { Overcommit } from "../../market/overcommit.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -20,6 +18,7 @@ import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { Book } from "./book.ts";
 import { bodyOf } from "./journal-body.ts";
+import { promisedUnits } from "./promised-units.ts";
 import { nowhere, reservationOf } from "./reservation.ts";
 import type { Reservations } from "./reservations.ts";
 
@@ -90,7 +89,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
 
   /** The journal has lost it: the chain knows what was promised, the cluster what of it runs. */
   function adopt(orderId: string, id: BidId, of: "bid" | "lease"): boolean {
-    const units = promisedUnits(id);
+    const units = promisedUnits(mirror, id);
     if (!units) return false;
     const replicas = units.flatMap(({ id: unit, count }) =>
       Array.from({ length: count }, () => ({ unit, node: nowhere })),
@@ -100,14 +99,6 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
     reservations.changed();
     return true;
-  }
-
-  /** The offer of the bid, in which gpus have their model; else what the tenant asked for. */
-  function promisedUnits(id: BidId): readonly ResourceUnit[] | undefined {
-    const offer = mirror.bid(id)?.offer ?? [];
-    const resources = offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
-    if (resources.length > 0) return readGroupSpec({ name: "", requirements: undefined, resources }).units;
-    return mirror.deployment(deploymentOf(id))?.groups.find((group) => group.id.gseq === id.gseq)?.spec.units;
   }
 
   /** A new place is worth little: what a power cut may take of it is found again. */

@@ -1,0 +1,94 @@
+/** What chain, journal and cluster say of one lease, read at one moment. */
+import type { Chain } from "../../chain/chain.ts";
+import type { Lease } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Manifest } from "../../journal/manifests.ts";
+import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
+import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
+import { type ReadManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { Manifest as TenantsManifest } from "../../market/manifest.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import { promisedUnits } from "../reservations/promised-units.ts";
+import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
+
+export interface LeaseTruth {
+  readonly key: string;
+  readonly id: LeaseId;
+  /** Of the lease, whether it is there or not. */
+  readonly name: string;
+  /** As the mirror has it. */
+  readonly lease: Lease | undefined;
+  readonly row: Manifest | undefined;
+  readonly namespace: LiveNamespace | undefined;
+  /** What the cluster itself has as the lease's manifest. */
+  readonly recorded: ReadManifest | undefined;
+}
+
+interface TruthDeps {
+  readonly chain: Pick<Chain, "mirror">;
+  readonly journal: Pick<Journal, "read">;
+  readonly live: LiveObjects;
+}
+
+export function readTruth(key: string, { chain, journal, live }: TruthDeps): LeaseTruth {
+  const id = parseLeaseId(key);
+  const name = leaseNamespace(id);
+  const resource = live.manifest(name);
+  return {
+    key,
+    id,
+    name,
+    lease: chain.mirror.lease(id),
+    row: journal.read.manifests.get(key),
+    namespace: live.namespace(name),
+    recorded: resource && readManifestResource(resource),
+  };
+}
+
+/** What should run now, by what the tenant sent and what became of it. */
+export interface Wanted {
+  readonly workload: LeaseWorkload;
+  /** Of the manifest that this is; undefined where none of them can run, and only its walls stand. */
+  readonly note: ManifestNote | undefined;
+  /** Not yet known to be acceptable: nothing of it is written before the server has said that it all would be. */
+  readonly isNew: boolean;
+}
+
+/** Undefined where nobody can say what was promised. */
+export function wantedOf({ id, row, recorded }: LeaseTruth, chain: Pick<Chain, "mirror">): Wanted | undefined {
+  invariant(row, "what runs is in a manifest", { lease: id });
+  const offer = promisedUnits(chain.mirror, id);
+  if (!offer) return undefined;
+  const { version, receivedAtMs, withdrawnAtMs, refusal, deployed } = row;
+  const workload = (body: string): LeaseWorkload => ({ lease: id, group: groupOf(body), offer });
+  const walls = { ...workload(row.body), group: { ...groupOf(row.body), services: [] } };
+  if (withdrawnAtMs !== undefined) {
+    return { workload: walls, note: { version, receivedAtMs, withdrawnAtMs }, isNew: false };
+  }
+  if (refusal === undefined) {
+    return { workload: workload(row.body), note: { version, receivedAtMs }, isNew: deployed?.version !== version };
+  }
+  if (!deployed) return { workload: walls, note: undefined, isNew: false };
+  // When that one came is known to the cluster alone.
+  const cameAtMs = recorded?.version === deployed.version ? recorded.receivedAtMs : receivedAtMs;
+  const note = { version: deployed.version, receivedAtMs: cameAtMs };
+  return { workload: workload(deployed.body), note, isNew: false };
+}
+
+function groupOf(body: string) {
+  const [group] = JSON.parse(body) as TenantsManifest;
+  invariant(group, "a manifest in the journal has the group of its lease");
+  return group;
+}
+
+/** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */
+export function isBehindCluster({ row, recorded }: LeaseTruth): boolean {
+  if (!recorded) return false;
+  return !row || newest(recorded) > newest(row);
+}
+
+function newest({ receivedAtMs, withdrawnAtMs = 0 }: Omit<ManifestNote, "version">): number {
+  return Math.max(receivedAtMs, withdrawnAtMs);
+}

@@ -1,0 +1,144 @@
+/**
+ * What there is of our leases in the cluster: one cache for each kind of object that a lease is made of, whatever the
+ * number of leases. So looking at a lease asks the server nothing.
+ */
+import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
+import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
+import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import { parseTime } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+
+export interface LiveObject {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Made by us, or by the network's own provider before us. */
+  readonly isOurs: boolean;
+  readonly owned: OwnedFields;
+  readonly deletingSinceMs: number | undefined;
+}
+
+export interface LiveNamespace extends LiveObject {
+  /** What keeps one that is being deleted, in the server's words. */
+  readonly heldBy: readonly string[];
+}
+
+/** What a namespace of a lease holds, in the order in which it is taken away. */
+const contentKinds = [
+  kinds.service,
+  kinds.deployment,
+  kinds.statefulSet,
+  kinds.roleBinding,
+  kinds.role,
+  kinds.serviceAccount,
+  kinds.secret,
+  kinds.networkPolicy,
+] as const;
+
+/** The name under which the network's own provider writes. */
+const networksProvider = "provider-services";
+
+interface LiveDeps {
+  readonly kube: Pick<Kube, "watch" | "fieldManager">;
+  /** Where the custom resources are. */
+  readonly manifestNamespace: string;
+  /** Told the namespace of the lease of which something has changed. */
+  readonly onChange: (namespace: string) => void;
+}
+
+export type LiveObjects = ReturnType<typeof watchLiveObjects>;
+
+export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps) {
+  const { fieldManager } = kube;
+  const project = (kind: Kind) => (object: KubeObject) => projectLive(kind, object, fieldManager);
+  const selection = { labelSelector: managedSelector, withManagedFields: true };
+
+  const namespaces = kube.watch<LiveNamespace>({
+    ...{ kind: kinds.namespace, ...selection },
+    project: (object) => ({ ...project(kinds.namespace)(object), heldBy: heldBy(object) }),
+    handle: ({ name }) => onChange(name),
+  });
+  const manifests = kube.watch<KubeObject>({
+    ...{ kind: kinds.manifest, namespace: manifestNamespace, ...selection },
+    // Its name is that of the namespace.
+    project: (object) => object,
+    handle: ({ name }) => onChange(name),
+  });
+  const contents = new Map<Kind, WatchCache<LiveObject, "lease">>();
+  for (const kind of contentKinds) {
+    const cache = kube.watch<LiveObject, "lease">({
+      ...{ kind, ...selection },
+      indexes: { lease: ({ namespace }: LiveObject) => namespace },
+      project: project(kind),
+      handle: ({ namespace = "" }) => onChange(namespace),
+    });
+    contents.set(kind, cache);
+  }
+  const caches: readonly WatchCache<unknown>[] = [namespaces, manifests, ...contents.values()];
+
+  return {
+    namespace: (name: string) => namespaces.get({ name }),
+    manifest: (name: string) => manifests.get({ namespace: manifestNamespace, name }),
+    /** Every one with the network's label, whoever made it. */
+    namespaces: () => namespaces.list(),
+    manifests: () => manifests.list(),
+    /** What is known of an object, as `apply` wants to hear it. */
+    owned(kind: Kind, at: ObjectAt): OwnedFields | null {
+      if (kind === kinds.namespace) return namespaces.get(at)?.owned ?? null;
+      if (kind === kinds.manifest) {
+        const object = manifests.get(at);
+        return object ? ownedFields(object, fieldManager) : null;
+      }
+      return contents.get(kind)?.get(at)?.owned ?? null;
+    },
+    /** Everything of a lease but its namespace, its custom resources and its volumes. */
+    *contents(namespace: string): Iterable<LiveObject> {
+      for (const cache of contents.values()) yield* cache.by("lease", namespace);
+    },
+    /** Why nothing may be judged by it now. */
+    get trouble(): string | undefined {
+      for (const cache of caches) {
+        if (cache.trouble) return troubleOf(cache);
+        if (!cache.ready) return `the ${cache.resource} of the cluster have not been read yet`;
+      }
+      return undefined;
+    },
+    async close(): Promise<void> {
+      for (const cache of caches) await cache.close();
+    },
+  };
+}
+
+function troubleOf({ resource, trouble }: WatchCache<unknown>): string {
+  if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
+    return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
+  }
+  return `${resource} are not followed: ${reasonOf(trouble)}`;
+}
+
+function projectLive(kind: Kind, object: KubeObject, fieldManager: string): LiveObject {
+  const { name, namespace, uid = "", labels = {}, deletionTimestamp, managedFields = [] } = object.metadata;
+  return {
+    ...{ kind, name, namespace, uid, labels },
+    isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === networksProvider),
+    owned: ownedFields(object, fieldManager),
+    deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
+  };
+}
+
+const holding = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];
+
+function heldBy(namespace: KubeObject): string[] {
+  return recordsOf(fieldsOf(namespace["status"])["conditions"])
+    .filter(({ type, status }) => status === "True" && holding.includes(String(type)))
+    .map(({ message }) => textOf(message) ?? "");
+}
+
+/** "services web", for a person. */
+export function liveText({ kind, name }: Pick<LiveObject, "kind" | "name">): string {
+  return `${resourceOf(kind)} ${name}`;
+}

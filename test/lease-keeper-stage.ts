@@ -1,0 +1,249 @@
+/**
+ * The keeper of leases with a journal of its own and a simulated cluster, on leases that a test shows it: all that can
+ * happen to a lease, without a chain that makes blocks.
+ */
+import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import type { Lease } from "../src/chain/records.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
+import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import type { Journal } from "../src/journal/journal.ts";
+import { openJournal } from "../src/journal/open.ts";
+import { type Kind, kinds } from "../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import type { Manifest } from "../src/market/manifest.ts";
+import { manifestHash } from "../src/market/manifest.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
+import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
+import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
+import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { definitionOf } from "./kube-definition.ts";
+import type { Owner } from "./owner.ts";
+import { bidOf, chainOf, createWorld, leaseOf, orderKey, type World } from "./reservation-stage.ts";
+
+const machine = { name: "one", cpuMilli: 640_000n, memoryBytes: 2n ** 40n, ephemeralBytes: 2n ** 42n, pods: 5_000 };
+
+export interface LeaseStage {
+  readonly clock: VirtualClock;
+  readonly cluster: SimulatedCluster;
+  readonly world: World;
+  readonly observer: Kube;
+  start(options?: StartOptions): Promise<Life>;
+  /** The lease is there, and runs. */
+  won(dseq: number, sdl?: Sdl): LeaseId;
+  /** As the chain has it from now on; undefined where it knows of none. */
+  becomes(lease: LeaseId, state: Lease["state"] | undefined): void;
+  /** All that is in the namespace of a lease: "deployments.apps web" and its uid. */
+  objects(lease: LeaseId): Map<string, KubeObject>;
+  pods(lease: LeaseId): KubeObject[];
+  until(what: string, isSo: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>;
+}
+
+interface StartOptions {
+  readonly dir?: string;
+  readonly boundary?: Boundary;
+  readonly leases?: Partial<LeaseOptions>;
+}
+
+/** One process. */
+export interface Life {
+  readonly keeper: LeaseKeeper;
+  readonly journal: Journal;
+  readonly kube: Kube;
+  /** The tenant's manifest, as the manifest service writes it down. */
+  send(lease: LeaseId, manifest: Manifest): Promise<string>;
+  withdraw(lease: LeaseId): Promise<void>;
+  /** The lease has changed on the chain. */
+  step(lease: LeaseId): Promise<void>;
+  state(lease: LeaseId): string | undefined;
+  stop(): Promise<void>;
+}
+
+interface StageOptions {
+  readonly dir: string;
+  readonly definitions?: boolean;
+}
+
+export async function leaseStage(owner: Owner, { dir, definitions = true }: StageOptions): Promise<LeaseStage> {
+  const clock = createVirtualClock();
+  const random = createSeededRandom(1);
+  const behaviour = { pullMs: 100, startMs: 100, stopMs: 100 };
+  const cluster = createSimulatedCluster(
+    { nodes: [machine], behaviour: () => behaviour },
+    { clock, random, log: silentLog },
+  );
+  owner.after(() => cluster.close());
+  cluster.server.create(kinds.namespace, { metadata: { name: leaseDefaults.manifestNamespace } }, "operator");
+  if (definitions) defineCustomResources(cluster);
+  const storage = { provisioner: "rancher.io/local-path", volumeBindingMode: "WaitForFirstConsumer" };
+  cluster.server.create(kinds.storageClass, { metadata: { name: "beta3" }, ...storage }, "operator");
+  const world = createWorld(clock);
+  const { chain, step } = chainOf(world);
+
+  async function start({ dir: own = dir, boundary = openBoundary, leases = {} }: StartOptions = {}): Promise<Life> {
+    const { journal } = await openJournal({ dir: own, clock, log: silentLog, boundary });
+    const kube = cluster.connect("akash-provider", { boundary });
+    const options = { ...leaseDefaults, ...leases, overcommit: noOvercommit };
+    const deps = { clock, random, log: silentLog };
+    const keeper = createLeaseKeeper({ chain, journal, kube, options, ...deps, onChange: () => undefined });
+    const stopping = new AbortController();
+    const tasks: Promise<void>[] = [];
+    const cleanups: (() => Promise<void> | void)[] = [];
+    keeper.open({
+      signal: stopping.signal,
+      task: (_name, work) => void tasks.push(work(stopping.signal).catch(() => undefined)),
+      onStop: (cleanup) => void cleanups.push(cleanup),
+    });
+    let isStopped = false;
+    const life: Life = {
+      keeper,
+      journal,
+      kube,
+      async send(lease, manifest) {
+        const version = Buffer.from(manifestHash(manifest)).toString("hex");
+        const leaseId = formatLeaseId(lease);
+        const group = manifest[lease.gseq - 1];
+        const written = journal.durable("manifest", ({ manifests }) =>
+          manifests.put({ leaseId, version, body: JSON.stringify([group]) }),
+        );
+        await clock.settle();
+        await written;
+        keeper.wake(leaseId);
+        return version;
+      },
+      async withdraw(lease) {
+        const leaseId = formatLeaseId(lease);
+        const written = journal.durable("withdrawn", ({ manifests }) => manifests.withdraw(leaseId));
+        await clock.settle();
+        await written;
+        keeper.wake(leaseId);
+      },
+      step: (lease) => step({ kind: "lease", key: formatLeaseId(lease) }),
+      state: (lease) => keeper.states.get(formatLeaseId(lease))?.state,
+      async stop() {
+        if (isStopped) return;
+        isStopped = true;
+        stopping.abort();
+        await clock.advance(limits.journalRelaxedFlushMs);
+        await Promise.all(tasks);
+        for (const cleanup of cleanups) await cleanup();
+        await kube.close();
+        await journal.close().catch(() => undefined);
+      },
+    };
+    owner.after(() => life.stop());
+    await clock.settle();
+    return life;
+  }
+
+  return {
+    clock,
+    cluster,
+    world,
+    observer: cluster.connect("observer"),
+    start,
+    won(dseq, { groups } = shop()) {
+      const lease = bidOf(orderKey(dseq));
+      const deployment = { groups: groups.map((spec, at) => ({ id: { ...lease, gseq: at + 1 }, spec })) };
+      world.deployments.set(formatDeploymentId(lease), deployment as never);
+      world.leases.set(formatLeaseId(lease), leaseOf(orderKey(dseq)));
+      return lease;
+    },
+    becomes(lease, state) {
+      if (state)
+        world.leases.set(formatLeaseId(lease), { ...leaseOf(orderKey(Number(lease.dseq)), state), closedOn: 9n });
+      else world.leases.delete(formatLeaseId(lease));
+    },
+    objects(lease) {
+      const found = new Map<string, KubeObject>();
+      for (const kind of contents) {
+        for (const object of cluster.server.list(kind, { namespace: leaseNamespace(lease) })) {
+          found.set(`${kind.plural} ${object.metadata.name}`, object);
+        }
+      }
+      return found;
+    },
+    pods: (lease) => [...cluster.server.list(kinds.pod, { namespace: leaseNamespace(lease) })],
+    async until(what, isSo, limitMs = 120_000) {
+      const endMs = clock.now() + limitMs;
+      while (!(await isSo())) {
+        if (clock.now() > endMs) throw new Error(`waited in vain: ${what}`);
+        await clock.advance(100);
+      }
+    },
+  };
+}
+
+const contents: readonly Kind[] = [
+  kinds.deployment,
+  kinds.statefulSet,
+  kinds.service,
+  kinds.networkPolicy,
+  kinds.secret,
+  kinds.serviceAccount,
+  kinds.role,
+  kinds.roleBinding,
+  kinds.persistentVolumeClaim,
+];
+
+export function defineCustomResources(cluster: SimulatedCluster): void {
+  for (const kind of [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp]) {
+    cluster.server.create(kinds.customResourceDefinition, definitionOf(kind), "operator");
+  }
+}
+
+interface Shop {
+  readonly page?: string;
+  readonly store?: string;
+  readonly persistent?: boolean;
+  readonly credentials?: boolean;
+  readonly permissions?: boolean;
+  /** What the service of the page is called. */
+  readonly name?: string;
+}
+
+/** A page that the world sees, and a store that keeps its data. */
+export function shop(options: Shop = {}): Sdl {
+  const { page = "page:1", store = "store:1", persistent = true, credentials, permissions, name = "page" } = options;
+  const data = { name: "data", size: "1Gi", attributes: { persistent: true, class: "beta3" } };
+  const sdl = {
+    version: "2.1",
+    services: {
+      [name]: {
+        image: page,
+        expose: [{ port: 8080, as: 80, accept: ["shop.example.com"], to: [{ global: true }] }],
+        ...(credentials && {
+          credentials: { host: "https://registry.example.com", username: "me", password: "secret" },
+        }),
+        ...(permissions && { params: { permissions: { read: ["logs"] } } }),
+      },
+      store: {
+        image: store,
+        ...(persistent && { params: { storage: { data: { mount: "/data" } } } }),
+        expose: [{ port: 5432, to: [{ service: name }] }],
+      },
+    },
+    profiles: {
+      compute: {
+        page: { resources: { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
+        store: {
+          resources: {
+            cpu: { units: "100m" },
+            memory: { size: "64Mi" },
+            storage: [{ size: "64Mi" }, ...(persistent ? [data] : [])],
+          },
+        },
+      },
+      placement: {
+        box: { pricing: { page: { denom: "uact", amount: 10_000 }, store: { denom: "uact", amount: 10_000 } } },
+      },
+    },
+    deployment: { [name]: { box: { profile: "page", count: 1 } }, store: { box: { profile: "store", count: 1 } } },
+  };
+  return readSdl(JSON.stringify(sdl));
+}
