@@ -1,12 +1,14 @@
 /** The images that pods of the lab run, made here because there is no registry. */
 import { execFileSync } from "node:child_process";
 import { basename, dirname } from "node:path";
+import type { Image } from "../tools/image/image.ts";
+import { providerImage as ourImage } from "../tools/image/provider-image.ts";
+import type { Entry } from "../tools/image/tar.ts";
 import { binaryOf } from "./build.ts";
-import { type Image, importImage } from "./image.ts";
+import { importImage } from "./image.ts";
 import { needProgram } from "./machine.ts";
 import type { ProgramName } from "./programs.ts";
-import { providerLayers } from "./provider-image.ts";
-import type { Entry } from "./tar.ts";
+import { say } from "./say.ts";
 
 /** A name that can never resolve: an image that was not imported fails at once instead of being asked for outside. */
 const registry = "lab.invalid";
@@ -19,7 +21,7 @@ export const webImage = `${registry}/web:1`;
 export const shellImage = `${registry}/shell:1`;
 /** Prints a numbered line every INTERVAL_S seconds (1 if not set). */
 export const logsImage = `${registry}/logs:1`;
-/** This very project: `akash-provider` with the arguments that the pod gives. */
+/** What `npm run image` writes: `akash-provider` with the arguments that the pod gives. */
 export const providerImage = `${registry}/akash-provider:1`;
 
 /** Holds one of the lab's programs and nothing else. The tag is its content, so that other content means other pods. */
@@ -55,7 +57,8 @@ function labImages(): Image[] {
     { name: shellImage, command: ["/bin/sh", "-c", waitForever], layers: [base] },
     { name: logsImage, command: ["/bin/sh", "-c", printLines], layers: [base] },
     ...podPrograms.map((name) => ({ name: programImage(name), entrypoint: [`/${name}`], layers: [program(name)] })),
-    { name: providerImage, entrypoint: ["/app/bin/akash-provider"], layers: [base, ...providerLayers()] },
+    // With the Debian packages of the last time: what runs in the lab should not change by the day.
+    ourImage({ name: providerImage, refresh: false, say }),
   ];
 }
 

@@ -5,6 +5,8 @@ import { delimiter, join } from "node:path";
 
 /** Programs the lab calls, with the Debian package that brings each. */
 const packages: Record<string, string> = {
+  "apt-get": "apt",
+  "dpkg-deb": "dpkg",
   containerd: "containerd",
   ctr: "containerd",
   runc: "runc",

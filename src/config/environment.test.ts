@@ -85,7 +85,7 @@ const chartEnvironment = {
   AP_GATEWAY_NAMESPACE: "akash-gateway",
   AP_GATEWAY_IMPLEMENTATION: "nginx",
   AKASH_ATTESTATION_WEBHOOK_ENABLED: "true",
-  AKASH_ATTESTATION_SIDECAR_IMAGE: "ghcr.io/akash-network/provider-attestation-sidecar:0.16.2",
+  AKASH_ATTESTATION_SIDECAR_IMAGE: "registry.example/attestation-sidecar:0.16.2",
   AKASH_ATTESTATION_WEBHOOK_PORT: "9443",
   AKASH_BID_TIMEOUT: "5m",
   AKASH_MANIFEST_TIMEOUT: "5m",

@@ -39,7 +39,7 @@ for (const [what, text, shown] of masked) {
 const ordinary = [
   "akash1365yvmc4s7awdyj3n2sav7xfx76adc6dnmlx63/1234567/1/1/akash1u5cdg7k3gl43mukca4aeultuz8x2j68mgwn28e",
   "transaction 9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08 is in block 12345678",
-  "ghcr.io/akash-network/provider:0.10.5@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  "registry.example/some/image:0.10.5@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
   "docker://registry:5000/team/image:v1@sha256:9f86d081884c7d65",
   "https://rpc.akash.network:443/status?height=5#top",
   "http://[::1]:8080/metrics",

@@ -44,6 +44,8 @@ export async function kubectl(...args: string[]): Promise<string> {
 
 export interface PodOptions {
   readonly image: string;
+  /** Instead of what the image begins with. */
+  readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value: string }[];
   /** Where each claim of the pod's namespace is mounted. */

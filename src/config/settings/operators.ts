@@ -89,9 +89,9 @@ export const operatorsGroup = group({
     ),
     discoveryImage: setting(
       "discovery-image",
-      text("an image like ghcr.io/akash-network/provider", /^\S+$/, "<image>"),
+      text("an image like registry.invalid/akash-provider", /^\S+$/, "<image>"),
       {
-        default: "ghcr.io/akash-network/provider",
+        default: "registry.invalid/akash-provider",
         usedBy: inventory,
         doc: "Image of the pod that looks at a node's hardware; in a pod, the pod's own.",
       },
