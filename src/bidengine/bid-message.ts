@@ -1,5 +1,5 @@
-/** The two messages of a bid's life: made, and taken back. */
-import { MsgCloseBid, MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+/** The message that makes a bid; `chain/tx/closing.ts` has the one that takes it back. */
+import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { writeUnitResources } from "../chain/codec/group-spec.ts";
 import { writeId } from "../chain/codec/wire64.ts";
 import type { Order } from "../chain/records.ts";
@@ -33,11 +33,4 @@ export function createBidMessage(id: BidId, { spec }: Pick<Order, "spec">, conte
     ),
   });
   return packMessage("createBid", { ...known, reclamationWindowNs });
-}
-
-/** The chain's number for "no reason given": none of the others is about a bid that was not won. */
-export const unspecified = 10_002;
-
-export function closeBidMessage(id: BidId): PackedMessage {
-  return packMessage("closeBid", MsgCloseBid.fromPartial({ id: writeId(id), reason: unspecified }));
 }

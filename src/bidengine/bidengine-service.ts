@@ -5,7 +5,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Switch } from "../journal/switches.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Attribute } from "../market/group-spec.ts";
-import { formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
+import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";
@@ -150,6 +150,8 @@ export function createBidEngineService(
     function onSettled({ id, ...settled }: Settled): void {
       const intent = journal.read.intents.get(id);
       if (intent?.what !== "createBid" && intent?.what !== "closeBid") return;
+      // A lease that somebody ends is no bid that we take back.
+      if (!isOrderKey(intent.subject)) return;
       if (intent.what === "createBid") {
         decider.kept(intent.subject);
         // What a bid that came to nothing was promised is free for others, and no balance tells it.

@@ -11,6 +11,7 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Bid, Order } from "../chain/records.ts";
+import { closeBidMessage } from "../chain/tx/closing.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -22,7 +23,7 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
 import type { Askings } from "./askings.ts";
-import { closeBidMessage, createBidMessage } from "./bid-message.ts";
+import { createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
 import { type Decision, waitsFor } from "./decision/decision.ts";

@@ -16,6 +16,7 @@ export function createDeadlines(sql: Sql) {
   const get = sql.one<Deadline>(`SELECT ${columns} FROM deadlines WHERE kind = ? AND subject = ?`);
   const due = sql.all<Deadline>(`SELECT ${columns} FROM deadlines WHERE due_at <= ? ${order} LIMIT ?`);
   const next = sql.one<Deadline>(`SELECT ${columns} FROM deadlines ${order} LIMIT 1`);
+  const subjects = sql.all<{ subject: string }>("SELECT subject FROM deadlines WHERE kind = ? ORDER BY subject");
   const put = sql.run(
     `INSERT INTO deadlines (kind, subject, due_at) VALUES (?, ?, ?)
      ON CONFLICT (kind, subject) DO UPDATE SET due_at = excluded.due_at`,
@@ -23,6 +24,7 @@ export function createDeadlines(sql: Sql) {
   const remove = sql.run("DELETE FROM deadlines WHERE kind = ? AND subject = ?");
   return {
     get: (kind: string, subject: string) => plain(get(kind, subject)),
+    subjects: (kind: string) => subjects(kind).map(({ subject }) => subject),
     /** Those that have passed, the most overdue first. */
     due: (nowMs: number, limit: number) => due(nowMs, limit).map((row) => ({ ...row })),
     /** The one that comes first, passed or not. */

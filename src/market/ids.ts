@@ -68,6 +68,15 @@ export function parseOrderId(text: string): OrderId {
   return { owner: parseAddress(owner), dseq: parseDseq(dseq), gseq: parseSeq(gseq), oseq: parseSeq(oseq) };
 }
 
+/** Whether this key of some id is that of an order. */
+export function isOrderKey(key: string): boolean {
+  return key.split("/").length === 4;
+}
+
+export function isLeaseKey(key: string): boolean {
+  return key.split("/").length >= 5;
+}
+
 export function parseBidId(text: string): BidId {
   const parts = partsOf(text, "a bid or lease id", 5, 6);
   const [owner = "", dseq = "", gseq = "", oseq = "", provider = "", bseq] = parts;

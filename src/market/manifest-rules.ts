@@ -1,54 +1,155 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
+import { goQuote } from "./go-json.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
-const hostName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const mostHostChars = 255;
+const hostName = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const volumeName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const endpointName = /^[a-z]+[-_a-z0-9]+$/;
+const mostPort = 65_535;
+/** The longest host name that Kubernetes takes. */
+const mostHostChars = 253;
+/** The longest label, and with it the longest name of most objects. */
+const mostLabelChars = 63;
+/** An object of a service may be named with "-np" or "-ip" behind it. */
+const mostServiceChars = mostLabelChars - 3;
+/** Pods of a service with volumes are labelled with its name and eleven signs more. */
+const mostStatefulChars = mostLabelChars - 11;
+const mostPathChars = 1_024;
+/** Each becomes objects of the cluster, and replicas of zero are not bounded by what was bid on. */
+const mostServices = 300;
+const mostExposes = 300;
+/** Of what a stranger wrote, in one sentence. */
+const shownChars = 512;
 
+type Lacks = ReadonlyMap<ManifestService, string>;
+
+/** The first thing that is wrong, in the order in which the network's own provider looks. `lacks` is what its reader missed. */
+export function faultOfManifest(manifest: Manifest, lacks: Lacks = new Map()): string | undefined {
+  const [first] = faultsOf(manifest, lacks);
+  return first;
+}
+
+/** All that is wrong, for whoever writes one. */
 export function faultsOfManifest(manifest: Manifest): string[] {
-  if (manifest.length === 0) return ["manifest is empty"];
-  const faults: string[] = [];
+  return [...faultsOf(manifest, new Map())];
+}
+
+function* faultsOf(manifest: Manifest, lacks: Lacks): Generator<string> {
+  if (manifest.length === 0) return yield invalid("manifest is empty");
   const hosts = new Set<string>();
   const groups = new Set<string>();
   for (const { name, services } of manifest) {
-    if (groups.has(name)) faults.push(`duplicate group "${name}"`);
-    groups.add(name);
-    if (services.length === 0) faults.push(`group "${name}" contains no services`);
-    if (services.some((service, index) => service.name < (services[index - 1]?.name ?? ""))) {
-      faults.push(`group "${name}": services is not sorted`);
+    if (services.length === 0) yield invalid(`group ${show(name)} contains no services`);
+    if (services.length > mostServices)
+      yield invalid(`group ${show(name)} contains more than ${mostServices} services`);
+    if (!isSorted(services, byName)) yield invalid(`group ${show(name)} services is not sorted`);
+    for (const [index, service] of services.entries()) {
+      if (service.name === services[index - 1]?.name) yield invalid(`duplicate service ${show(service.name)}`);
+      yield* faultsOfService(service, hosts, lacks);
     }
-    for (const service of services) faults.push(...faultsOfService(service, hosts));
+    if (groups.has(name)) yield invalid(`duplicate group ${show(name)}`);
+    groups.add(name);
   }
   const isGlobal = manifest.some(({ services }) => services.some(({ expose }) => expose.some(({ global }) => global)));
-  if (!isGlobal) faults.push("zero global services");
-  return faults;
+  if (!isGlobal) yield invalid("zero global services");
 }
 
-function faultsOfService({ name, image, env, expose, resources }: ManifestService, hosts: Set<string>): string[] {
-  const faults: string[] = [];
-  const say = (reason: string) => faults.push(`service "${name}" ${reason}`);
-  if (!serviceName.test(name)) say("name is invalid");
-  if (image === "") say("has empty image name");
-  if (resources.id < 1) say("has no resources id");
+function* faultsOfService(service: ManifestService, hosts: Set<string>, lacks: Lacks): Generator<string> {
+  const { name, image, env, expose } = service;
+  const say = (reason: string) => invalid(`service ${show(name)}${reason}`);
+  if (name === "") yield invalid("service name is empty");
+  else if (name.length > longestName(service) || !serviceName.test(name)) yield say(" name is invalid");
+  if (image === "") yield say(" has empty image name");
+  const lack = lacks.get(service);
+  if (lack !== undefined) yield lack;
   for (const variable of env ?? []) {
     const [key = ""] = variable.split("=", 1);
     if (!variableName.test(key) || key === "." || key.startsWith("..")) {
-      say(`defines an env. var. with an invalid name ${JSON.stringify(key)}`);
+      yield say(` defines an env. var. with an invalid name ${show(key)}`);
     }
   }
-  for (const one of expose) for (const reason of faultsOfExpose(one, hosts)) say(reason);
-  return faults;
+  if (!isSorted(expose, byPlace)) yield say(": expose is not sorted");
+  if (expose.length > mostExposes) yield say(`: more than ${mostExposes} ports are exposed`);
+  for (const one of expose) for (const reason of faultsOfExpose(one, hosts)) yield say(`: ${reason}`);
+  for (const reason of faultsOfVolumes(service)) yield say(`: ${reason}`);
 }
 
-function faultsOfExpose({ port, hosts }: ManifestExpose, taken: Set<string>): string[] {
-  const faults: string[] = [];
-  if (port < 1 || port > 65_535) faults.push("port value must be 0 < value <= 65535");
+function* faultsOfExpose({ port, proto, service, ip, hosts }: ManifestExpose, taken: Set<string>): Generator<string> {
+  // The space at the end is the network's.
+  if (port < 1 || port > mostPort) yield "port value must be 0 < value <= 65535 ";
+  if (proto !== "TCP" && proto !== "UDP") yield `protocol ${show(proto)} unknown`;
   for (const host of hosts ?? []) {
-    if (host.length > mostHostChars || !hostName.test(host))
-      faults.push(`has invalid hostname ${JSON.stringify(host)}`);
-    if (taken.has(host)) faults.push(`hostname ${JSON.stringify(host)} is duplicated, this is not allowed`);
+    if (host.length > mostHostChars || !hostName.test(host)) yield `has invalid hostname ${show(host)}`;
+    if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
   }
-  return faults;
+  if (service !== "" && !isName(service, serviceName))
+    yield `exposed to a service with an invalid name ${show(service)}`;
+  if (ip !== "" && !isName(ip, endpointName)) yield `has an invalid endpoint name ${show(ip)}`;
+}
+
+/** They become names and paths in the cluster, of which the network's own provider looks at none. */
+function* faultsOfVolumes({ name, resources, params }: ManifestService): Generator<string> {
+  const volumes = new Set<string>();
+  for (const { name: volume } of resources.storage ?? []) {
+    if (!isName(`${name}-${volume}`, volumeName)) yield `storage ${show(volume)} has an invalid name`;
+    if (volumes.has(volume)) yield `storage ${show(volume)} is given twice`;
+    volumes.add(volume);
+  }
+  for (const { name: volume, mount } of params?.storage ?? []) {
+    if (!volumes.has(volume)) yield `storage ${show(volume)} is not among its resources`;
+    if (mount !== "" && !isMountPath(mount)) yield `storage ${show(volume)} has an invalid mount path ${show(mount)}`;
+  }
+}
+
+function isMountPath(mount: string): boolean {
+  return (
+    mount.startsWith("/") && mount.length <= mostPathChars && !/[:\0]/.test(mount) && !mount.split("/").includes("..")
+  );
+}
+
+function isName(name: string, pattern: RegExp): boolean {
+  return name.length <= mostLabelChars && pattern.test(name);
+}
+
+function longestName({ resources }: ManifestService): number {
+  const isStateful = resources.storage?.some(({ attributes }) =>
+    attributes?.some(({ key, value }) => key === "persistent" && value === "true"),
+  );
+  return isStateful ? mostStatefulChars : mostServiceChars;
+}
+
+function isSorted<T>(items: readonly T[], compare: (left: T, right: T) => number): boolean {
+  return items.every((item, index) => {
+    const before = items[index - 1];
+    return before === undefined || compare(before, item) <= 0;
+  });
+}
+
+function byName(left: ManifestService, right: ManifestService): number {
+  return byBytes(left.name, right.name);
+}
+
+/** By the service they are exposed to, the port and the protocol; what is global goes first. */
+function byPlace(left: ManifestExpose, right: ManifestExpose): number {
+  return (
+    byBytes(left.service, right.service) ||
+    left.port - right.port ||
+    byBytes(left.proto, right.proto) ||
+    Number(right.global) - Number(left.global)
+  );
+}
+
+function byBytes(left: string, right: string): number {
+  return left === right ? 0 : Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
+
+function invalid(reason: string): string {
+  return `invalid manifest: ${reason}`;
+}
+
+function show(text: string): string {
+  return goQuote(text.length > shownChars ? `${text.slice(0, shownChars)}…` : text);
 }

@@ -26,7 +26,7 @@ export interface ManifestService {
   readonly credentials: ImageCredentials | null;
 }
 
-interface ManifestResources {
+export interface ManifestResources {
   readonly id: number;
   readonly cpu: { readonly units: Amount; readonly attributes?: readonly Attribute[] };
   readonly memory: { readonly size: Amount; readonly attributes?: readonly Attribute[] };
@@ -66,6 +66,7 @@ export interface HttpOptions {
 
 export interface ServiceParams {
   readonly storage: readonly StorageParams[] | null;
+  readonly credentials?: ImageCredentials;
   readonly permissions?: { readonly read?: readonly string[] };
   readonly tee?: { readonly type: string; readonly attestation: boolean };
 }

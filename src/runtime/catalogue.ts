@@ -8,6 +8,7 @@ import { chainErrors } from "./catalogue/chain-errors.ts";
 import { inventoryErrors } from "./catalogue/inventory-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
 import { kubeErrors } from "./catalogue/kube-errors.ts";
+import { manifestErrors } from "./catalogue/manifest-errors.ts";
 import { pricingErrors } from "./catalogue/pricing-errors.ts";
 import { runningErrors } from "./catalogue/running-errors.ts";
 import { settingErrors } from "./catalogue/setting-errors.ts";
@@ -30,6 +31,7 @@ export const areas = [
   { title: "Kubernetes", errors: kubeErrors },
   { title: "Inventory", errors: inventoryErrors },
   { title: "Prices and policies", errors: pricingErrors },
+  { title: "Manifests", errors: manifestErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -46,6 +48,7 @@ export const catalogue = {
   ...kubeErrors,
   ...inventoryErrors,
   ...pricingErrors,
+  ...manifestErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,

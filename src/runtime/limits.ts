@@ -211,6 +211,18 @@ export const limits = {
   /** The status of a service on the bus: a change is told at once, the next one not before this. */
   statusEveryMs: second,
 
+  // Manifests
+  /** Of one body: etcd takes no object of more than 1.5 MiB, and the Manifest resource holds it in other words. */
+  manifestBytes: 1024 * 1024,
+  /** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
+  manifestWaiting: 8,
+  /** After a start tenants get this long to send what they could not send while nobody listened. */
+  manifestGraceMs: minute,
+  /** A lease that could not be closed is tried again after this: each attempt may cost a fee. */
+  manifestCloseRetryMs: minute,
+  /** Leases without a manifest that the status document names. */
+  manifestWaitsTold: 20,
+
   // Live view
   /** The newest events of the market that are kept to be shown. */
   viewEvents: 8,

@@ -1,0 +1,125 @@
+/** Whether we take a manifest: what is asked of it, in the order in which the network's own provider asks. */
+import type { Chain } from "../chain/chain.ts";
+import type { Deployment, Lease } from "../chain/records.ts";
+import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
+import { isIngress, type ManifestGroup } from "../market/manifest.ts";
+import type { ReadManifest } from "../market/manifest-json.ts";
+import { mismatchOf } from "../market/manifest-match.ts";
+import { faultOfManifest } from "../market/manifest-rules.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Log } from "../runtime/log.ts";
+import type { ClusterSide } from "./cluster-side.ts";
+import type { OperatorRules, Ruling } from "./operator-rules.ts";
+
+interface CheckDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
+  readonly cluster: Pick<ClusterSide, "hostRefusal">;
+  readonly rules: () => OperatorRules;
+  /** What is exposed over HTTP must have a host name of the tenant's, since we give it none. */
+  readonly requireHost: boolean;
+  readonly log: Log;
+}
+
+export interface Accepted {
+  /** The hash that the chain has. */
+  readonly version: string;
+  /** What is to run for each of our leases. */
+  readonly groups: ReadonlyMap<string, ManifestGroup>;
+}
+
+export type Checks = ReturnType<typeof createChecks>;
+
+export function createChecks({ chain, cluster, rules, requireHost, log }: CheckDeps) {
+  const { mirror, queries, provider } = chain;
+
+  /** Throws why not. A chain that cannot be asked throws as well, and that is no refusal. */
+  async function accept(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined): Promise<Accepted> {
+    const { manifest, lacks } = read;
+    const fault = faultOfManifest(manifest, lacks);
+    if (fault !== undefined) throw new ProviderError("AKP_MANIFEST_INVALID", { reason: fault });
+    const { deployment, version } = await currentDeployment(id, read, signal);
+    const mismatch = mismatchOf(
+      manifest,
+      deployment.groups.map(({ spec }) => spec),
+    );
+    if (mismatch !== undefined) throw new ProviderError("AKP_MANIFEST_MISMATCH", { reason: mismatch });
+    const leases = await leasesOf(id, signal);
+    const groups = new Map<string, ManifestGroup>();
+    for (const lease of leases) {
+      const name = deployment.groups.find(({ id }) => id.gseq === lease.gseq)?.spec.name;
+      const group = manifest.find((group) => group.name === name);
+      if (group) groups.set(formatLeaseId(lease), group);
+    }
+    checkHosts(id, [...groups.values()]);
+    checkRules(id, [...groups.values()]);
+    if (groups.size === 0) throw new ProviderError("AKP_NO_LEASE", {});
+    return { version, groups };
+  }
+
+  /** The deployment with this very manifest. The mirror may be behind a tenant who has just changed it: then the chain is asked. */
+  async function currentDeployment(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined) {
+    const mirrored = mirror.deployment(id);
+    const known = mirrored && versionOn(mirrored, read);
+    if (mirrored && known !== undefined) return { deployment: mirrored, version: known };
+    const { value: deployment } = await queries.deployment(id, { atOrAbove: mirror.height, signal });
+    if (!deployment) throw new ProviderError("AKP_DEPLOYMENT_UNKNOWN", { deployment: formatDeploymentId(id) });
+    const version = versionOn(deployment, read);
+    if (version === undefined) throw new ProviderError("AKP_MANIFEST_OTHER_VERSION", {});
+    return { deployment, version };
+  }
+
+  /** Those of ours that run. One that the mirror has not seen yet is asked for. */
+  async function leasesOf({ owner, dseq }: DeploymentId, signal?: AbortSignal): Promise<readonly LeaseId[]> {
+    const mirrored = [...mirror.leases()].filter(({ id }) => id.owner === owner && id.dseq === dseq);
+    const running = mirrored.filter(runs);
+    if (running.length > 0) return running.map(({ id }) => id);
+    const { items } = await queries.leases({ owner, dseq, provider }, { atOrAbove: mirror.height, signal });
+    return items.filter(runs).map(({ id }) => id);
+  }
+
+  function checkHosts({ owner }: DeploymentId, groups: readonly ManifestGroup[]): void {
+    for (const { name, expose } of groups.flatMap(({ services }) => services)) {
+      const nameless = expose.find((one) => isIngress(one) && (one.hosts ?? []).length === 0);
+      if (requireHost && nameless) {
+        const reason = `service "${name}" exposed on 80:${nameless.proto} must have a hostname`;
+        throw new ProviderError("AKP_MANIFEST_REJECTED", { reason });
+      }
+    }
+    const refusal = cluster.hostRefusal(hostsOf(groups), owner);
+    if (refusal !== undefined) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: refusal });
+  }
+
+  function checkRules(id: DeploymentId, groups: readonly ManifestGroup[]): void {
+    const { tenant, image, hostname } = rules();
+    const deployment = formatDeploymentId(id);
+    const mayPass = ({ yes, reason, dryRun }: Ruling): boolean => {
+      if (!yes && dryRun) log.info("policy would refuse the manifest", { deployment, reason });
+      return yes || dryRun;
+    };
+    const images = new Set(groups.flatMap(({ services }) => services.map(({ image }) => image)));
+    const rulings = [tenant(id.owner), ...[...images].map(image)];
+    const refused = rulings.find((ruling) => !mayPass(ruling));
+    if (refused) throw new ProviderError("AKP_MANIFEST_REJECTED", { reason: refused.reason });
+    const host = hostsOf(groups)
+      .map(hostname)
+      .find((ruling) => !mayPass(ruling));
+    if (host) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: `hostname not allowed: ${host.reason}` });
+  }
+
+  return { accept, leasesOf };
+}
+
+/** Which of the manifest's hashes the chain has, if any. */
+function versionOn({ hash }: Deployment, { version, rawVersion }: ReadManifest): string | undefined {
+  const onChain = Buffer.from(hash).toString("hex");
+  return onChain === version || onChain === rawVersion() ? onChain : undefined;
+}
+
+function hostsOf(groups: readonly ManifestGroup[]): string[] {
+  const exposes = groups.flatMap(({ services }) => services.flatMap(({ expose }) => expose));
+  return exposes.flatMap(({ hosts }) => hosts ?? []);
+}
+
+export function runs({ state }: Pick<Lease, "state">): boolean {
+  return state === "active" || state === "reclaiming";
+}

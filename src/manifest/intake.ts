@@ -1,0 +1,134 @@
+/** What tenants ask for: to take a manifest, or to take it back. It is in the journal before they are answered. */
+import type { Chain } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Manifest } from "../journal/manifests.ts";
+import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
+import type { ManifestGroup } from "../market/manifest.ts";
+import { readManifest } from "../market/manifest-json.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Accepted, Checks } from "./checks.ts";
+import { isTimeout, type ManifestLoop, manifestDeadline } from "./manifest-loop.ts";
+import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
+import type { Standings } from "./standings.ts";
+import { createTurns } from "./turns.ts";
+
+interface IntakeDeps {
+  readonly chain: Pick<Chain, "outbox">;
+  readonly journal: Journal;
+  readonly checks: Checks;
+  readonly loop: Pick<ManifestLoop, "reunite">;
+  readonly standings: Standings;
+  /** Told the key of a lease whose row is another now, and of one that has a new manifest. */
+  readonly onChange: (leaseKey: string) => void;
+  readonly onReceived: (leaseKey: string, version: string) => void;
+  readonly log: Log;
+}
+
+export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
+  const { chain, journal, checks, loop, standings, onChange, onReceived, log } = deps;
+  const { read } = journal;
+  const inTurn = createTurns(limits.manifestWaiting);
+
+  async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
+    const deployment = formatDeploymentId(id);
+    try {
+      const manifest = readManifest(body, limits.manifestBytes);
+      return await inTurn(deployment, async () => {
+        signal?.throwIfAborted();
+        const accepted = await checks.accept(id, manifest, signal);
+        await reunite([...accepted.groups.keys()].map(parseLeaseId));
+        return take(deployment, accepted);
+      });
+    } catch (thrown) {
+      const { code, entry } = ProviderError.from(thrown);
+      const isRefusal = code.startsWith("AKP_MANIFEST") || entry.http < 500;
+      standings.counts[isRefusal ? "refused" : "failed"] += 1;
+      // Only the code: the words may quote what the tenant sent.
+      log.info("manifest not accepted", { deployment, code });
+      throw thrown;
+    }
+  }
+
+  /** First what the cluster has, or a journal that was lost would not know what runs and what was taken back. */
+  async function reunite(leases: readonly LeaseId[]): Promise<void> {
+    await Promise.all(leases.map((id) => loop.reunite({ id }, formatLeaseId(id))));
+  }
+
+  async function take(deployment: string, { version, groups }: Accepted): Promise<Submitted> {
+    const changed = await journal.durable("manifest", ({ manifests, deadlines, history }) => {
+      const fresh = [...groups].filter(([leaseId]) => !isTaken(manifests.get(leaseId), version));
+      for (const [leaseId, group] of fresh) {
+        manifests.put({ leaseId, version, body: JSON.stringify([group]) });
+        deadlines.remove(manifestDeadline, leaseId);
+        history.add({ kind: "manifest", subject: leaseId, line: `manifest received: version ${version}` });
+      }
+      return fresh.map(([leaseId]) => leaseId);
+    });
+    for (const leaseId of changed) {
+      await spare(leaseId);
+      standings.note(leaseId, "received");
+      onChange(leaseId);
+      onReceived(leaseId, version);
+    }
+    standings.counts[changed.length > 0 ? "accepted" : "replayed"] += 1;
+    log.info("manifest accepted", { deployment, version, leases: groups.size, changed: changed.length });
+    return { leases: [...groups.keys()], changed };
+  }
+
+  /** It came just in time: the lease was about to be closed for the lack of it. */
+  async function spare(leaseId: string): Promise<void> {
+    for (const intent of read.intents.about(leaseId).filter(isTimeout)) {
+      await chain.outbox.cancel(intent.id, "the manifest came");
+    }
+  }
+
+  function withdraw(id: DeploymentId, signal?: AbortSignal): Promise<Submitted> {
+    const deployment = formatDeploymentId(id);
+    return inTurn(deployment, async () => {
+      const leases = await checks.leasesOf(id, signal);
+      if (leases.length === 0) throw new ProviderError("AKP_NO_LEASE", {});
+      await reunite(leases);
+      const keys = leases.map(formatLeaseId);
+      const changed = await journal.durable("manifest withdrawn", ({ manifests, deadlines, history }) => {
+        const held = keys.filter((leaseId) => {
+          const row = manifests.get(leaseId);
+          return row !== undefined && row.withdrawnAtMs === undefined;
+        });
+        for (const leaseId of held) {
+          manifests.withdraw(leaseId);
+          deadlines.remove(manifestDeadline, leaseId);
+          history.add({ kind: "manifest", subject: leaseId, line: "manifest withdrawn by its owner" });
+        }
+        return held;
+      });
+      for (const leaseId of changed) {
+        standings.note(leaseId, "withdrawn");
+        onChange(leaseId);
+      }
+      standings.counts.withdrawn += 1;
+      log.info("manifest withdrawn", { deployment, changed: changed.length });
+      return { leases: keys, changed };
+    });
+  }
+
+  function manifestOf(lease: LeaseId): LeaseManifest | undefined {
+    const row = read.manifests.get(formatLeaseId(lease));
+    if (!row) return undefined;
+    const { version, body, receivedAtMs, withdrawnAtMs, refusal } = row;
+    const [group] = JSON.parse(body) as [ManifestGroup];
+    return {
+      ...{ version, group, receivedAtMs },
+      ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
+      ...(refusal !== undefined && { refusal }),
+    };
+  }
+
+  return { submit, withdraw, manifestOf };
+}
+
+/** One that was withdrawn, or that the cluster refused, is taken up again when it is sent again. */
+function isTaken(row: Manifest | undefined, version: string): boolean {
+  return row?.version === version && row.withdrawnAtMs === undefined && row.refusal === undefined;
+}

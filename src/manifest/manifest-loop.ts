@@ -1,0 +1,178 @@
+/**
+ * The loop of one lease of ours, as far as its manifest is concerned. It runs alike at start, on an event, after an error
+ * and on a timer.
+ *
+ *   not running              forget its deadline; the manifest goes with the workload, when that is torn down
+ *   the cluster knows more   take up what the journal has lost
+ *   has a manifest           nothing is waited for any more
+ *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
+ */
+import type { Chain } from "../chain/chain.ts";
+import type { Lease } from "../chain/records.ts";
+import { closeBidMessage, startReclaimMessage } from "../chain/tx/closing.ts";
+import { type Intent, isUnderWay } from "../journal/intents.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Manifest } from "../journal/manifests.ts";
+import { deploymentOf, parseLeaseId } from "../market/ids.ts";
+import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
+import { runs } from "./checks.ts";
+import type { ClusterSide, RecordedManifest } from "./cluster-side.ts";
+import type { Standings } from "./standings.ts";
+
+interface LoopDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
+  readonly journal: Journal;
+  readonly cluster: ClusterSide;
+  /** 0 turns it off. */
+  readonly timeoutMs: number;
+  readonly standings: Standings;
+  /** Told the key of a lease whose manifest was found again. */
+  readonly onRestored: (key: string) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The kind of its deadlines. */
+export const manifestDeadline = "manifest";
+/** Why such a lease is closed. */
+const noManifest = "no manifest came in time";
+const endings = ["closeBid", "startReclaim"];
+
+/** Whether this would end a lease for the lack of a manifest, and may yet be stopped. */
+export function isTimeout({ what, why, state }: Intent): boolean {
+  return endings.includes(what) && why === noManifest && isUnderWay({ state });
+}
+
+export type ManifestLoop = ReturnType<typeof createManifestLoop>;
+
+export function createManifestLoop(deps: LoopDeps) {
+  const { chain, journal, cluster, timeoutMs, standings, onRestored, clock, log } = deps;
+  const { mirror, queries, outbox } = chain;
+  const { read } = journal;
+  /** Whoever wanted to send one while we were away gets a moment to do so. */
+  const notBeforeMs = clock.now() + Math.min(timeoutMs, limits.manifestGraceMs);
+
+  async function look(key: string, signal: AbortSignal): Promise<Outcome> {
+    if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
+    const lease = mirror.lease(parseLeaseId(key));
+    if (!lease || !runs(lease)) return forget(key);
+    const row = await reunite(lease, key);
+    if (row) return settle(key, row);
+    return timeoutMs === 0 ? settle(key, undefined) : watch(lease, key, signal);
+  }
+
+  async function forget(key: string): Promise<Outcome> {
+    standings.forget(key);
+    await disarm(key);
+    return done();
+  }
+
+  async function settle(key: string, row: Manifest | undefined): Promise<Outcome> {
+    standings.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
+    await disarm(key);
+    return done();
+  }
+
+  async function disarm(key: string): Promise<void> {
+    if (!read.deadlines.get(manifestDeadline, key)) return;
+    await journal.relaxed("manifest deadline", ({ deadlines }) => deadlines.remove(manifestDeadline, key));
+  }
+
+  /** What journal and cluster know together; the newer of both is in the journal afterwards. Throws while the cluster cannot tell. */
+  async function reunite({ id }: Pick<Lease, "id">, key: string): Promise<Manifest | undefined> {
+    const before = read.manifests.get(key);
+    const recorded = await cluster.recorded(id);
+    const hash = mirror.deployment(deploymentOf(id))?.hash;
+    const current = hash && Buffer.from(hash).toString("hex");
+    if (!recorded || !isNewer(recorded, before, current)) return read.manifests.get(key);
+    const { version, group, receivedAtMs, withdrawnAtMs } = recorded;
+    const body = JSON.stringify([group]);
+    const found = { leaseId: key, version, body, receivedAtMs, deployed: { version, body } };
+    const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
+      const now = manifests.get(key);
+      // One that came meanwhile is newer than anything.
+      if (now?.version !== before?.version || now?.receivedAtMs !== before?.receivedAtMs) return false;
+      manifests.restore(withdrawnAtMs === undefined ? found : { ...found, withdrawnAtMs });
+      deadlines.remove(manifestDeadline, key);
+      history.add({ kind: "manifest", subject: key, line: "manifest restored from the cluster" });
+      return true;
+    });
+    if (isRestored) {
+      standings.counts.restored += 1;
+      log.info("restored manifest from cluster", { lease: key, version });
+      onRestored(key);
+    }
+    return read.manifests.get(key);
+  }
+
+  /** Its deadline is written down before anything is done about it. */
+  async function watch(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
+    const dueAtMs = read.deadlines.get(manifestDeadline, key)?.dueAtMs ?? (await arm(lease, key, signal));
+    standings.note(key, "waiting", dueAtMs);
+    const leftMs = Math.max(dueAtMs, notBeforeMs) - clock.now();
+    return leftMs > 0 ? recheck(leftMs) : end(lease, key, signal);
+  }
+
+  async function arm({ createdAt }: Lease, key: string, signal: AbortSignal): Promise<number> {
+    const dueAtMs = nsToMs(await queries.blockTimeNs(createdAt, { signal })) + timeoutMs;
+    await journal.durable("manifest deadline", ({ manifests, deadlines }) => {
+      if (!manifests.get(key)) deadlines.put({ kind: manifestDeadline, subject: key, dueAtMs });
+    });
+    return dueAtMs;
+  }
+
+  /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
+  async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
+    const last = read.intents.about(key).find(({ what }) => endings.includes(what));
+    // Whoever ends it: when that is settled it is looked at again.
+    if (isUnderWay(last)) return done();
+    const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.manifestCloseRetryMs - clock.now();
+    if (retryMs > 0) return recheck(retryMs);
+    const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
+    if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
+    if (!runs(lease)) return recheck(limits.manifestCloseRetryMs);
+    const reclaim = reclaimOf(lease);
+    if (reclaim.waitMs > 0) return recheck(reclaim.waitMs);
+    const message = reclaim.isNeeded
+      ? startReclaimMessage(id, "manifest-timeout")
+      : closeBidMessage(id, "manifest-timeout");
+    const intent = outbox.intentOf({ subject: key, why: noManifest, message, priority: "close" });
+    const isFiled = await journal.durable("manifest timeout", ({ manifests, intents, history }) => {
+      if (manifests.get(key)) return false;
+      intents.file(intent);
+      history.add({ kind: "manifest", subject: key, line: `${noManifest}: the lease is closed` });
+      return true;
+    });
+    if (!isFiled) return done();
+    outbox.wake();
+    standings.counts.timedOut += 1;
+    log.info("closing lease without manifest", { lease: key });
+    return done();
+  }
+
+  /** A tenant who agreed to be told first is told, and the lease is closed when that time has passed. */
+  function reclaimOf({ state, reclamation }: Lease): { readonly isNeeded: boolean; readonly waitMs: number } {
+    if (!reclamation) return { isNeeded: false, waitMs: 0 };
+    if (state === "active") return { isNeeded: true, waitMs: 0 };
+    return { isNeeded: false, waitMs: Number(reclamation.deadline) * 1_000 - nsToMs(mirror.timeNs) };
+  }
+
+  return { look, reunite };
+}
+
+/** By the chain where that says which of the two is current, by their times otherwise. */
+function isNewer(recorded: RecordedManifest, row: Manifest | undefined, current: string | undefined): boolean {
+  if (!row) return true;
+  if (recorded.version !== row.version) {
+    if (recorded.version === current) return true;
+    if (row.version === current) return false;
+  }
+  return lastChange(recorded) > lastChange(row);
+}
+
+function lastChange({ receivedAtMs, withdrawnAtMs = 0 }: Pick<Manifest, "receivedAtMs" | "withdrawnAtMs">): number {
+  return Math.max(receivedAtMs, withdrawnAtMs);
+}

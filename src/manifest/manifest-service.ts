@@ -1,0 +1,125 @@
+/** Manifests: taken from tenants, checked against the chain, kept for their leases, and waited for. */
+import type { Bus } from "../bus/bus.ts";
+import type { Chain, Settled, Step } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
+import { atMostEvery } from "../runtime/at-most-every.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { GroundService, Scope } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createQueue, type Queue } from "../runtime/queue.ts";
+import type { Random } from "../runtime/random.ts";
+import { createChecks } from "./checks.ts";
+import type { ClusterSide } from "./cluster-side.ts";
+import { createIntake } from "./intake.ts";
+import { createManifestLoop, manifestDeadline } from "./manifest-loop.ts";
+import { measureManifests } from "./manifest-metrics.ts";
+import type { Manifests } from "./manifests.ts";
+import type { OperatorRules } from "./operator-rules.ts";
+import { createStandings, type ManifestDocument, type Standings } from "./standings.ts";
+
+export interface ManifestOptions {
+  /** How long a lease waits for its manifest before it is closed; 0 turns this off. */
+  readonly timeoutMs: number;
+  /** What is exposed over HTTP must have a host name of the tenant's, since we give it none. */
+  readonly requireHost: boolean;
+}
+
+interface ManifestGround {
+  readonly chain: Promise<Chain>;
+  readonly journal: Promise<Journal>;
+  readonly bus: Promise<Bus>;
+  readonly cluster: Promise<ClusterSide>;
+  /** As they are in force at the moment of asking. */
+  readonly rules: () => OperatorRules;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export function createManifestService(
+  options: ManifestOptions,
+  ground: ManifestGround,
+): GroundService<Manifests, ManifestDocument> {
+  const { clock, random, rules } = ground;
+  const log = ground.log.with({ module: "manifest" });
+  const { promise: opened, resolve } = Promise.withResolvers<Manifests>();
+  const queues: Queue[] = [];
+  let standings: Standings | undefined;
+
+  async function open(scope: Scope): Promise<Manifests> {
+    const [chain, journal, bus, cluster] = await Promise.all([
+      ground.chain,
+      ground.journal,
+      ground.bus,
+      ground.cluster,
+    ]);
+    const { mirror, outbox } = chain;
+    const listeners = new Set<(leaseKey: string) => void>();
+    const status = atMostEvery(limits.statusEveryMs, clock, () =>
+      bus.publish("akash.provider.manifest.status", { ...own.document() }, { retain: true }),
+    );
+    const own = createStandings(status.ask);
+    standings = own;
+    const onChange = (key: string) => {
+      queue.add(key, "high");
+      for (const listener of listeners) listener(key);
+    };
+    const onReceived = (lease: string, version: string) =>
+      bus.publish("akash.provider.event.manifest", { kind: "ManifestReceived", lease, version });
+    const checks = createChecks({ chain, cluster, rules, requireHost: options.requireHost, log });
+    const loop = createManifestLoop({
+      ...{ chain, journal, cluster, standings: own, clock, log },
+      timeoutMs: options.timeoutMs,
+      onRestored: onChange,
+    });
+    const queue = createQueue({ name: "manifests", work: loop.look, clock, random, log });
+    queues.push(queue);
+    const intake = createIntake({ ...{ chain, journal, checks, loop, standings: own, log }, onChange, onReceived });
+
+    chain.onStep(({ changed }: Step) => {
+      for (const { kind, key } of changed) if (kind === "lease") queue.add(key);
+    });
+    scope.onStop(
+      outbox.onSettled(({ id }: Settled) => {
+        const { subject } = journal.read.intents.get(id) ?? {};
+        if (subject !== undefined && isLeaseKey(subject)) queue.add(subject);
+      }),
+    );
+    scope.onStop(status.stop);
+    scope.task("manifests", queue.run);
+    for (const { id } of mirror.leases()) queue.add(formatLeaseId(id));
+    // Of leases that ended while nobody looked, the deadlines are left.
+    for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
+    status.ask();
+    return {
+      ...intake,
+      onReceived(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+  }
+
+  return {
+    name: "manifest",
+    // The cluster's side is there once the cluster was seen.
+    waitsForOthers: true,
+    opened,
+    queues,
+    async start(scope) {
+      resolve(await open(scope));
+    },
+    detail() {
+      if (!standings) return "";
+      const { leases, received, withdrawn, waiting } = standings.document();
+      const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : "";
+      return `${leases} lease(s): ${received} with a manifest, ${waiting} without${taken}`;
+    },
+    status: () => standings?.document(),
+    measure(metrics) {
+      if (standings) measureManifests(metrics, standings);
+    },
+  };
+}

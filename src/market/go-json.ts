@@ -1,0 +1,227 @@
+/**
+ * JSON as Go's decoder reads it from a stream: the first value counts, bytes behind it do not, and what is wrong is told in
+ * its words, by which tenants' tools know it. Names that stand twice are kept twice, and numbers as they are written: what
+ * they mean is for whoever knows where they go.
+ */
+
+export type GoJson = null | boolean | string | GoNumber | GoObject | readonly GoJson[];
+
+export interface GoNumber {
+  readonly digits: string;
+}
+
+export interface GoObject {
+  readonly fields: readonly (readonly [name: string, value: GoJson])[];
+}
+
+/** Throws a SyntaxError with Go's words. */
+export function readFirstValue(text: string, mostDepth: number): GoJson {
+  let at = 0;
+
+  function skipSpace(): void {
+    while (spaces.has(text.charCodeAt(at))) at += 1;
+  }
+
+  function unexpected(where: string): SyntaxError {
+    if (at >= text.length) return new SyntaxError("unexpected EOF");
+    return new SyntaxError(`invalid character ${quoteByte(text, at)} ${where}`);
+  }
+
+  function readValue(depth: number): GoJson {
+    skipSpace();
+    const sign = text[at];
+    if (sign === "{" || sign === "[") {
+      if (depth >= mostDepth) throw new SyntaxError("exceeded max depth");
+      at += 1;
+      return sign === "{" ? readObject(depth + 1) : readArray(depth + 1);
+    }
+    if (sign === '"') return readString();
+    if (sign === "-" || isDigit(sign)) return readNumber();
+    const literal = literals.find(({ word }) => word[0] === sign);
+    if (!literal) throw unexpected("looking for beginning of value");
+    return readLiteral(literal);
+  }
+
+  function readObject(depth: number): GoObject {
+    const fields: [string, GoJson][] = [];
+    skipSpace();
+    if (text[at] === "}") {
+      at += 1;
+      return { fields };
+    }
+    for (;;) {
+      skipSpace();
+      if (text[at] !== '"') throw unexpected("looking for beginning of object key string");
+      const name = readString();
+      skipSpace();
+      if (text[at] !== ":") throw unexpected("after object key");
+      at += 1;
+      fields.push([name, readValue(depth)]);
+      skipSpace();
+      const sign = text[at];
+      if (sign !== "," && sign !== "}") throw unexpected("after object key:value pair");
+      at += 1;
+      if (sign === "}") return { fields };
+    }
+  }
+
+  function readArray(depth: number): GoJson[] {
+    const items: GoJson[] = [];
+    skipSpace();
+    if (text[at] === "]") {
+      at += 1;
+      return items;
+    }
+    for (;;) {
+      items.push(readValue(depth));
+      skipSpace();
+      const sign = text[at];
+      if (sign !== "," && sign !== "]") throw unexpected("after array element");
+      at += 1;
+      if (sign === "]") return items;
+    }
+  }
+
+  function readString(): string {
+    at += 1;
+    let read = "";
+    for (;;) {
+      plainCharacters.lastIndex = at;
+      const [plain = ""] = plainCharacters.exec(text) ?? [];
+      read += plain;
+      at += plain.length;
+      const sign = text[at];
+      if (sign === '"') {
+        at += 1;
+        return read.toWellFormed();
+      }
+      if (sign !== "\\") throw unexpected("in string literal");
+      at += 1;
+      read += readEscape();
+    }
+  }
+
+  function readEscape(): string {
+    const sign = text[at] ?? "";
+    const simple = escapes.get(sign);
+    if (simple !== undefined) {
+      at += 1;
+      return simple;
+    }
+    if (sign !== "u") throw unexpected("in string escape code");
+    at += 1;
+    const start = at;
+    for (; at < start + 4; at += 1) {
+      if (!/[0-9a-fA-F]/.test(text[at] ?? "")) throw unexpected("in \\u hexadecimal character escape");
+    }
+    return String.fromCharCode(Number.parseInt(text.slice(start, at), 16));
+  }
+
+  function readDigits(where: string): void {
+    if (!isDigit(text[at])) throw unexpected(where);
+    while (isDigit(text[at])) at += 1;
+  }
+
+  function readNumber(): GoNumber {
+    const start = at;
+    if (text[at] === "-") at += 1;
+    if (text[at] === "0") at += 1;
+    else readDigits("in numeric literal");
+    if (text[at] === ".") {
+      at += 1;
+      readDigits("after decimal point in numeric literal");
+    }
+    if (text[at] === "e" || text[at] === "E") {
+      at += 1;
+      if (text[at] === "+" || text[at] === "-") at += 1;
+      readDigits("in exponent of numeric literal");
+    }
+    return { digits: text.slice(start, at) };
+  }
+
+  function readLiteral({ word, value }: Literal): GoJson {
+    for (const letter of word) {
+      if (text[at] !== letter) throw unexpected(`in literal ${word} (expecting '${letter}')`);
+      at += 1;
+    }
+    return value;
+  }
+
+  skipSpace();
+  if (at >= text.length) throw new SyntaxError("EOF");
+  return readValue(0);
+}
+
+/** As plain values, in which of names that stand twice the last one counts. Undefined where a number is too large for Go. */
+export function plainOf(json: GoJson): unknown {
+  if (json === null || typeof json !== "object") return json;
+  if (isList(json)) return json.map(plainOf);
+  if (isNumber(json)) return Number(json.digits);
+  // Without a prototype: a stranger chose these names.
+  const plain: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of json.fields) plain[name] = plainOf(value);
+  return plain;
+}
+
+export function isList(json: GoJson): json is readonly GoJson[] {
+  return Array.isArray(json);
+}
+
+export function isNumber(json: GoJson): json is GoNumber {
+  return typeof json === "object" && json !== null && "digits" in json;
+}
+
+/** What Go calls it in its faults. */
+export function kindOf(json: GoJson): string {
+  if (json === null) return "null";
+  if (typeof json === "boolean") return "bool";
+  if (typeof json === "string") return "string";
+  if (isList(json)) return "array";
+  return isNumber(json) ? "number" : "object";
+}
+
+/** A text in quotes as Go's %q writes it, as far as anybody cares: control characters are in its own spelling. */
+export function goQuote(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replace(
+    /\\u00([0-9a-f]{2})/g,
+    (_, hex: string) => goEscapes[hex] ?? `\\x${hex}`,
+  );
+}
+
+interface Literal {
+  readonly word: string;
+  readonly value: null | boolean;
+}
+
+const literals: readonly Literal[] = [
+  { word: "true", value: true },
+  { word: "false", value: false },
+  { word: "null", value: null },
+];
+const spaces = new Set([..." \t\r\n"].map((sign) => sign.charCodeAt(0)));
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these end a text in JSON
+const plainCharacters = /[^"\\\u0000-\u001f]*/y;
+const escapes = new Map([
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+  ["/", "/"],
+  ["\\", "\\"],
+  ['"', '"'],
+]);
+const goEscapes: Readonly<Record<string, string>> = { "07": "\\a", "0b": "\\v" };
+
+function isDigit(sign: string | undefined): boolean {
+  return sign !== undefined && sign >= "0" && sign <= "9";
+}
+
+/** Go reads bytes: of a character outside of ASCII it names the first one. */
+function quoteByte(text: string, at: number): string {
+  const [byte = 0] = Buffer.from(String.fromCodePoint(text.codePointAt(at) ?? 0));
+  const sign = String.fromCharCode(byte);
+  if (sign === "'") return "'\\''";
+  if (sign === '"') return `'"'`;
+  return `'${goQuote(sign).slice(1, -1)}'`;
+}
