@@ -1,5 +1,6 @@
 /** The GPUs of a replica: how many, whose, and which cards will do. */
 import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
+import type { Attribute } from "../../market/group-spec.ts";
 import type { ServiceWorkload } from "./service-workload.ts";
 
 export function gpuCount({ service }: ServiceWorkload): bigint {
@@ -13,7 +14,13 @@ export function gpuCount({ service }: ServiceWorkload): bigint {
 export function cardsOf({ service, offer }: ServiceWorkload): readonly CardDemand[] {
   const { units, attributes = [] } = service.resources.gpu;
   if (units.val === "0") return [];
-  const cards = readCardDemands(offer?.gpu.attributes ?? attributes);
+  const offered = readable(offer?.gpu.attributes ?? []);
+  return offered.length > 0 ? offered : readable(attributes);
+}
+
+/** Nobody bids on what nobody can read. */
+function readable(attributes: readonly Attribute[]): readonly CardDemand[] {
+  const cards = readCardDemands(attributes);
   return typeof cards === "string" ? [] : cards;
 }
 

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { objectSettings, sampleLease, sampleService } from "../../../test/lease-samples.ts";
+import { environment } from "./environment.ts";
+
+function tenants(env: readonly string[]): Record<string, string | undefined> {
+  const variables = environment(
+    { lease: sampleLease, service: sampleService({ env }), offer: undefined },
+    objectSettings,
+  );
+  const given = variables.filter(({ name }) => !name.startsWith("AKASH_"));
+  assert.equal(new Set(given.map(({ name }) => name)).size, given.length, "each name once");
+  return Object.fromEntries(given.map(({ name, value }) => [name, value]));
+}
+
+test("a value is all behind the first equals sign, and an empty one is left out", () => {
+  assert.deepEqual(tenants(["A=b=c", "B=", "C", "D= e\n"]), { A: "b=c", B: undefined, C: undefined, D: " e\n" });
+});
+
+test("a workload is told who it is, unless the tenant says otherwise", () => {
+  const service = sampleService({ env: ["AKASH_OWNER=me"] });
+  const variables = environment({ lease: sampleLease, service, offer: undefined }, objectSettings);
+  assert.deepEqual(
+    variables.map(({ name, value }) => `${name}=${value}`),
+    [
+      "AKASH_OWNER=me",
+      "AKASH_GROUP_SEQUENCE=1",
+      "AKASH_DEPLOYMENT_SEQUENCE=12345",
+      "AKASH_ORDER_SEQUENCE=1",
+      `AKASH_PROVIDER=${sampleLease.provider}`,
+      "AKASH_CLUSTER_PUBLIC_HOSTNAME=provider.example.com",
+    ],
+  );
+});
+
+test("of a name given twice the last value counts, and references see what a container would have seen", () => {
+  const cases: [string[], Record<string, string | undefined>][] = [
+    [["A=1", "A=2"], { A: "2" }],
+    [["A=1", "A"], { A: undefined }],
+    [["PATH=/a", "PATH=$(PATH):/b"], { PATH: "/a:/b" }],
+    [["A=1", "B=$(A)", "A=2", "C=$(A)"], { A: "2", B: "1", C: "2" }],
+    [["A=1", "A=$$(A)"], { A: "$$(A)" }],
+    [["A=$$1", "A=$(A)"], { A: "$$1" }],
+    [["A=1", "A=$(WEB_SERVICE_HOST) $(A"], { A: "$(WEB_SERVICE_HOST) $(A" }],
+  ];
+  for (const [env, expected] of cases) assert.deepEqual(tenants(env), expected, env.join(" "));
+});
+
+test("where no name is given twice, references are left to the cluster", () => {
+  assert.deepEqual(tenants(["A=1", "B=$(A)"]), { A: "1", B: "$(A)" });
+});
