@@ -21,6 +21,8 @@ export const usedSettings = [
     "overcommitMemoryPercent",
     "overcommitStoragePercent",
   ],
+  ...["deploymentNetworkPoliciesEnabled", "deploymentIngressControllers", "deploymentClosedRanges"],
+  ...["ingressMode", "gatewayNamespace"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
   ...["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"],

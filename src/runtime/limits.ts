@@ -210,6 +210,8 @@ export const limits = {
   marketMemoryQueries: 4,
   /** The status of a service on the bus: a change is told at once, the next one not before this. */
   statusEveryMs: second,
+  /** Changes of nodes to the next look at the cluster's network: each may write a policy of every lease. */
+  networkEveryMs: second,
 
   // Manifests
   /** Of one body: etcd takes no object of more than 1.5 MiB, and the Manifest resource holds it in other words. */

@@ -1,6 +1,7 @@
 /** Kinds of addresses: host and port, URLs, domains, names of Kubernetes objects, accounts of the chain. */
 import { isIP } from "node:net";
 import { parseAddress } from "../../market/address.ts";
+import { rangeText, readRange } from "../../market/ip-range.ts";
 import { hideCredentials, quote } from "../problem.ts";
 import { BadValue, commaList, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 import { text, whole } from "./plain.ts";
@@ -147,3 +148,38 @@ export const account: TextFormat<string> = textFormat({
   placeholder: "<address>",
   read: (given) => readAsMarket(() => parseAddress(given)),
 });
+
+const ipRange: TextFormat<string> = textFormat({
+  expects: "a range of addresses like 10.96.0.0/12 or fd00::/108",
+  placeholder: "<range>",
+  read(given) {
+    const range = readAsMarket(() => readRange(given));
+    if (range instanceof BadValue) return range;
+    return range.prefix === 0 ? new BadValue("it is all addresses that there are") : rangeText(range);
+  },
+});
+
+export const ipRanges = commaList(ipRange, "a list like 10.96.0.0/12,203.0.113.0/24");
+
+/** It is the value of a label. */
+const controllerName = text("a name like ingress-nginx", /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "<name>");
+
+type IngressController = { readonly name: string } | { readonly range: string };
+
+/** By name, or by the addresses that its requests come from. */
+export const ingressControllers = commaList(
+  textFormat<IngressController>({
+    expects: "a name like ingress-nginx, or a range of addresses like 10.0.0.0/24",
+    placeholder: "<name>",
+    show: (controller) => ("name" in controller ? controller.name : controller.range),
+    read(given) {
+      if (given.includes("/") || isIP(given) !== 0) {
+        const range = ipRange.read(given);
+        return range instanceof BadValue ? range : { range };
+      }
+      const name = controllerName.read(given);
+      return name instanceof BadValue ? name : { name };
+    },
+  }),
+  "a list like ingress-nginx,traefik,10.0.0.0/24",
+);

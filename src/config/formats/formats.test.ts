@@ -13,6 +13,8 @@ import {
   endpoints,
   hostname,
   hostnamePatterns,
+  ingressControllers,
+  ipRanges,
   listenAddress,
   rpcUrls,
   url,
@@ -230,4 +232,22 @@ test("no text makes a format throw, and what is shown of a value is read as the 
     }),
     { numRuns: runs(1_000, 100_000) },
   );
+});
+
+test("ranges of addresses are kept in one form, and all addresses at once are none", () => {
+  takes(ipRanges, [
+    ["10.96.1.2/12, FD00::/108", ["10.96.0.0/12", "fd00::/108"]],
+    ["203.0.113.7", ["203.0.113.7/32"]],
+    ["", []],
+  ]);
+  refuses(ipRanges, ["0.0.0.0/0", "::/0", "10.0.0.0/33", "office"]);
+});
+
+test("an ingress controller is a name, or where its requests come from", () => {
+  takes(ingressControllers, [
+    ["ingress-nginx,10.0.0.1/24", [{ name: "ingress-nginx" }, { range: "10.0.0.0/24" }]],
+    ["10.0.0.1", [{ range: "10.0.0.1/32" }]],
+    ["", []],
+  ]);
+  refuses(ingressControllers, ["Traefik", "a/b", "0.0.0.0/0", "my controller"]);
 });

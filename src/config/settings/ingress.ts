@@ -1,4 +1,4 @@
-import { domain, hostnamePatterns, kubernetesName } from "../formats/addresses.ts";
+import { domain, hostnamePatterns, ingressControllers, ipRanges, kubernetesName } from "../formats/addresses.ts";
 import { choice, onOff, text } from "../formats/plain.ts";
 import { dead, group, optional, type Program, setting } from "../setting.ts";
 
@@ -49,6 +49,14 @@ export const ingressGroup = group({
     deploymentNetworkPoliciesEnabled: setting("deployment-network-policies-enabled", onOff, {
       default: "true",
       doc: "Keep the workloads of different leases from reaching each other and the cluster.",
+    }),
+    deploymentIngressControllers: setting("deployment-ingress-controllers", ingressControllers, {
+      default: "ingress-nginx,traefik",
+      doc: "Who may bring requests from outside to workloads: pods labelled `app.kubernetes.io/name` with one of these names or in a namespace of that name, and ranges of addresses, for controllers on their node's network. In gateway-api mode the Gateway's namespace is added.",
+    }),
+    deploymentClosedRanges: setting("deployment-closed-ranges", ipRanges, {
+      default: "",
+      doc: "Addresses that workloads may not reach besides private ones, link-local ones, and those of nodes and pods that the nodes tell: the range of Services where it is not private, other machines of yours.",
     }),
   },
   inert: [

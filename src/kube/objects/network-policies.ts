@@ -3,11 +3,11 @@
  * of the cluster or its surroundings. A public port, a leased address and a permission each open one thing more.
  */
 import type { LeaseId } from "../../market/ids.ts";
+import { compareRanges, type IpRange, rangeText, readRange } from "../../market/ip-range.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isIngress, type ManifestExpose, type ManifestGroup } from "../../market/manifest.ts";
 import { kinds } from "../kinds.ts";
 import { hasPermissions } from "./credentials.ts";
-import { compareRanges, type IpRange, rangeText, readRange } from "./ip-range.ts";
 import { memberLabels, namespaceLabel, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 
@@ -78,7 +78,11 @@ export function networkPolicies(
 }
 
 const anywhere = ["0.0.0.0/0", "::/0"].map((cidr) => ({ ipBlock: { cidr } }));
-const anyPodNamed = (name: string) => ({ podSelector: { matchLabels: { "app.kubernetes.io/name": name } } });
+/** No pod of a tenant has that label, so the namespace need not be known. */
+const podsNamed = (name: string) => ({
+  namespaceSelector: {},
+  podSelector: { matchLabels: { "app.kubernetes.io/name": name } },
+});
 const namespaceNamed = (name: string) => ({
   namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
 });
@@ -100,9 +104,7 @@ function restrictions(lease: LeaseId, admitted: readonly AdmittedController[], r
 
 function peerOf(admitted: AdmittedController) {
   if ("range" in admitted) return { ipBlock: { cidr: admitted.range } };
-  if ("namespace" in admitted) return namespaceNamed(admitted.namespace);
-  // No pod of a tenant has that label, so the namespace need not be known.
-  return { namespaceSelector: {}, ...anyPodNamed(admitted.pods) };
+  return "namespace" in admitted ? namespaceNamed(admitted.namespace) : podsNamed(admitted.pods);
 }
 
 function internet(closed: readonly IpRange[]) {

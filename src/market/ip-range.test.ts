@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { covers, rangeText, readRange, smallestList } from "./ip-range.ts";
 
 const canonical = [

@@ -1,0 +1,14 @@
+/** What the settings say of the network of leases. */
+import { admittedControllers } from "../cluster/network/admitted-controllers.ts";
+import type { NetworkSettings } from "../cluster/network/watched-network.ts";
+import type { UsedConfig } from "../config/used-settings.ts";
+
+export function networkSettings(values: UsedConfig): NetworkSettings {
+  const { ingressMode, gatewayNamespace } = values;
+  const gateway = ingressMode === "gateway-api" ? gatewayNamespace : undefined;
+  return {
+    enabled: values.deploymentNetworkPoliciesEnabled,
+    admitted: admittedControllers(values.deploymentIngressControllers, gateway),
+    closedRanges: values.deploymentClosedRanges,
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * The cluster's network as policies need to know it: which addresses are its own, and where its API server answers. What
+ * is in the ranges that are closed anyway is left out, so on most clusters a node that comes or goes changes nothing.
+ */
+import { fieldsOf, listOf, recordsOf, textOf } from "../../kube/json-fields.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import {
+  type AdmittedController,
+  type ApiServerAddress,
+  closedRanges,
+  type NetworkFacts,
+  type PolicySettings,
+} from "../../kube/objects/network-policies.ts";
+import { type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
+import { atMostEvery } from "../../runtime/at-most-every.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export interface NetworkSettings {
+  /** Whether leases have network policies. */
+  readonly enabled: boolean;
+  readonly admitted: readonly AdmittedController[];
+  /** Of the cluster or its surroundings, where nobody can see them. */
+  readonly closedRanges: readonly string[];
+}
+
+export interface WatchedNetwork {
+  /** What policies are made of now; the same object for as long as nothing changes. Empty facts until it is synced. */
+  policies(): PolicySettings;
+  /** Called when policies have to be made anew. */
+  onChange(listener: () => void): void;
+  synced(signal?: AbortSignal): Promise<void>;
+  /** Why it may be out of date, if it may. */
+  readonly trouble: Error | undefined;
+  close(): Promise<void>;
+}
+
+const closed = closedRanges.map(readRange);
+
+export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSettings, clock: Clock): WatchedNetwork {
+  const { enabled, admitted } = settings;
+  const given = settings.closedRanges.map(readRange);
+  const listeners: (() => void)[] = [];
+  let current: PolicySettings = { enabled, admitted, facts: factsOf(given, [], []) };
+  // Without policies nobody asks.
+  if (!enabled) {
+    const nothing = async () => undefined;
+    return { policies: () => current, onChange: nothing, synced: nothing, trouble: undefined, close: nothing };
+  }
+
+  const nodes = kube.watch({ kind: kinds.node, project: nodeRanges, handle: () => changes.ask() });
+  const apiServer = kube.watch({
+    kind: kinds.endpointSlice,
+    namespace: "default",
+    labelSelector: "kubernetes.io/service-name=kubernetes",
+    project: apiServerAddresses,
+    handle: () => changes.ask(),
+  });
+  const caches: readonly WatchCache<unknown>[] = [nodes, apiServer];
+
+  // A cluster that starts has many nodes at once, and a change makes the policies of every lease anew.
+  const changes = atMostEvery(limits.networkEveryMs, clock, look);
+
+  function look(): void {
+    // Half of the facts would close what should be open, or the other way.
+    if (!caches.every(({ ready }) => ready)) return;
+    const facts = factsOf(given, [...nodes.list()].flat(), [...apiServer.list()].flat());
+    if (JSON.stringify(facts) === JSON.stringify(current.facts)) return;
+    current = { ...current, facts };
+    for (const listener of listeners) listener();
+  }
+
+  return {
+    policies: () => current,
+    onChange: (listener) => void listeners.push(listener),
+    async synced(signal) {
+      await Promise.all(caches.map((cache) => cache.synced(signal)));
+      look();
+    },
+    get trouble() {
+      return caches.find(({ trouble }) => trouble)?.trouble;
+    },
+    async close() {
+      changes.stop();
+      await Promise.all(caches.map((cache) => cache.close()));
+    },
+  };
+}
+
+/** In one order, whatever the order in which they were told: else policies would be written anew for nothing. */
+function factsOf(
+  given: readonly IpRange[],
+  nodes: readonly IpRange[],
+  apiServer: readonly ApiServerAddress[],
+): NetworkFacts {
+  const addresses = new Map(apiServer.map((address) => [`${address.ip} ${address.port}`, address]));
+  return {
+    ranges: smallestList([...given, ...nodes], closed).map(rangeText),
+    apiServer: [...addresses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address),
+  };
+}
+
+/** Of its own and of its pods, without those that are closed anyway. */
+function nodeRanges(node: KubeObject): readonly IpRange[] {
+  const addresses = recordsOf(fieldsOf(node["status"])["addresses"]).map(({ address }) => address);
+  const { podCIDR, podCIDRs } = fieldsOf(node["spec"]);
+  return smallestList([...addresses, podCIDR, ...listOf(podCIDRs)].flatMap(readIfRange), closed);
+}
+
+function apiServerAddresses(slice: KubeObject): readonly ApiServerAddress[] {
+  const ips = recordsOf(slice["endpoints"]).flatMap(({ addresses }) => listOf(addresses));
+  const ports = recordsOf(slice["ports"]).map(({ port }) => port);
+  return ips.flatMap((ip) =>
+    ports.flatMap((port) => (typeof ip === "string" && typeof port === "number" ? [{ ip, port }] : [])),
+  );
+}
+
+/** Host names are among the addresses of a node. */
+function readIfRange(value: unknown): IpRange[] {
+  try {
+    return [readRange(textOf(value) ?? "")];
+  } catch (thrown) {
+    if (thrown instanceof ProviderError) return [];
+    throw thrown;
+  }
+}
