@@ -33,6 +33,8 @@ export const openPolicies: Judge = {
   bidding: () => ({ ...yes, reason: "bidding is on" }),
   tenant: () => ({ ...yes, reason: "every tenant is welcome" }),
   caps: () => ({ ...yes, reason: "nothing is capped" }),
+  image: () => ({ ...yes, reason: "every image is run" }),
+  hostname: () => ({ ...yes, reason: "every host name is served" }),
   configuredAttributes: "off",
 };
 

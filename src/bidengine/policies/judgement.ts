@@ -1,10 +1,11 @@
-/** What the policies say about one order. Pure: the same order at the same time is always judged the same. */
+/** What the policies say about one order or manifest. Pure: the same one at the same time is always judged the same. */
 import type { JsonObject } from "../../bus/topics.ts";
 import type { Address } from "../../market/address.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { soldWith } from "../../market/group-totals.ts";
 import { showResource } from "../../market/quantity.ts";
 import { formatTime } from "../../runtime/clock.ts";
+import { judgeHostname, judgeImage } from "./name-patterns.ts";
 import type { CapPolicy, Policies, TenantPolicy } from "./policies.ts";
 
 export interface Judgement {
@@ -30,9 +31,12 @@ export interface Judge {
    */
   caps(group: Pick<GroupSpec, "units">, sold: ReadonlyMap<string, bigint>): CapJudgement;
   readonly configuredAttributes: Policies["demandConfiguredAttributes"];
+  image(image: string): Judgement;
+  hostname(host: string): Judgement;
 }
 
-export function judgeBy({ tenants, caps, maintenance, demandConfiguredAttributes }: Policies): Judge {
+export function judgeBy(policies: Policies): Judge {
+  const { tenants, caps, maintenance, demandConfiguredAttributes, images, hostnames } = policies;
   return {
     bidding(nowMs) {
       const now = maintenance.filter(
@@ -49,6 +53,8 @@ export function judgeBy({ tenants, caps, maintenance, demandConfiguredAttributes
     tenant: (owner) => (tenants ? judgeTenant(tenants, owner) : yes("every tenant is served")),
     caps: (group, sold) => (caps ? judgeCaps(caps, group, sold) : yes("nothing is capped")),
     configuredAttributes: demandConfiguredAttributes,
+    image: (image) => (images ? judgeImage(images, image) : yes("every image is run")),
+    hostname: (host) => (hostnames ? judgeHostname(hostnames, host) : yes("every host name is served")),
   };
 }
 

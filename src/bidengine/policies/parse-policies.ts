@@ -6,6 +6,7 @@ import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { readYaml } from "../../runtime/yaml-text.ts";
+import { compilePattern } from "./name-patterns.ts";
 import type { MaintenanceWindow, Policies } from "./policies.ts";
 
 /** `source` is how a person calls the text: the path of its file. Throws AKP_POLICY_REFUSED. */
@@ -80,18 +81,32 @@ const maintenanceWindow = z
     return { fromMs: from, untilMs: until, dryRun };
   });
 
+const pattern = z.string().transform((text, context) => {
+  const matches = text === "" ? undefined : compilePattern(text);
+  if (matches) return { pattern: text, matches };
+  context.addIssue({ code: "custom", message: `"${text}" is no pattern; write it like ghcr.io/acme/*` });
+  return z.NEVER;
+});
+const names = z
+  .strictObject({ allow: z.array(pattern).optional(), refuse: z.array(pattern).default([]), "dry-run": dryRun })
+  .transform(({ allow, refuse, "dry-run": dryRun }) => ({ allow, refuse, dryRun }));
+
 const policyShape = z
   .strictObject({
     tenants: tenants.optional(),
+    images: names.optional(),
+    hostnames: names.optional(),
     caps: caps.optional(),
     maintenance: z.array(maintenanceWindow).default([]),
     "demand-configured-attributes": z
       .strictObject({ enabled: z.boolean(), "dry-run": dryRun })
       .default({ enabled: false, "dry-run": false }),
   })
-  .transform(({ tenants, caps, maintenance, "demand-configured-attributes": demand }): Policies => {
+  .transform(({ tenants, images, hostnames, caps, maintenance, "demand-configured-attributes": demand }): Policies => {
     return {
       tenants,
+      images,
+      hostnames,
       caps,
       maintenance: [...maintenance].sort((left, right) => left.fromMs - right.fromMs),
       demandConfiguredAttributes: demand.enabled ? (demand["dry-run"] ? "dry-run" : "on") : "off",

@@ -60,6 +60,48 @@ test("tenants are allowed and refused by their address, and a refusal goes befor
   assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows nobody");
 });
 
+test("images are allowed and refused by patterns, however their names are shortened", () => {
+  const { image } = judge(`images:
+  allow: ["docker.io/library/*", "ghcr.io/acme/*", "registry.example.com:5000/*"]
+  refuse: ["*miner*", "ghcr.io/acme/old"]
+`);
+  const allowed = [
+    ...["nginx", "nginx:1.27", "library/nginx", "docker.io/library/nginx@sha256:abc", "GHCR.io/acme/a/b:v1"],
+    "registry.example.com:5000/x:1",
+  ];
+  for (const name of allowed) assert.equal(image(name).yes, true, name);
+  const refused = [
+    "acme/web",
+    "ghcr.io/other/web",
+    "ghcr.io/acme/xminer:1",
+    "ghcr.io/acme/old:v3",
+    "miner",
+    "localhost/nginx",
+  ];
+  for (const name of refused) assert.equal(image(name).yes, false, name);
+  assert.equal(
+    image("ghcr.io/other/web").reason,
+    'image "ghcr.io/other/web" is not among those that the policy allows',
+  );
+  assert.equal(judge("{}").image("anything").yes, true);
+  assert.equal(
+    judge("images: { refuse: [nginx] }").image("docker.io/library/nginx:2").yes,
+    false,
+    "a full name is the short one",
+  );
+});
+
+test("host names are refused in the network's words, also within a domain that covers them", () => {
+  const { hostname } = judge("hostnames: { refuse: ['*.bank.example', 'login.example.com'] }");
+  for (const name of ["a.example.com", "bank.example", "xlogin.example.com"])
+    assert.equal(hostname(name).yes, true, name);
+  for (const name of ["a.bank.example", "a.b.bank.example", "login.example.com", "*.example.com"])
+    assert.deepEqual([hostname(name).yes, hostname(name).reason], [false, `"${name}" is blocked by this provider`]);
+  const only = judge("hostnames: { allow: ['*.customers.example'], dry-run: true }");
+  assert.equal(only.hostname("a.customers.example").yes, true);
+  assert.deepEqual([only.hostname("a.example").yes, only.hostname("a.example").dryRun], [false, true]);
+});
+
 const nothing: ReadonlyMap<string, bigint> = new Map();
 
 test("caps bound what is sold, all replicas together, and say what is too much", () => {
@@ -141,6 +183,8 @@ test("what is wrong is told with its line, all of it at once, and an unknown wor
     ["maintenance:\n  - from: tomorrow\n", /line 2: maintenance\.0\.from: "tomorrow" is no time/],
     ["maintenance:\n  - until: 2026-01-01T00:00:00Z\n", /maintenance\.0\.from/],
     ["maintenance: [{ from: 2026-01-02T00:00:00Z, until: 2026-01-01T00:00:00Z }]", /ends before it begins/],
+    ["images:\n  refuse: ['[a']\n", /line 2: images\.refuse\.0: "\[a" is no pattern/],
+    ["hostnames:\n  deny: []\n", /line 2: there is no hostnames\.deny/],
     ["caps: {cpu: 1\n", /not valid YAML/],
     ["", /it is empty; write `\{\}` for no policies/],
     [
@@ -154,9 +198,12 @@ test("what is wrong is told with its line, all of it at once, and an unknown wor
 
 test("a file says in sentences what it means", (t) => {
   const path = join(temporaryFolder(t), "policies.yaml");
-  writeFileSync(path, whole.replace("ips: 1", "ips: 1\n  dry-run: true"));
+  const names = 'images: { refuse: ["*miner*"], dry-run: true }\nhostnames: { allow: ["*.example.com"] }\n';
+  writeFileSync(path, names + whole.replace("ips: 1", "ips: 1\n  dry-run: true"));
   const said = describePolicies(readPolicyFile(path));
   assert.ok(said.includes(`Only these tenants are served: ${alice}.`));
+  assert.ok(said.includes("These images are refused: *miner* (dry-run: what this refuses is recorded, and passes)."));
+  assert.ok(said.includes("Only these host names are served: *.example.com."));
   assert.ok(said.includes("No bids from 2026-03-01T00:00:00.000Z until further notice."));
   assert.ok(said.includes("Orders must ask for every attribute of provider.yaml."));
   assert.ok(

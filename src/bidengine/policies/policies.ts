@@ -1,4 +1,7 @@
-/** What an operator has decided about bids, as data: who is served, how much is sold at most, when we do not bid. */
+/**
+ * What an operator has decided, as data: who is served, how much is sold at most, when we do not bid, and which images and
+ * host names are run.
+ */
 import type { Address } from "../../market/address.ts";
 
 export interface Policies {
@@ -8,6 +11,9 @@ export interface Policies {
   readonly maintenance: readonly MaintenanceWindow[];
   /** Every attribute of provider.yaml becomes a demand on the order: only those who ask for it all are served. */
   readonly demandConfiguredAttributes: Switch;
+  /** These two are about manifests: what a lease is to run is not known when we bid for it. */
+  readonly images: NamePolicy | undefined;
+  readonly hostnames: NamePolicy | undefined;
 }
 
 export type Switch = "on" | "off" | "dry-run";
@@ -21,6 +27,17 @@ export interface TenantPolicy extends Dry {
   /** Where it is there, nobody else is served. */
   readonly allow: ReadonlySet<Address> | undefined;
   readonly refuse: ReadonlySet<Address>;
+}
+
+export interface NamePolicy extends Dry {
+  /** Where it is there, nothing else is run. */
+  readonly allow: readonly NamePattern[] | undefined;
+  readonly refuse: readonly NamePattern[];
+}
+
+export interface NamePattern {
+  readonly pattern: string;
+  readonly matches: (name: string) => boolean;
 }
 
 /** The most that is sold in all, bids and leases together. What is not named is not bounded. */
@@ -40,4 +57,6 @@ export const noPolicies: Policies = {
   caps: undefined,
   maintenance: [],
   demandConfiguredAttributes: "off",
+  images: undefined,
+  hostnames: undefined,
 };

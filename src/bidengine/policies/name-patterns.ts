@@ -1,0 +1,54 @@
+/** Which images and host names an operator allows or refuses, by patterns: `*` is any text, `?` one sign. Case is nothing. */
+import { compileGlob } from "../../market/glob.ts";
+import type { Judgement } from "./judgement.ts";
+import type { NamePolicy } from "./policies.ts";
+
+/** Undefined where it cannot be read. */
+export function compilePattern(pattern: string): ((name: string) => boolean) | undefined {
+  // Here a star may well stand for a slash, and the market's globs let it stand for anything else.
+  const flat = (text: string) => text.toLowerCase().replaceAll("/", "\n");
+  const matches = compileGlob(flat(pattern));
+  return matches && ((name) => matches(flat(name)));
+}
+
+/** By its name as written, by its full and its shortest name, and by each of them without what says which version: a pattern without one means all of them. */
+export function judgeImage({ allow, refuse, dryRun }: NamePolicy, image: string): Judgement {
+  const names = namesOf(image);
+  const among = (patterns: NamePolicy["refuse"]) => patterns.some(({ matches }) => names.some(matches));
+  const evidence = { image };
+  if (among(refuse)) return { yes: false, reason: `image "${image}" is refused by the policy`, dryRun, evidence };
+  if (allow && !among(allow)) {
+    const reason = `image "${image}" is not among those that the policy allows`;
+    return { yes: false, reason, dryRun, evidence };
+  }
+  return { yes: true, reason: "the image is allowed by the policy", dryRun: false };
+}
+
+function namesOf(image: string): string[] {
+  const [first = "", ...rest] = image.split("/");
+  const hasRegistry = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  const full = hasRegistry ? image : `docker.io/${rest.length > 0 ? image : `library/${image}`}`;
+  const forms = new Set([image, full, full.replace(/^docker\.io\//i, ""), full.replace(/^docker\.io\/library\//i, "")]);
+  return [...forms].flatMap((name) => [name, withoutVersion(name)]);
+}
+
+function withoutVersion(name: string): string {
+  const [repository = ""] = name.split("@", 1);
+  const tagAt = repository.lastIndexOf(":");
+  return tagAt > repository.lastIndexOf("/") ? repository.slice(0, tagAt) : repository;
+}
+
+/** The words are the network's for a name that is blocked. */
+export function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: string): Judgement {
+  const evidence = { host };
+  const isRefused = refuse.some(({ pattern, matches }) => matches(host) || covers(host, pattern));
+  if (!isRefused && (!allow || allow.some(({ matches }) => matches(host)))) {
+    return { yes: true, reason: "the host name is allowed by the policy", dryRun: false };
+  }
+  return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence };
+}
+
+/** A tenant who has a whole domain has the refused name in it. */
+function covers(host: string, pattern: string): boolean {
+  return host.startsWith("*.") && pattern.toLowerCase().endsWith(host.slice(1));
+}
