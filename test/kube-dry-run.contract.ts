@@ -1,5 +1,6 @@
 /** Writes that are only tried: the server answers as it would, and nothing changes. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
@@ -49,5 +50,18 @@ export function checkDryRuns(open: OpenKube): void {
     const unchanged = await kube.apply(kinds.configMap, configMap(namespace, "map", { v: "A" }), { live });
     assert.equal(unchanged.written, false, "the cache that shows the last write is still believed");
     assert.equal((await kube.apply(kinds.configMap, configMap(namespace, "map", { v: "B" }), { live })).written, true);
+  });
+
+  test("what is made or deleted only as a try is not there, or is there still", async (t) => {
+    const { kube, namespace } = await open(t);
+    const at = { namespace, name: "map" };
+    const tried = await kube.create(kinds.configMap, configMap(namespace, "map", { v: "A" }), { dryRun });
+    assert.deepEqual(tried["data"], { v: "A" });
+    assert.equal(await kube.delete(kinds.configMap, at, { dryRun }), false);
+    const made = await kube.create(kinds.configMap, configMap(namespace, "map", { v: "A" }));
+    await refusal(kube.create(kinds.configMap, configMap(namespace, "map", {}), { dryRun }), "AKP_KUBE_EXISTS");
+    assert.equal(await kube.delete(kinds.configMap, at, { dryRun }), true);
+    await refusal(kube.delete(kinds.configMap, at, { dryRun, uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
+    assert.deepEqual(await kube.get(kinds.configMap, at), made);
   });
 }

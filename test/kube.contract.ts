@@ -15,6 +15,7 @@ import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refus
 import { checkRefusals } from "./kube-refusal.contract.ts";
 import { checkRestarts } from "./kube-restart.contract.ts";
 import { checkSelection } from "./kube-select.contract.ts";
+import { checkWrites } from "./kube-write.contract.ts";
 import type { Owner } from "./owner.ts";
 
 export { configMap } from "./kube-objects.ts";
@@ -44,6 +45,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkSelection(open);
     checkObjects(open);
     checkApply(open);
+    checkWrites(open);
     checkDryRuns(open);
     checkRestarts(open);
     checkDeletion(open);

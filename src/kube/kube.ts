@@ -16,8 +16,23 @@ export interface Kube {
   /** Every object, page by page, all of one moment. */
   list(kind: Kind, options?: Selection & CallOptions): Promise<KubeObject[]>;
   /** For what must not be there yet; AKP_KUBE_EXISTS when it is. */
-  create(kind: Kind, object: KubeObject, options?: CallOptions): Promise<KubeObject>;
+  create(kind: Kind, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
+  /**
+   * Puts it in the place of the one that was read: its resourceVersion says which. AKP_KUBE_CONFLICT when that is not the
+   * live one any more, also by a try of our own whose answer was lost; AKP_KUBE_OTHER_UID when another has the name.
+   */
+  replace(kind: Kind, object: KubeObject, options?: SubresourceOptions): Promise<KubeObject>;
+  /**
+   * Changes what is there now, step by step and all or nothing (RFC 6902); AKP_KUBE_CONFLICT when a test fails or a path
+   * leads nowhere. It is not tried again where it may have been carried out.
+   */
+  patch(
+    kind: Kind,
+    at: ObjectAt,
+    operations: readonly PatchOperation[],
+    options?: SubresourceOptions,
+  ): Promise<KubeObject>;
   /**
    * False when it was not there. True when it goes, or is gone and it may have been us: the answer to a try can be lost,
    * and the next try finds nothing. A namespace, with all that a tenant has in it, is deleted by its uid only.
@@ -155,13 +170,27 @@ export interface WatchCounts {
   handlerErrors: number;
 }
 
-export interface ApplyOptions extends CallOptions {
-  /** Takes fields of ours back from whoever else owns them. */
-  readonly force?: boolean;
-  /** Our fields as a cache knows them (`ownedFields`), or null where it knows of no object; else the server is asked. */
-  readonly live?: OwnedFields | null;
+/** Of every write. */
+export interface WriteOptions extends CallOptions {
   /** Nothing is written; the server says what would come of it, with every refusal that the write itself would get. */
   readonly dryRun?: boolean;
+}
+
+export interface SubresourceOptions extends WriteOptions {
+  /** Writes the status of an object that is there, and nothing else; without it, all but the status. */
+  readonly subresource?: "status";
+}
+
+/** A path is a JSON pointer: "/metadata/finalizers/0", where "~1" stands for a slash in a name and "~0" for a tilde. */
+export type PatchOperation =
+  | { readonly op: "add" | "replace" | "test"; readonly path: string; readonly value: unknown }
+  | { readonly op: "remove"; readonly path: string };
+
+export interface ApplyOptions extends SubresourceOptions {
+  /** Takes fields of ours back from whoever else owns them. */
+  readonly force?: boolean;
+  /** Our fields as a cache knows them (`ownedFields`, with the same subresource), or null where it knows of no object; else the server is asked. */
+  readonly live?: OwnedFields | null;
 }
 
 export interface Applied {
@@ -171,7 +200,7 @@ export interface Applied {
   readonly object: KubeObject | undefined;
 }
 
-export interface DeleteOptions extends CallOptions {
+export interface DeleteOptions extends WriteOptions {
   /** The very object that was looked at, not one that took its name; AKP_KUBE_OTHER_UID when it is another. */
   readonly uid?: string;
   readonly resourceVersion?: string;

@@ -28,10 +28,12 @@ export interface OwnedRecord {
   readonly fields: Readonly<Record<string, Owned>>;
 }
 
-export function ownedFields(object: KubeObject, fieldManager: string): OwnedFields {
+/** Of the status, where that is what we apply; it has owners of its own. */
+export function ownedFields(object: KubeObject, fieldManager: string, of?: "status"): OwnedFields {
   const { uid, resourceVersion, deletionTimestamp, managedFields = [] } = object.metadata;
   const paths = managedFields.find(
-    ({ manager, operation, subresource }) => manager === fieldManager && operation === "Apply" && !subresource,
+    ({ manager, operation, subresource }) =>
+      manager === fieldManager && operation === "Apply" && (subresource || undefined) === of,
   )?.fieldsV1;
   // Nobody owns these two themselves, so they are looked into even if nothing in them is ours.
   const metadata = ownedRecord(object.metadata, stepsOf(paths?.["f:metadata"]));

@@ -6,7 +6,7 @@ import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
-import { dryRunQuery, objectPath, withQuery } from "./paths.ts";
+import { addressOf, dryRunQuery, withQuery } from "./paths.ts";
 import type { CallLimits, Requests } from "./requests.ts";
 
 interface ApplyDeps {
@@ -36,23 +36,23 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     return odd !== undefined && !live.deleting && odd.desired === digest(desired) && odd.became === digest(live.fields);
   }
 
-  function remember(kind: Kind, desired: KubeObject, written: KubeObject, path: string): void {
-    const owned = ownedFields(written, fieldManager);
+  function remember(kind: Kind, desired: KubeObject, owned: OwnedFields, path: string): void {
     const isOdd = !isAsDesired(kind, desired, owned);
     const odd = isOdd ? { odd: { desired: digest(desired), became: digest(owned.fields) } } : {};
     lastWrites.note(path, { version: owned.resourceVersion, ...odd });
   }
 
   return async (kind, given, options = {}) => {
-    const { force = false, live, dryRun = false } = options;
+    const { force = false, live, dryRun = false, subresource } = options;
     const call = requests.begin(options);
     const desired = asSent(kind, given);
     const { name, namespace } = desired.metadata;
     const at = { name, namespace };
-    const path = objectPath(kind, at);
+    // The status has owners of its own, and who wrote only that believes of the rest what he did before.
+    const path = addressOf(kind, at, subresource);
     const isBelieved = live !== undefined && lastWrites.isShownBy(path, live);
     const object = isBelieved ? undefined : await ask(kind, at, path, call);
-    const known = isBelieved ? live : object && ownedFields(object, fieldManager);
+    const known = isBelieved ? live : object && ownedFields(object, fieldManager, subresource);
     if (known && isFulfilled(kind, desired, known, path)) {
       requests.counts.unchanged += 1;
       return { written: false, object };
@@ -73,7 +73,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     const written = (await requests.json(request)) as KubeObject;
     boundary.cross("kube", "apply:after");
     requests.counts.applied += 1;
-    remember(kind, desired, written, path);
+    remember(kind, desired, ownedFields(written, fieldManager, subresource), path);
     return { written: true, object: written };
   };
 }

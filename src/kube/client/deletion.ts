@@ -32,12 +32,19 @@ export async function deleteObject(
   }
 }
 
-function deleteBody({ uid, resourceVersion, propagation = "Background", graceSeconds }: DeleteOptions): unknown {
+function deleteBody({
+  uid,
+  resourceVersion,
+  propagation = "Background",
+  graceSeconds,
+  dryRun,
+}: DeleteOptions): unknown {
   return {
     apiVersion: "v1",
     kind: "DeleteOptions",
     propagationPolicy: propagation,
     preconditions: { uid, resourceVersion },
     gracePeriodSeconds: graceSeconds,
+    ...(dryRun && { dryRun: ["All"] }),
   };
 }

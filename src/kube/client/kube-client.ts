@@ -5,17 +5,17 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import { apiVersionOf, type Kind, kinds, objectText } from "../kinds.ts";
+import { type Kind, kinds, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
 import { createApply } from "./apply.ts";
-import { deleteObject } from "./deletion.ts";
 import { createLastWrites } from "./last-writes.ts";
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
-import { collectionPath, objectPath, withQuery } from "./paths.ts";
+import { objectPath } from "./paths.ts";
 import { type CallLimits, createRequests } from "./requests.ts";
 import type { Transport } from "./transport.ts";
+import { createWrites } from "./writes.ts";
 
 export interface KubeDeps {
   readonly clock: Clock;
@@ -38,14 +38,6 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
   }
 
-  /** A write that a crash test may end the program before or after. */
-  async function write<T>(point: string, work: () => Promise<T>): Promise<T> {
-    boundary.cross("kube", `${point}:before`);
-    const result = await work();
-    boundary.cross("kube", `${point}:after`);
-    return result;
-  }
-
   return {
     fieldManager,
     watch(wanted) {
@@ -55,24 +47,8 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     },
     get: (kind, at, options = {}) => get(kind, at, requests.begin(options)),
     list: (kind, options = {}) => listAll(requests, kind, { ...options, ...requests.begin(options) }),
-    create(kind, object, options = {}) {
-      const { namespace } = object.metadata;
-      const path = withQuery(collectionPath(kind, namespace), { fieldManager });
-      const body = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
-      const asked = { verb: "create", resource: objectText(kind, object.metadata), ...requests.begin(options) };
-      return write("create", () => requests.json({ ...asked, method: "POST", path, body }) as Promise<KubeObject>);
-    },
+    ...createWrites({ requests, fieldManager, boundary, lastWrites }),
     apply: createApply({ requests, fieldManager, boundary, lastWrites, get }),
-    async delete(kind, at, options = {}) {
-      lastWrites.begin(objectPath(kind, at));
-      return write("delete", () => deleteObject(requests, kind, at, options));
-    },
-    patchStatus(kind, at, status, options = {}) {
-      const asked = { verb: "patch the status of", resource: objectText(kind, at), ...requests.begin(options) };
-      const path = withQuery(`${objectPath(kind, at)}/status`, { fieldManager });
-      const request = { ...asked, method: "PATCH", path, contentType: "application/merge-patch+json" } as const;
-      return write("status", () => requests.json({ ...request, body: { status } }) as Promise<KubeObject>);
-    },
     logs: (at, options = {}) => followLogs(at, options, { requests, clock, random, closing }),
     exec: (at, options) => transport.exec(at, options),
     proxy(target, request = {}) {

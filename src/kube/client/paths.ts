@@ -18,6 +18,11 @@ export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }
 
+/** The object's, or that of its status alone. */
+export function addressOf(kind: Kind, at: ObjectAt, subresource: "status" | undefined): string {
+  return subresource ? `${objectPath(kind, at)}/${subresource}` : objectPath(kind, at);
+}
+
 /** What is undefined is left out. */
 export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);

@@ -57,6 +57,10 @@ export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): Pr
   if (status === 410) return new ProviderError("AKP_KUBE_GONE", details);
   const retryAfterMs = readRetryAfter(headers["retry-after"], said.details?.retryAfterSeconds);
   if (status === 429) return new ProviderError("AKP_KUBE_BUSY", { ...details, retryAfterMs });
+  if (status === 422 && patchMissed.test(reason)) {
+    const missed = "a test of the patch failed, or a path of it leads nowhere";
+    return new ProviderError("AKP_KUBE_CONFLICT", { ...details, reason: missed });
+  }
   if (status >= 500 && !notOfItsKind.test(reason))
     return new ProviderError("AKP_KUBE_FAILED", { ...details, retryAfterMs });
   return new ProviderError("AKP_KUBE_REFUSED", details);
@@ -80,6 +84,9 @@ function conflictOf(word: string | undefined, causes: readonly Cause[], message:
   if (/UID in (the )?precondition|uid mismatch/.test(message)) return "AKP_KUBE_OTHER_UID";
   return "AKP_KUBE_CONFLICT";
 }
+
+/** All that the server says of a JSON patch that does not fit the object. */
+const patchMissed = /^the server rejected our request due to an error in our request$/;
 
 /** The server calls it a failure of its own when an applied object has a field that its kind does not have. */
 const notOfItsKind = /^failed to create typed patch object/;

@@ -27,6 +27,8 @@ interface Request extends Operation, CallLimits {
   readonly once?: boolean;
   /** How long the server may take to begin its answer. */
   readonly answerMs?: number;
+  /** Carried out twice it would do more than once: after a try that may have been, there is no other. */
+  readonly neverTwice?: boolean;
   /** Told before another try, when the one before it may have been carried out and its answer was lost. */
   readonly onLost?: () => void;
 }
@@ -38,7 +40,7 @@ interface ProxiedRequest extends Operation, CallLimits {
   readonly mostBytes: number;
 }
 
-type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "onLost">;
+type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "neverTwice" | "onLost">;
 
 export interface Requests {
   /** From now on its time is running. */
@@ -189,12 +191,12 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
   };
 }
 
-/** A create that may have happened must not happen twice; all else says what should be, however often. */
-function mayTryAgain({ method = "GET" }: Trying, thrown: unknown, tries: number): boolean {
+/** A create or a patch that may have happened must not happen twice; all else says what should be, however often. */
+function mayTryAgain({ method = "GET", neverTwice = false }: Trying, thrown: unknown, tries: number): boolean {
   // The token may just have been renewed: what it was is forgotten by now, so once more.
   if (ProviderError.is(thrown, "AKP_KUBE_UNAUTHORIZED")) return tries === 1;
   if (ProviderError.is(thrown, "AKP_KUBE_BUSY")) return true;
-  if (method === "POST") return false;
+  if (method === "POST" || neverTwice) return false;
   return mayHaveHappened(thrown);
 }
 
@@ -209,7 +211,7 @@ function sentOf({ method = "GET", body, contentType = "application/json", ...res
   const content = text === undefined ? {} : { "content-type": contentType };
   const headers = { accept: "application/json", ...content };
   // What was deleted by a request that is sent again in silence would look as if it had never been there.
-  const neverTwice = method === "DELETE";
+  const neverTwice = method === "DELETE" || (rest.neverTwice ?? false);
   return { verb, resource, path, signal, method, headers, body: text, neverTwice, ...(answerMs && { answerMs }) };
 }
 

@@ -6,6 +6,7 @@ import { stampOf } from "../components/shapes/time.ts";
 import type { Deletion } from "./deletion.ts";
 import { equal } from "./fields/equal.ts";
 import { type FieldSet, noFields, singleField } from "./fields/field-set.ts";
+import { jsonPatch } from "./fields/json-patch.ts";
 import { applied, type FieldWriter, ownersAfterUpdate } from "./fields/managers.ts";
 import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
 import { fillDefaults } from "./objects/defaults.ts";
@@ -27,12 +28,13 @@ interface WriteOptions {
 interface ApplyOptions {
   readonly manager: string;
   readonly force?: boolean | undefined;
+  readonly subresource?: "status" | undefined;
 }
 
 export interface Writes {
   create(served: Served, object: KubeObject, options: WriteOptions): KubeObject;
   update(served: Served, object: KubeObject, options: WriteOptions): KubeObject;
-  /** A JSON merge patch. */
+  /** A JSON merge patch, or the operations of a JSON patch. */
   patch(served: Served, at: ObjectAt, patch: unknown, options: WriteOptions): KubeObject;
   apply(served: Served, desired: KubeObject, options: ApplyOptions): KubeObject;
 }
@@ -143,27 +145,36 @@ export function createWrites(deps: WriteDeps): Writes {
     update,
     patch(served, at, patch, options) {
       const live = liveOf(served, at);
-      const next = mergePatch(live, patch) as KubeObject;
+      const next = (Array.isArray(patch) ? jsonPatch(live, patch) : mergePatch(live, patch)) as KubeObject;
       const { name, namespace } = live.metadata;
       return update(served, { ...next, metadata: { ...next.metadata, name, namespace } as ObjectMeta }, options);
     },
-    apply(served, desired, { manager, force = false }) {
+    apply(served, desired, { manager, force = false, subresource }) {
       const { kind, shape } = served;
       const { name, namespace } = desired.metadata;
       const live = store.get(served, { name, namespace });
+      if (!live && subresource) throw notFound(kind, name);
       checkVersion(served, live, desired.metadata);
-      const sent = { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind };
+      const given = subresource
+        ? { metadata: { name, ...(namespace && { namespace }) }, status: desired["status"] }
+        : desired;
+      const sent = { ...given, apiVersion: apiVersionOf(kind), kind: kind.kind };
       const wrong = typeFault(sent, shape);
       if (wrong !== undefined) {
         const what = `${namespace ?? ""}/${name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
         throw new Refused(500, "", `failed to create typed patch object (${what}): ${wrong}`);
       }
-      const request = { ...writerOf(served, { manager }), force };
+      const request = { ...writerOf(served, { manager, subresource }), force };
       const before = live ? tracked(served, live) : blank(served);
-      const { object, managedFields } = applied(before, sent, request, { shape, ignored: ignoredBy(served) });
+      const { object, managedFields } = applied(before, sent, request, {
+        shape,
+        ignored: subresource ? noFields : ignoredBy(served),
+      });
       const merged = object as unknown as KubeObject;
       if (!live) return add(served, decode(served, withoutStatus(served, merged)), managedFields);
-      return replace(served, live, keepStatus(served, live, decode(served, merged)), managedFields);
+      const next = decode(served, merged);
+      if (subresource) return replace(served, live, { ...live, status: next["status"] }, managedFields);
+      return replace(served, live, keepStatus(served, live, next), managedFields);
     },
   };
 }
@@ -196,10 +207,10 @@ function ignoredBy({ hasStatus }: Served): FieldSet {
 /** One that says which object it means gets no other, and no new one in its place. */
 function checkVersion({ kind }: Served, live: KubeObject | undefined, sent: ObjectMeta): void {
   const { uid, resourceVersion } = live?.metadata ?? {};
+  if (sent.uid && sent.uid !== uid) throw otherUid(kind, sent.name, sent.uid, uid);
   if (live && sent.resourceVersion && sent.resourceVersion !== resourceVersion) {
     throw conflict(kind, sent.name, modifiedSince);
   }
-  if (sent.uid && sent.uid !== uid) throw otherUid(kind, sent.name, sent.uid, uid);
 }
 
 /** The time alone at which somebody came to own what he owned already is no change. */

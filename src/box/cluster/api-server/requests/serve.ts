@@ -154,18 +154,19 @@ function answerPatch(
   subresource: "status" | "finalize" | undefined,
 ): ApiAnswer {
   const type = call.headers["content-type"] ?? "";
-  const body = readObject(call);
-  if (type.startsWith("application/merge-patch+json")) {
+  const isJsonPatch = type.startsWith("application/json-patch+json");
+  const body = isJsonPatch ? readOperations(call) : readObject(call);
+  if (isJsonPatch || type.startsWith("application/merge-patch+json")) {
     return jsonAnswer(writerOf(call, deps).patch(served, at, body, { manager: managerOf(call), subresource }));
   }
-  if (!type.startsWith("application/apply-patch+yaml") || subresource !== undefined) {
+  if (!type.startsWith("application/apply-patch+yaml") || subresource === "finalize") {
     throw new Refused(415, "UnsupportedMediaType", `the body of the request was in an unknown format - ${type}`);
   }
   const manager = call.query.get("fieldManager");
   if (!manager) throw invalid(patchOptions, "", [managerRequired]);
   const isNew = deps.server.store.get(served, at) === undefined;
   const force = isTrue(call.query.get("force"));
-  const object = writerOf(call, deps).apply(served, placed(body, at), { manager, force });
+  const object = writerOf(call, deps).apply(served, placed(body as Plain, at), { manager, force, subresource });
   return jsonAnswer(object, isNew ? 201 : 200);
 }
 
@@ -221,10 +222,20 @@ function managerOf({ query, headers }: Call): string {
   return query.get("fieldManager") ?? headers["user-agent"]?.split("/")[0] ?? "unknown";
 }
 
-function readObject({ body = "" }: Call): Plain {
-  const read = parseJson(typeof body === "string" ? body : Buffer.from(body).toString());
+function readObject(call: Call): Plain {
+  const read = readBody(call);
   if (isRecord(read)) return read;
   throw badRequest("the body of the request is no object");
+}
+
+function readOperations(call: Call): readonly unknown[] {
+  const read = readBody(call);
+  if (Array.isArray(read)) return read;
+  throw badRequest("the body of the request is no list of operations");
+}
+
+function readBody({ body = "" }: Call): unknown {
+  return parseJson(typeof body === "string" ? body : Buffer.from(body).toString());
 }
 
 function noSuchResource(): Refused {

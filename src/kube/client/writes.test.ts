@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configMap, refusal } from "../../../test/kube-objects.ts";
+import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
+import { createCountingBoundary } from "../../runtime/boundary.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { kinds } from "../kinds.ts";
+
+const at = { namespace, name: "map" };
+const operations = [{ op: "add", path: "/metadata/finalizers/-", value: "example.com/hold" }] as const;
+
+test("every write crosses a boundary before it and one after it; what is only tried crosses none", async (t) => {
+  const { connect } = simulateKube(t);
+  const boundary = createCountingBoundary();
+  const kube = connect("akash-provider", { boundary });
+  await kube.create(kinds.configMap, configMap(namespace, "map", {}), { dryRun: true });
+  const made = await kube.create(kinds.configMap, configMap(namespace, "map", {}));
+  await kube.replace(kinds.configMap, { ...made, data: { a: "1" } }, { dryRun: true });
+  await kube.replace(kinds.configMap, { ...made, data: { a: "1" } });
+  const remove = [{ op: "remove", path: "/data/a" }] as const;
+  await kube.patch(kinds.configMap, at, remove, { dryRun: true });
+  await kube.patch(kinds.configMap, at, remove);
+  await kube.apply(kinds.configMap, configMap(namespace, "map", { b: "1" }), { dryRun: true });
+  await kube.apply(kinds.configMap, configMap(namespace, "map", { b: "1" }));
+  await kube.delete(kinds.configMap, at, { dryRun: true });
+  await kube.delete(kinds.configMap, at);
+  const writes = ["create", "replace", "patch", "apply", "delete"];
+  assert.deepEqual(
+    boundary.crossings,
+    writes.flatMap((write) => [`kube ${write}:before`, `kube ${write}:after`]),
+  );
+});
+
+test("a patch whose answer was lost is not sent again, and a replacement that is sent again finds its own version", async (t) => {
+  const clock = createVirtualClock();
+  const { connect, server, faults } = simulateKube(t, { clock });
+  const kube = connect("akash-provider");
+  const made = server.create(kinds.configMap, { metadata: { ...at, finalizers: ["example.com/first"] } });
+  faults.loseAnswer({ verb: "patch" });
+  await refusal(kube.patch(kinds.configMap, at, operations), "AKP_KUBE_UNREACHABLE");
+  const finalizers = server.get(kinds.configMap, at)?.metadata.finalizers;
+  assert.deepEqual(finalizers, ["example.com/first", "example.com/hold"], "once");
+  assert.equal(kube.counts.retries, 0);
+
+  const patched = server.get(kinds.configMap, at) ?? made;
+  faults.loseAnswer({ verb: "update" });
+  const replacing = refusal(kube.replace(kinds.configMap, { ...patched, data: { a: "1" } }), "AKP_KUBE_CONFLICT");
+  await clock.advance(10_000);
+  await replacing;
+  assert.deepEqual(server.get(kinds.configMap, at)?.["data"], { a: "1" });
+});

@@ -1,0 +1,183 @@
+/** Writes that are no apply of the object: of its status, of a whole object at a version, and patches. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube, KubeObject, ObjectAt } from "../src/kube/kube.ts";
+import { ownedFields } from "../src/kube/owned-fields.ts";
+import type { OpenKube } from "./kube.contract.ts";
+import { configMap, pickUid, refusal } from "./kube-objects.ts";
+
+export function checkWrites(open: OpenKube): void {
+  checkStatus(open);
+  checkReplace(open);
+  checkPatch(open);
+}
+
+const told = (ip: string) => ({ loadBalancer: { ingress: [{ ip }] } });
+
+function ingress(at: { namespace: string; name: string }): KubeObject {
+  const backend = { service: { name: "web", port: { number: 80 } } };
+  return { metadata: at, spec: { ingressClassName: "nobody", defaultBackend: backend } };
+}
+
+function checkStatus(open: OpenKube): void {
+  const subresource = "status";
+
+  test("a status that is applied is ours, and is written once", async (t) => {
+    const { kube, connect, namespace } = await open(t);
+    const at = { namespace, name: "web" };
+    await kube.apply(kinds.ingress, ingress(at));
+    const wish: KubeObject = { metadata: at, status: told("192.0.2.1") };
+    const { written, object } = await kube.apply(kinds.ingress, wish, { subresource });
+    assert.equal(written, true);
+    assert.deepEqual(object?.["status"], wish["status"]);
+    assert.deepEqual([object?.metadata.generation, object?.["spec"]], [1, ingress(at)["spec"]]);
+    const restarted = connect(kube.fieldManager);
+    assert.equal((await restarted.apply(kinds.ingress, wish, { subresource })).written, false);
+    assert.equal((await restarted.apply(kinds.ingress, ingress(at))).written, false, "the rest is as it was");
+    assert.ok(object);
+    const live = ownedFields(object, kube.fieldManager, subresource);
+    const before = restarted.counts.requests;
+    assert.equal((await restarted.apply(kinds.ingress, wish, { subresource, live })).written, false);
+    assert.equal(restarted.counts.requests, before);
+    const other = { metadata: at, status: told("192.0.2.2") };
+    await refusal(connect("somebody").apply(kinds.ingress, other, { subresource }), "AKP_KUBE_OWNED");
+    assert.equal((await restarted.apply(kinds.ingress, other, { subresource })).written, true);
+  });
+
+  test("a status that is applied changes nothing else, and there is none without its object", async (t) => {
+    const { kube, namespace } = await open(t);
+    const at = { namespace, name: "web" };
+    const wish = { metadata: { ...at, labels: { more: "no" } }, spec: {}, status: told("192.0.2.1") };
+    await refusal(kube.apply(kinds.ingress, wish, { subresource }), "AKP_KUBE_NOT_FOUND");
+    await kube.apply(kinds.ingress, ingress(at));
+    const tried = await kube.apply(
+      kinds.ingress,
+      { metadata: at, status: told("192.0.2.1") },
+      { subresource, dryRun: true },
+    );
+    assert.deepEqual(tried.object?.["status"], told("192.0.2.1"));
+    assert.deepEqual((await kube.get(kinds.ingress, at))?.["status"], { loadBalancer: {} });
+    await refusal(kube.apply(kinds.secret, { metadata: at }, { subresource, live: null }), "AKP_KUBE_KIND_MISSING");
+  });
+}
+
+function checkReplace(open: OpenKube): void {
+  test("an object is replaced at the version that was read, and at no other", async (t) => {
+    const { kube, namespace } = await open(t);
+    const first = await kube.create(kinds.configMap, configMap(namespace, "map", { a: "1", b: "1" }));
+    const tried = await kube.replace(kinds.configMap, { ...first, data: { a: "2" } }, { dryRun: true });
+    assert.deepEqual(tried["data"], { a: "2" });
+    assert.deepEqual(await kube.get(kinds.configMap, first.metadata), first);
+    const second = await kube.replace(kinds.configMap, { ...first, data: { a: "2" } });
+    assert.deepEqual(second["data"], { a: "2" }, "what is not in it goes");
+    assert.notEqual(second.metadata.resourceVersion, first.metadata.resourceVersion);
+    for (const dryRun of [true, false]) {
+      await refusal(kube.replace(kinds.configMap, { ...first, data: { a: "3" } }, { dryRun }), "AKP_KUBE_CONFLICT");
+    }
+    await kube.delete(kinds.configMap, first.metadata);
+    await refusal(kube.replace(kinds.configMap, second), "AKP_KUBE_NOT_FOUND");
+    await kube.create(kinds.configMap, configMap(namespace, "map", {}));
+    await refusal(kube.replace(kinds.configMap, second), "AKP_KUBE_OTHER_UID");
+  });
+
+  test("what an apply knew of an object is not believed after it was replaced", async (t) => {
+    const { kube, namespace } = await open(t);
+    const wish = configMap(namespace, "map", { a: "1" });
+    const { object } = await kube.apply(kinds.configMap, wish);
+    assert.ok(object);
+    const live = ownedFields(object, kube.fieldManager);
+    await kube.replace(kinds.configMap, { ...object, data: { a: "2" } });
+    assert.equal((await kube.apply(kinds.configMap, wish, { live, force: true })).written, true);
+    assert.deepEqual(await dataOf(kube, object.metadata), { a: "1" });
+  });
+
+  test("the status is replaced alone, and stays where the rest is replaced", async (t) => {
+    const { kube, namespace } = await open(t);
+    const made = await kube.create(kinds.ingress, ingress({ namespace, name: "web" }));
+    const first = await kube.replace(
+      kinds.ingress,
+      { ...made, spec: {}, status: told("192.0.2.1") },
+      { subresource: "status" },
+    );
+    assert.deepEqual([first["spec"], first["status"]], [made["spec"], told("192.0.2.1")]);
+    const spec = { ...(made["spec"] as object), ingressClassName: "other" };
+    const second = await kube.replace(kinds.ingress, { ...first, spec, status: told("192.0.2.9") });
+    assert.deepEqual([second["spec"], second["status"]], [spec, told("192.0.2.1")]);
+  });
+}
+
+function checkPatch(open: OpenKube): void {
+  test("a patch is carried out step by step, and tried without a trace", async (t) => {
+    const { kube, namespace } = await open(t);
+    const made = await kube.create(kinds.configMap, {
+      metadata: {
+        namespace,
+        name: "map",
+        annotations: { "example.com/note": "1" },
+        finalizers: ["example.com/a", "example.com/b"],
+      },
+      data: { old: "1" },
+    });
+    const operations = [
+      { op: "test", path: "/metadata/uid", value: pickUid(made).uid },
+      { op: "replace", path: "/metadata/annotations/example.com~1note", value: "2" },
+      { op: "remove", path: "/data/old" },
+      { op: "add", path: "/data/new", value: "1" },
+      { op: "remove", path: "/metadata/finalizers/0" },
+      { op: "add", path: "/metadata/finalizers/-", value: "example.com/c" },
+      { op: "add", path: "/metadata/finalizers/0", value: "example.com/d" },
+    ] as const;
+    const tried = await kube.patch(kinds.configMap, made.metadata, operations, { dryRun: true });
+    assert.deepEqual(await kube.get(kinds.configMap, made.metadata), made);
+    const patched = await kube.patch(kinds.configMap, made.metadata, operations);
+    assert.deepEqual(patched["data"], { new: "1" });
+    assert.deepEqual(patched.metadata.annotations, { "example.com/note": "2" });
+    assert.deepEqual(patched.metadata.finalizers, ["example.com/d", "example.com/b", "example.com/c"]);
+    assert.deepEqual(tried["data"], patched["data"]);
+    await kube.patch(kinds.configMap, made.metadata, [{ op: "remove", path: "/metadata/finalizers" }]);
+  });
+
+  test("a patch that does not fit the object is a conflict and changes nothing", async (t) => {
+    const { kube, namespace } = await open(t);
+    const made = await kube.create(kinds.configMap, configMap(namespace, "map", { a: "1" }));
+    const add = { op: "add", path: "/data/b", value: "1" } as const;
+    for (const wrong of [
+      { op: "test", path: "/data/a", value: "2" },
+      { op: "test", path: "/data/none", value: "1" },
+      { op: "remove", path: "/data/none" },
+      { op: "replace", path: "/none/deeper", value: "1" },
+      { op: "add", path: "/none/deeper", value: "1" },
+      { op: "remove", path: "/metadata/finalizers/0" },
+    ] as const) {
+      const error = await refusal(kube.patch(kinds.configMap, made.metadata, [add, wrong]), "AKP_KUBE_CONFLICT");
+      assert.match(error.message, /a test of the patch failed, or a path of it leads nowhere/);
+    }
+    assert.deepEqual(await kube.get(kinds.configMap, made.metadata), made);
+    const absent = [
+      { op: "test", path: "/data/none", value: null },
+      { op: "replace", path: "/data/none", value: "1" },
+    ] as const;
+    const replaced = await kube.patch(kinds.configMap, made.metadata, absent, { dryRun: true });
+    assert.deepEqual(replaced["data"], { a: "1", none: "1" }, "other than the RFC says");
+    const nobody = { namespace, name: "nobody" };
+    await refusal(kube.patch(kinds.configMap, nobody, [add]), "AKP_KUBE_NOT_FOUND");
+    const mistyped = { op: "add", path: "/data", value: "text" } as const;
+    await refusal(kube.patch(kinds.configMap, made.metadata, [mistyped]), "AKP_KUBE_REFUSED");
+  });
+
+  test("a patch of the status changes that alone", async (t) => {
+    const { kube, namespace } = await open(t);
+    const made = await kube.create(kinds.ingress, ingress({ namespace, name: "web" }));
+    const operations = [
+      { op: "add", path: "/status/loadBalancer/ingress", value: told("192.0.2.1").loadBalancer.ingress },
+      { op: "remove", path: "/spec/ingressClassName" },
+    ] as const;
+    const patched = await kube.patch(kinds.ingress, made.metadata, operations, { subresource: "status" });
+    assert.deepEqual([patched["spec"], patched["status"]], [made["spec"], told("192.0.2.1")]);
+  });
+}
+
+async function dataOf(kube: Kube, at: ObjectAt): Promise<unknown> {
+  return (await kube.get(kinds.configMap, at))?.["data"];
+}
