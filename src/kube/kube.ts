@@ -149,6 +149,11 @@ export interface WatchCache<T, Index extends string = never> {
   synced(signal?: AbortSignal): Promise<void>;
   /** All that happened up to this version of the server is in it; undefined until it was filled. */
   readonly version: string | undefined;
+  /**
+   * Resolves when it shows this version of the server or a later one: after a write of an object that it watches, that
+   * write. Of what it does not watch, it hears of the version only now and then.
+   */
+  seen(version: string, signal?: AbortSignal): Promise<void>;
   /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
   readonly trouble: Error | undefined;
   /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */

@@ -16,6 +16,7 @@ import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
 import { connectionError, isPassing, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
+import { createShownVersion } from "./shown-version.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
 export function createListWatch<T, Index extends string = never>(
@@ -47,7 +48,7 @@ export function createListWatch<T, Index extends string = never>(
   /** Where the next watch begins; without one, with a list. */
   let version: string | undefined;
   /** The same of what the cache shows, which it still does while a version is given up. */
-  let shown: string | undefined;
+  const shown = createShownVersion();
   /** Why the last version was given up, until there is a list again. */
   let relisting: RelistReason | undefined;
   /** The list that is being read. */
@@ -109,7 +110,7 @@ export function createListWatch<T, Index extends string = never>(
     relisting = undefined;
     freshness.heard();
     await handOver(cache.replaced(found, otherPast));
-    shown = listed;
+    shown.set(listed, otherPast);
     ready = true;
     firstList.resolve();
     return listed;
@@ -158,7 +159,7 @@ export function createListWatch<T, Index extends string = never>(
       await handOver(changesOf(type, object));
     }
     version = object.metadata.resourceVersion ?? version;
-    shown = version;
+    shown.set(version);
     if (opened) opened.brought = true;
   }
 
@@ -228,6 +229,10 @@ export function createListWatch<T, Index extends string = never>(
     log.error("watch ended by an internal error", { error });
   });
 
+  function untilClosed(stop: AbortSignal | undefined): AbortSignal {
+    return stop ? AbortSignal.any([stop, signal]) : signal;
+  }
+
   return {
     resource,
     get: (at) => cache.get(at)?.value,
@@ -243,10 +248,11 @@ export function createListWatch<T, Index extends string = never>(
     get ready() {
       return ready;
     },
-    synced: (stop) => endedBy(firstList.promise, stop ? AbortSignal.any([stop, signal]) : signal),
+    synced: (stop) => endedBy(firstList.promise, untilClosed(stop)),
     get version() {
-      return shown;
+      return shown.now;
     },
+    seen: (wanted, stop) => shown.until(wanted, untilClosed(stop)),
     get trouble() {
       return freshness.trouble;
     },
