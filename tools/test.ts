@@ -30,8 +30,9 @@ if (files.length === 0) {
 }
 
 const skipped: string[] = [];
-// One file may take this long; a promise that never settles would else hold up everything for ever.
-const timeout = (process.env["TEST_LONG"] ? 60 : 5) * 60_000;
+// One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
+// time to start and end pods.
+const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
 const stream = run({ files, timeout, concurrency });

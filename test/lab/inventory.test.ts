@@ -12,7 +12,6 @@ import { eventually } from "../eventually.ts";
 import { openGrpcClient } from "../grpc-client.ts";
 import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../machine-tools.ts";
 import { createOwner } from "../owner.ts";
-import { checkBidding } from "./bidding.ts";
 import {
   create,
   createPod,
@@ -37,6 +36,7 @@ import {
   swapWithinMs,
   type ToldNode,
 } from "./deployed-inventory.ts";
+import { checkDeployedProvider } from "./deployed-provider.ts";
 import { allocatedIn } from "./described-node.ts";
 import { container, oddPods, putPod } from "./odd-pods.ts";
 import { openKube } from "./open-kube.ts";
@@ -94,8 +94,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.equal(architecture, status.nodeInfo.architecture);
   });
 
-  it("lets a provider bid on what its node can take, and refuse what is too large", (t) =>
-    checkBidding(t, new URL(operator.grpcUrl).host));
+  it("lets a provider in a pod bid on what its node can take, and refuse what is too large", checkDeployedProvider);
 
   it("counts pods to the byte as kubectl describes them, and tells a stream of each change", async (t) => {
     const namespace = await temporaryNamespace(t);

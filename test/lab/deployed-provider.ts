@@ -1,0 +1,136 @@
+/**
+ * The whole way as an operator goes it: a chain, the inventory operator in its pod, the provider in its own pod, from our image
+ * and deploy/, and a tenant whose order is bid on by what the node really has.
+ */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
+import { providerImage } from "../../lab/images.ts";
+import { kubectl } from "../../lab/kubectl.ts";
+import { network, places } from "../../lab/places.ts";
+import { installDefinitions } from "../../src/kube/definitions.ts";
+import type { KubeObject } from "../../src/kube/kube.ts";
+import { realClock } from "../../src/runtime/clock.ts";
+import { eventually } from "../eventually.ts";
+import { temporaryFolder } from "../folder.ts";
+import type { Owner } from "../owner.ts";
+import { type Program, startProgram } from "../program.ts";
+import { podStartsWithinMs, read } from "./cluster.ts";
+import { openKube } from "./open-kube.ts";
+import { ownPlaces, providerManifests } from "./provider-manifests.ts";
+
+const namespace = ownPlaces.services;
+const pod = "akash-provider-0";
+/** Who it is to the API server. */
+const user = `system:serviceaccount:${namespace}:akash-provider`;
+
+const providerYaml = `
+host: https://provider.example.com:8443
+attributes: [{ key: region, value: lab }]
+`;
+
+function sdl(cpus: number): string {
+  return `
+version: "2.0"
+services:
+  web: { image: web, expose: [{ port: 80, to: [{ global: true }] }] }
+profiles:
+  compute: { one: { resources: { cpu: { units: ${cpus} }, memory: { size: 64Mi }, storage: { size: 64Mi } } } }
+  placement: { lab: { attributes: { region: lab }, pricing: { one: { denom: uact, amount: 10000 } } } }
+deployment: { web: { lab: { profile: one, count: 1 } } }
+`;
+}
+
+/** Needs the inventory operator, and the namespace that it came with. */
+export async function checkDeployedProvider(t: Owner): Promise<void> {
+  const folder = temporaryFolder(t);
+  const file = (name: string, text?: string) => {
+    const path = join(folder, name);
+    if (text !== undefined) writeFileSync(path, text);
+    return path;
+  };
+  const listen = ["--host", network.node, "--rpc-port", "0", "--grpc-port", "0"];
+  const chain = startProgram(t, ["chain", ...listen, "--keys", file("keys")]);
+  await chain.says(/RPC +http:\S+/);
+  const node = /RPC +(http:\S+)/.exec(chain.said)?.[1] ?? "";
+  const give = async (key: string, ...args: string[]): Promise<Program> => {
+    const program = startProgram(t, [...args, "--node", node, "--key-file", file(`keys/${key}.key`)]);
+    assert.equal(await program.ended(), 0, program.said);
+    return program;
+  };
+  await give("provider", "register", "--provider-config", file("provider.yaml", providerYaml));
+
+  const before = await markAudit();
+  await deploy(t, node, readFileSync(file("keys/provider.key"), "utf8"));
+  await give("tenant", "tenant", "create", file("small.yaml", sdl(0.1)), "--dseq", "1");
+  await give("tenant", "tenant", "create", file("large.yaml", sdl(300)), "--dseq", "2");
+  const said = await eventually("a bid", async () => {
+    const lines = await inPod("akash-provider", "orders");
+    return lines.includes("bid") && lines;
+  });
+  const owner = /akash1[a-z0-9]+/.exec(said)?.[0] ?? "";
+  assert.match(await inPod("akash-provider", "why", `${owner}/1`), /placementExists/);
+  assert.match(await inPod("akash-provider", "why", `${owner}/2`), /✗ placementExists.*300 of cpu/);
+  await eventually("the lease", () => give("tenant", "tenant", "lease", "--dseq", "1"), 30_000);
+  await eventually("what was won", async () => (await inPod("akash-provider", "orders")).includes("won"), 30_000);
+  await kubectl(["delete", "pod", "--namespace", namespace, pod]);
+  await isReady();
+  assert.match(await inPod("akash-provider", "orders"), /won/, "its journal is on a volume");
+  const requests = await auditedSince(before, user);
+  assert.deepEqual(
+    requests.filter(({ code }) => code === 403),
+    [],
+  );
+  assert.deepEqual(requests.filter(isWrite), [], "there was nothing to write");
+}
+
+/** Resolves when it is ready, as its probe says. */
+async function deploy(t: Owner, node: string, key: string): Promise<void> {
+  await installDefinitions(openKube(t, places.kubeconfig, { fieldManager: "akash-provider-install" }), realClock);
+  const config = (name: string, data: object) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, namespace },
+    data,
+  });
+  const items = [
+    config("akash-provider-settings", { AP_NODE: node, AP_BID_PRICE_STRATEGY: "table" }),
+    config("akash-provider", { "provider.yaml": providerYaml }),
+    { apiVersion: "v1", kind: "Secret", metadata: { name: "akash-provider-key", namespace }, stringData: { key } },
+    // The namespace is the inventory operator's as well.
+    ...providerManifests()
+      .map(forLab)
+      .filter(({ kind, metadata }) => kind !== "Namespace" || metadata.name !== namespace),
+  ];
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+  t.after(async () => {
+    await kubectl(["delete", "--ignore-not-found", "--filename=-"], list);
+    await kubectl(["delete", "--ignore-not-found", "--namespace", namespace, "persistentvolumeclaim", `data-${pod}`]);
+  });
+  await kubectl(["apply", "--server-side", "--filename=-"], list);
+  await isReady();
+}
+
+function forLab(object: KubeObject): KubeObject {
+  if (object.kind !== "StatefulSet") return object;
+  const set = structuredClone(object) as KubeObject & {
+    spec: { template: { spec: { containers: { image: string }[] } }; volumeClaimTemplates: { spec: object }[] };
+  };
+  for (const container of set.spec.template.spec.containers) container.image = providerImage;
+  // The lab has no class that is meant where none is named.
+  for (const claim of set.spec.volumeClaimTemplates) Object.assign(claim.spec, { storageClassName: "local-path" });
+  return set;
+}
+
+async function isReady(): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets/akash-provider`;
+  const look = async () => (await read<{ status: { readyReplicas?: number } }>(path)).status.readyReplicas === 1;
+  await eventually("the provider to be ready", look, podStartsWithinMs).catch(async (error) => {
+    throw new Error(`${String(error)}; it said:\n${await kubectl(["logs", "--namespace", namespace, pod])}`);
+  });
+}
+
+function inPod(...command: string[]): Promise<string> {
+  return kubectl(["exec", "--namespace", namespace, pod, "--", ...command]);
+}
