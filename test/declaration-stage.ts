@@ -77,9 +77,9 @@ export async function openStage(
     const stopping = new AbortController();
     const { signal } = stopping;
     const scope = { signal, task: () => undefined, onStop: () => undefined };
-    const opening = Promise.all([hostnames.open(scope), addresses.open(scope)]);
+    hostnames.open(scope);
+    addresses.open(scope);
     await clock.advance(0);
-    await opening;
     const queue = createQueue({ name: "leases", work: look, clock, random: createSeededRandom(2), log: silentLog });
     hostnames.onChange((leaseId) => void queue.add(leaseId));
     addresses.onChange((leaseId) => void queue.add(leaseId));
@@ -135,8 +135,8 @@ export async function openStage(
       running.queue.add(formatLeaseId(lease));
     },
     wanted,
-    // Longer than the queue pauses after a few failures.
-    settled: () => clock.advance(60_000),
+    // Longer than the queue pauses after a failure or two.
+    settled: () => clock.advance(5_000),
     async restart(crossing) {
       await running.stop();
       running = await start(crossing);

@@ -91,7 +91,7 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
     /** The ports that a lease wanted when it last declared, and did not get. */
     withheldFrom: (leaseId: string): WithheldAddress[] => declarations.withheldFrom(leaseId).map(portOf),
     onChange: declarations.onChange,
-    get trouble(): Error | undefined {
+    get trouble(): string | undefined {
       return declarations.trouble;
     },
   };

@@ -3,13 +3,13 @@
  * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the claims of
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
-import type { kinds } from "../../kube/kinds.ts";
+import { type kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import { invariant } from "../../runtime/invariant.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 
 export type Declarations<Wanted> = ReturnType<typeof createDeclarations<Wanted>>;
@@ -59,7 +59,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   let opened: WatchCache<Declared, "lease"> | undefined;
 
   function cache(): WatchCache<Declared, "lease"> {
-    invariant(opened?.ready, "declarations are read before they are known", { kind: kind.kind });
+    if (!opened?.ready) throw new ProviderError("AKP_CLUSTER_UNREAD", { resource: resourceOf(kind) });
     return opened;
   }
 
@@ -155,11 +155,11 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   }
 
   return {
-    async open(scope: Scope): Promise<void> {
+    /** Begins to read what there is; until that is known, `trouble` says so, and nothing is answered or written. */
+    open(scope: Scope): void {
       const selection = { kind, namespace, labelSelector: managedSelector, withManagedFields: true };
       opened = kube.watch({ ...selection, project, handle, indexes: { lease: leaseIdOf } });
       scope.onStop(() => opened?.close());
-      await opened.synced(scope.signal);
     },
     holder,
     holders,
@@ -201,8 +201,11 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     withheldFrom: (leaseId: string) => withheld.get(leaseId) ?? [],
     /** A lease is to be looked at: what it has is not as it was, or what it lacks may be free. */
     onChange: (listener: (leaseId: string) => void) => void listeners.push(listener),
-    get trouble(): Error | undefined {
-      return opened?.trouble;
+    /** Why nothing may be judged by it now. */
+    get trouble(): string | undefined {
+      const resource = resourceOf(kind);
+      if (opened?.trouble) return `${resource} are not followed: ${reasonOf(opened.trouble)}`;
+      return opened?.ready ? undefined : `the ${resource} of the cluster have not been read yet`;
     },
   };
 }

@@ -137,7 +137,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     /** Those that it wants and does not have, by its last declaration. */
     withheldFrom: (leaseId: string): WithheldHost[] => declarations.withheldFrom(leaseId).map(hostOf),
     onChange: declarations.onChange,
-    get trouble(): Error | undefined {
+    get trouble(): string | undefined {
       return declarations.trouble;
     },
   };
