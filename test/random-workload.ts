@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import type { UnitResources } from "../src/market/group-spec.ts";
 import type { ManifestExpose, ManifestService } from "../src/market/manifest.ts";
+import { byPlace } from "../src/market/manifest-rules.ts";
 import { sampleExpose, sampleLease } from "./lease-samples.ts";
 
 const bytes = fc.integer({ min: 5_242_880, max: 2 ** 40 }).map((size) => ({ val: `${size}` }));
@@ -69,7 +70,7 @@ function serviceOf(name: string, id: number): fc.Arbitrary<ServiceWish> {
       args: fc.option(fc.array(text, { maxLength: 2 })),
       env: fc.option(fc.array(variable, { maxLength: 5 })),
       count: fc.integer({ min: 1, max: 3 }),
-      expose: fc.array(expose, { maxLength: 5 }),
+      expose: fc.array(expose, { maxLength: 5 }).map((list) => list.sort(byPlace)),
       read: fc.option(fc.array(fc.constantFrom("logs", "events", "deployments"), { maxLength: 3 }), { nil: undefined }),
       credentials: fc.option(fc.record({ host: text, email: text, username: text, password: text })),
       cpu: fc.integer({ min: 10, max: 384_000 }),

@@ -5,6 +5,7 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import type { LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
 import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { listVectors, readJsonVector, readVector } from "./vectors.ts";
@@ -47,7 +48,7 @@ function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
   return {
     from: path,
     workload: { lease, group, offer: offerIn(join(folder, "market.json"), files) },
-    objects: objects.filter(isOfTheLease),
+    objects: objects.filter((object) => isOf(lease, object)),
     secretSha256: leasePath ? readJsonVector<{ secretSha256: Record<string, string> }>(leasePath).secretSha256 : {},
     settings: folder.includes("gateway-") ? behindGateway : behindIngress,
   };
@@ -64,9 +65,12 @@ function objectsIn(folder: string, path: string, files: ReadonlySet<string>): Ku
 
 const madeByOthers = new Set(["PersistentVolumeClaim", "Ingress", "HTTPRoute"]);
 
-function isOfTheLease({ kind = "", metadata }: KubeObject): boolean {
-  if (madeByOthers.has(kind) || metadata.labels?.["akash.network/service-target"] === "metal-lb") return false;
-  return !(kind === "ServiceAccount" && metadata.name === "default" && !metadata.labels);
+function isOf(lease: LeaseId, { kind = "", metadata }: KubeObject): boolean {
+  const { name, labels } = metadata;
+  if (madeByOthers.has(kind) || labels?.["akash.network/service-target"] === "metal-lb") return false;
+  const named = leaseOfLabels(labels);
+  if (named && formatLeaseId(named) !== formatLeaseId(lease)) return false;
+  return !(kind === "ServiceAccount" && name === "default" && !labels);
 }
 
 interface WireAmount {

@@ -133,7 +133,7 @@ function byName(left: ManifestService, right: ManifestService): number {
 }
 
 /** By the service they are exposed to, the port and the protocol; what is global goes first. */
-function byPlace(left: ManifestExpose, right: ManifestExpose): number {
+export function byPlace(left: ManifestExpose, right: ManifestExpose): number {
   return (
     byBytes(left.service, right.service) ||
     left.port - right.port ||

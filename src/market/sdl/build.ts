@@ -8,6 +8,7 @@ import {
   manifestResources,
   type ServiceParams,
 } from "../manifest.ts";
+import { byPlace } from "../manifest-rules.ts";
 import { compareBytes } from "./fields.ts";
 import type { Placed, SdlVersion } from "./sdl.ts";
 import type { Params, Service } from "./services.ts";
@@ -87,16 +88,7 @@ function exposesOf({ exposes }: Service, sequenceNumbers: ReadonlyMap<string, nu
         return { port, externalPort, proto, service, global, hosts, httpOptions, ip, endpointSequenceNumber };
       }),
     )
-    .sort(byTarget);
-}
-
-function byTarget(left: ManifestExpose, right: ManifestExpose): number {
-  return (
-    compareBytes(left.service, right.service) ||
-    left.port - right.port ||
-    compareBytes(left.proto, right.proto) ||
-    Number(right.global) - Number(left.global)
-  );
+    .sort(byPlace);
 }
 
 function endpointsOf(expose: ManifestExpose): Endpoint[] {

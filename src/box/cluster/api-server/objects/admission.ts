@@ -115,22 +115,34 @@ function completeService(deps: AdmissionDeps, service: Mutable, live: Mutable | 
   const address = spec["clusterIP"] ?? freeAddress(deps);
   fill(spec, { clusterIP: address, clusterIPs: [address], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
   if (type === "ClusterIP" || spec["allocateLoadBalancerNodePorts"] === false) return;
+  completeNodePorts(deps, service, before);
+}
+
+function completeNodePorts(deps: AdmissionDeps, service: Mutable, before: Mutable | undefined): void {
   const taken = takenNodePorts(deps, service);
-  const ports = elements(before, "ports");
-  elements(spec, "ports").forEach((port, at) => {
-    const same = ports.find((each) => each["port"] === port["port"] && each["protocol"] === port["protocol"]);
-    if (taken.has(port["nodePort"])) {
-      const wrong = fault(
-        "Invalid",
-        `spec.ports[${at}].nodePort`,
-        port["nodePort"],
-        "provided port is already allocated",
-      );
+  const ports = elements(part(service, "spec"), "ports");
+  const given = new Set<string>();
+  ports.forEach((port, at) => {
+    const { port: number, protocol } = port;
+    port["nodePort"] ??= elements(before, "ports").find(
+      (each) => each["port"] === number && each["protocol"] === protocol,
+    )?.["nodePort"];
+    const { nodePort } = port;
+    if (nodePort === undefined) return;
+    const text = `${nodePort}/${protocol}`;
+    if (taken.has(nodePort) || given.has(text)) {
+      const wrong = fault("Invalid", `spec.ports[${at}].nodePort`, nodePort, "provided port is already allocated");
       throw invalid(kinds.service, String(partIfThere(service, "metadata")?.["name"]), [wrong]);
     }
-    port["nodePort"] ??= same?.["nodePort"] ?? freeNodePort(taken);
-    taken.add(port["nodePort"]);
+    given.add(text);
   });
+  for (const { nodePort } of ports) if (nodePort !== undefined) taken.add(nodePort);
+  for (const port of ports) {
+    // In a new Service both protocols of a port share one of the nodes'.
+    const shared = before ? undefined : ports.find((each) => each["port"] === port["port"])?.["nodePort"];
+    port["nodePort"] ??= shared ?? freeNodePort(taken);
+    taken.add(port["nodePort"]);
+  }
 }
 
 /** What the new type has no use for goes, unless it was given anew. */

@@ -6,42 +6,30 @@ import { kinds } from "../src/kube/kinds.ts";
 import { serviceLabel } from "../src/kube/objects/lease-labels.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import type { DesiredObject, LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
-import { faultsOfManifest } from "../src/market/manifest-rules.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import type { ManifestService } from "../src/market/manifest.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
-import { objectSettings } from "./lease-samples.ts";
-import { createOwner } from "./owner.ts";
+import { leaseObjectsContract } from "./lease-objects.contract.ts";
+import { objectSettings, sampleLease, sampleService, sampleWorkload } from "./lease-samples.ts";
 import { anyChange, anyWorkload, serviceNames } from "./random-workload.ts";
 import { runs } from "./runs.ts";
+import { node } from "./simulated-cluster-stage.ts";
 import { simulateKube } from "./simulated-kube.ts";
 
-const settings = { ...objectSettings, overcommit: { cpuPercent: 50, memoryPercent: 20, storagePercent: 5 } };
-const us = "akash-provider";
-
-function all(workload: LeaseWorkload): DesiredObject[] {
-  const { namespace, policies, credentials, workloads, services } = leaseObjects(workload, settings);
-  return [namespace, ...policies, ...credentials, ...workloads, ...services];
-}
-
-test("the API server takes every object, and a new process has nothing to write, also when controllers have been at it", async () => {
-  const property = fc.asyncProperty(anyWorkload, async (workload) => {
-    assert.deepEqual(
-      faultsOfManifest([workload.group]).filter((fault) => fault !== "zero global services"),
-      [],
-    );
-    await using owner = createOwner();
+leaseObjectsContract({
+  numRuns: runs(20, 1_000),
+  async open(owner) {
     const clock = createVirtualClock();
     const { connect, server } = simulateKube(owner, { clock });
     server.create(kinds.runtimeClass, { metadata: { name: "nvidia" }, handler: "nvidia" }, "test");
-    const kube = connect(us);
-    for (const { kind, object } of all(workload)) await kube.apply(kind, object);
-    await clock.advance(10_000);
-    const restarted = connect(us);
-    for (const { kind, object } of all(workload)) {
-      assert.equal((await restarted.apply(kind, object)).written, false, JSON.stringify(object));
-    }
-  });
-  await fc.assert(property, { numRuns: runs(20, 1_000) });
+    return { connect: (name = "akash-provider") => connect(name), settle: () => clock.advance(10_000) };
+  },
 });
+
+function all(workload: LeaseWorkload): DesiredObject[] {
+  const { namespace, policies, credentials, workloads, services } = leaseObjects(workload, objectSettings);
+  return [namespace, ...policies, ...credentials, ...workloads, ...services];
+}
 
 test("the same workload gives the same bytes", () => {
   const property = fc.property(anyWorkload, (workload) => {
@@ -61,7 +49,7 @@ test("a change in one service, or its end, changes no object of another", () => 
 
 test("everything has a limit, and nothing runs with more rights than it needs", () => {
   const property = fc.property(anyWorkload, (workload) => {
-    for (const { object } of leaseObjects(workload, settings).workloads) {
+    for (const { object } of leaseObjects(workload, objectSettings).workloads) {
       const pod = (object as unknown as { spec: { template: { spec: PodSpec } } }).spec.template.spec;
       const [container] = pod.containers;
       for (const amounts of [container.resources.limits, container.resources.requests]) {
@@ -75,6 +63,31 @@ test("everything has a limit, and nothing runs with more rights than it needs", 
     }
   });
   fc.assert(property, { numRuns: runs(40, 5_000) });
+});
+
+test("a changed image replaces the pods of its service alone, and a permission taken away leaves a service its pods", async (t) => {
+  const clock = createVirtualClock();
+  const { connect, server } = simulateKube(t, { clock, nodes: [node("one", { labels: { "akash.network": "true" } })] });
+  const kube = connect("akash-provider");
+  const namespace = leaseNamespace(sampleLease);
+  const running = async (...services: ManifestService[]) => {
+    for (const { kind, object } of all(sampleWorkload(...services))) await kube.apply(kind, object);
+    await clock.advance(60_000);
+    const pods = server.list(kinds.pod, { namespace }).filter(({ metadata }) => !metadata.deletionTimestamp);
+    assert.ok(pods.every((pod) => (pod["status"] as { phase: string }).phase === "Running"));
+    return new Map(pods.map(({ metadata }) => [metadata.labels?.[serviceLabel], metadata.uid]));
+  };
+  const api = sampleService({ name: "api", params: { storage: null, permissions: { read: ["logs"] } } });
+  const web = sampleService({ name: "web" });
+  const first = await running(api, web);
+  assert.equal(first.size, 2);
+  const second = await running(api, { ...web, image: "nginx:2" });
+  assert.equal(second.get("api"), first.get("api"));
+  assert.notEqual(second.get("web"), first.get("web"));
+  const third = await running(sampleService({ name: "api" }), { ...web, image: "nginx:2" });
+  assert.notEqual(third.get("api"), second.get("api"));
+  assert.equal(third.get("web"), second.get("web"));
+  assert.equal(third.size, 2);
 });
 
 interface PodSpec {
