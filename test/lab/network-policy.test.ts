@@ -1,7 +1,6 @@
 /** Network policies on the lab, felt by real packets between real pods. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { text } from "node:stream/consumers";
 import { after, describe, it } from "node:test";
 import { shellImage, webImage } from "../../lab/images.ts";
 import { networkPolicy } from "../../lab/network-policy/component.ts";
@@ -10,16 +9,16 @@ import { logFile } from "../../lab/processes.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../eventually.ts";
 import type { Owner } from "../owner.ts";
+import { createCalls, type Echo, heard, holdsWithinMs, wget } from "./calls.ts";
 import { kubectl, labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 import { type PodAt, type PodContainer, runPod } from "./pods.ts";
 
-/** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */
-const holdsWithinMs = 30_000;
 /** A pod's first call is held until its address is known, for at most five seconds; then its second try may come through. */
 const firstAnswerWithinS = 10;
 
 const kube = openKube({ after }, places.kubeconfig);
+const { becomes, call, lookUp, output } = createCalls(kube);
 const web: PodContainer = { image: webImage };
 const shell: PodContainer = { image: shellImage };
 
@@ -304,18 +303,6 @@ async function field(kind: Kind, at: PodAt, part: string, name: string): Promise
   return String((object?.[part] as Record<string, unknown> | undefined)?.[name]);
 }
 
-/** Whether the other side answered, some machine on the way said no, or nobody said anything. */
-type Echo = "answer" | "refusal" | "silence";
-
-async function becomes(caller: PodAt, where: string, echo: Echo): Promise<void> {
-  const what = `${echo} for ${caller.namespace}/${caller.name} from ${where}`;
-  await eventually(what, async () => (await call(caller, where)) === echo, holdsWithinMs);
-}
-
-async function call(caller: PodAt, where: string): Promise<Echo> {
-  return heard(await output(caller, ["sh", "-c", wget(where)]));
-}
-
 /** What a pod hears that calls as the first thing it does. */
 async function firstCall(at: PodAt, where: string): Promise<Echo> {
   await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where, firstAnswerWithinS)] }, "started");
@@ -324,32 +311,8 @@ async function firstCall(at: PodAt, where: string): Promise<Echo> {
   return heard(log);
 }
 
-/** A second is a hundred times what an answer in the lab takes. */
-function wget(where: string, withinS = 1): string {
-  return `timeout ${withinS} wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
-}
-
-/** Also one that is no page is an answer: the call came through. */
-function heard(words: string): Echo {
-  // Told to end, by a signal.
-  if (/ended with 143/.test(words)) return "silence";
-  if (/hello from the lab|server returned error/.test(words)) return "answer";
-  if (/can't connect/.test(words)) return "refusal";
-  throw new Error(`wget said ${words}`);
-}
-
 async function cannotConnect(caller: PodAt, address: string): Promise<boolean> {
   return (await output(caller, ["sh", "-c", `nc -w 1 ${address} 8080 < /dev/null || echo refused`])).includes(
     "refused",
   );
-}
-
-async function lookUp(caller: PodAt): Promise<string> {
-  return output(caller, ["nslookup", "kubernetes.default.svc.cluster.local"]);
-}
-
-async function output(at: PodAt, command: readonly string[]): Promise<string> {
-  const session = await kube.exec(at, { command });
-  const [said] = await Promise.all([text(session.stdout), session.exit]);
-  return said;
 }

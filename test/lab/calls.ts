@@ -1,0 +1,53 @@
+/** What a pod hears that calls somebody: the network of the lab, felt by real packets. */
+import { text } from "node:stream/consumers";
+import type { Kube } from "../../src/kube/kube.ts";
+import { eventually } from "../eventually.ts";
+import type { PodAt } from "./pods.ts";
+
+/** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */
+export const holdsWithinMs = 30_000;
+
+/** Whether the other side answered, some machine on the way said no, or nobody said anything. */
+export type Echo = "answer" | "refusal" | "silence";
+
+interface Calls {
+  call(caller: PodAt, where: string): Promise<Echo>;
+  /** It may take a moment until it is so. */
+  becomes(caller: PodAt, where: string, echo: Echo): Promise<void>;
+  /** What a name server tells of the API server. */
+  lookUp(caller: PodAt): Promise<string>;
+  /** What a command in the pod's container prints. */
+  output(at: PodAt, command: readonly string[]): Promise<string>;
+}
+
+export function createCalls(kube: Pick<Kube, "exec">): Calls {
+  const output: Calls["output"] = async (at, command) => {
+    const session = await kube.exec(at, { command });
+    const [said] = await Promise.all([text(session.stdout), session.exit]);
+    return said;
+  };
+  const call: Calls["call"] = async (caller, where) => heard(await output(caller, ["sh", "-c", wget(where)]));
+  return {
+    call,
+    output,
+    async becomes(caller, where, echo) {
+      const what = `${echo} for ${caller.namespace}/${caller.name} from ${where}`;
+      await eventually(what, async () => (await call(caller, where)) === echo, holdsWithinMs);
+    },
+    lookUp: (caller) => output(caller, ["nslookup", "kubernetes.default.svc.cluster.local"]),
+  };
+}
+
+/** A second is a hundred times what an answer in the lab takes. */
+export function wget(where: string, withinS = 1): string {
+  return `timeout ${withinS} wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
+}
+
+/** Also one that is no page is an answer: the call came through. */
+export function heard(words: string): Echo {
+  // Told to end, by a signal.
+  if (/ended with 143/.test(words)) return "silence";
+  if (/hello from the lab|server returned error|error getting response/.test(words)) return "answer";
+  if (/can't connect/.test(words)) return "refusal";
+  throw new Error(`wget said ${words}`);
+}

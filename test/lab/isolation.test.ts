@@ -1,0 +1,230 @@
+/** What every tenant is promised, a test for each promise: leases as we make them, on a real cluster. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { get } from "node:http";
+import { after, describe, it } from "node:test";
+import { shellImage, webImage } from "../../lab/images.ts";
+import { network, places } from "../../lab/places.ts";
+import { admittedControllers } from "../../src/cluster/network/admitted-controllers.ts";
+import { watchNetwork } from "../../src/cluster/network/watched-network.ts";
+import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
+import { kinds } from "../../src/kube/kinds.ts";
+import type { PolicySettings } from "../../src/kube/objects/network-policies.ts";
+import { realClock } from "../../src/runtime/clock.ts";
+import { eventually } from "../eventually.ts";
+import { refusal } from "../kube-objects.ts";
+import { createCalls } from "./calls.ts";
+import { labIsMissing, temporaryNamespace } from "./cluster.ts";
+import { runLease } from "./lab-lease.ts";
+import { openKube } from "./open-kube.ts";
+import { type PodAt, runPod } from "./pods.ts";
+
+const kube = openKube({ after }, places.kubeconfig);
+const { becomes, call, lookUp, output } = createCalls(kube);
+const host = `web-${randomBytes(4).toString("hex")}.lab.invalid`;
+/** Nobody has it, and the lab has no way there and says so. */
+const internet = "192.0.2.1";
+const mebi = 2 ** 20;
+
+/** A page, a shell that calls, a public port beside one that is not, and a service that may read its own logs. */
+const sdl = `
+version: "2.0"
+services:
+  web:
+    image: ${webImage}
+    expose: [{ port: 8080, as: 80, accept: ["${host}"], to: [{ global: true }] }]
+  shell:
+    image: ${shellImage}
+    expose: [{ port: 9000, to: [{ service: web }] }]
+  game:
+    image: ${webImage}
+    command: [/bin/sh, -c]
+    args: ["trap 'exit 0' TERM; httpd -p 8081 -h /www; httpd -f -p 7777 -h /www & wait $!"]
+    expose: [{ port: 7777, to: [{ global: true }] }, { port: 8081, to: [{ service: web }] }]
+  reader:
+    image: ${shellImage}
+    expose: [{ port: 9000, to: [{ service: web }] }]
+    params: { permissions: { read: [logs] } }
+profiles:
+  compute:
+    small: { resources: { cpu: { units: 0.1 }, memory: { size: 32Mi }, storage: [{ size: 64Mi }] } }
+  placement:
+    lab: { pricing: { small: { denom: uact, amount: 1 } } }
+deployment: { ${["web", "shell", "game", "reader"].map((name) => `${name}: { lab: { profile: small, count: 1 } }`).join(", ")} }
+`;
+
+describe("a lease on the lab", { skip: labIsMissing }, async () => {
+  if (labIsMissing) return;
+  const policies = await policiesOfTheLab();
+  const overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
+  const settings = { overcommit, clusterPublicHostname: "lab.invalid", policies };
+  const [ours, theirs] = await Promise.all([runLease(kube, sdl, settings), runLease(kube, sdl, settings)]);
+  // Together: each takes some seconds.
+  after(() => Promise.all([ours.end(), theirs.end()]));
+  const outsider: PodAt = { namespace: await temporaryNamespace({ after }), name: "outsider" };
+  await runPod(kube, outsider, { image: shellImage });
+  const [shell, stranger, reader] = await Promise.all([ours.at("shell"), theirs.at("shell"), ours.at("reader")]);
+
+  it("hears nothing of another: not by address, by Service, by name, nor through a public port of the node", async () => {
+    const { clusterIP } = await ours.service("web");
+    const name = `web.${ours.namespace}.svc.cluster.local`;
+    for (const where of [`${await ours.ip("web")}:8080`, clusterIP, name]) {
+      await becomes(shell, where, "answer");
+      assert.equal(await call(stranger, where), "silence", where);
+      assert.equal(await call(outsider, where), "silence", where);
+    }
+    const { ports } = await ours.service("game-np");
+    const nodePort = `${network.node}:${ports[0]?.["nodePort"]}`;
+    await becomes(outsider, nodePort, "answer");
+    assert.equal(await call(stranger, nodePort), "silence");
+  });
+
+  it("reaches all of itself, whatever it has exposed", async () => {
+    for (const where of ["web", "game:8081", `${await ours.ip("web")}:8080`, `${await ours.ip("game")}:8081`]) {
+      await becomes(shell, where, "answer");
+    }
+    // Nothing listens there: the pod itself says so.
+    await becomes(shell, `${await ours.ip("web")}:1`, "refusal");
+  });
+
+  it("is open to the world at its public ports and nowhere else", async () => {
+    const ip = await ours.ip("game");
+    await becomes(outsider, `${ip}:7777`, "answer");
+    assert.equal(await call(outsider, `${ip}:8081`), "silence");
+  });
+
+  it("gets requests from the ingress controller", async () => {
+    const backend = { service: { name: "web", port: { number: 80 } } };
+    await kube.apply(kinds.ingress, {
+      metadata: { namespace: ours.namespace, name: "web" },
+      spec: {
+        ingressClassName: "traefik",
+        rules: [{ host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } }],
+      },
+    });
+    await eventually("the page", async () => (await pageOf(host)).includes("hello from the lab"));
+  });
+
+  it("has no way to the node, whatever listens there", async () => {
+    for (const port of [network.apiPort, network.redisPort, network.etcdPort]) {
+      assert.equal(await call(shell, `${network.node}:${port}`), "silence");
+    }
+    assert.notEqual(await call(outsider, `${network.node}:${network.redisPort}`), "silence");
+  });
+
+  it("has no way to pods and Services of the cluster", async () => {
+    assert.equal(await call(shell, `${network.apiService}:443`), "silence");
+    assert.notEqual(await call(outsider, `${network.apiService}:443`), "silence");
+    assert.equal(await call(shell, network.ingress), "silence");
+    assert.equal(await call(outsider, network.ingress), "answer");
+    const { podIP } = fieldsOf((await kube.get(kinds.pod, outsider))?.["status"]);
+    assert.equal(await call(shell, `${podIP}:8080`), "silence");
+  });
+
+  it("has no way to the metadata of a cloud", async () => {
+    for (const address of ["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192"]) {
+      assert.equal(await call(shell, address), "silence", address);
+      assert.notEqual(await call(outsider, address), "silence", address);
+    }
+  });
+
+  it("reaches the internet, but for what the operator has closed", async () => {
+    await becomes(shell, internet, "refusal");
+    const facts = { ...policies.facts, ranges: [`${internet}/32`] };
+    await ours.setPolicies({ ...policies, facts });
+    await becomes(shell, internet, "silence");
+    await ours.setPolicies(policies);
+    await becomes(shell, internet, "refusal");
+  });
+
+  it("finds names", async () => {
+    await eventually("the name", async () => (await lookUp(shell)).includes(network.apiService));
+  });
+
+  it("has no token of the cluster, and an account of its own", async () => {
+    for (const service of ["web", "shell", "game"]) {
+      const { serviceAccountName, volumes } = fieldsOf((await ours.pod(service))["spec"]);
+      assert.equal(serviceAccountName, service);
+      assert.deepEqual(recordsOf(volumes), []);
+    }
+    assert.equal(await output(shell, ["sh", "-c", "ls /var/run/secrets 2>/dev/null || echo none"]), "none\n");
+  });
+
+  it("asks the API server where it has the permission to, for what it was given and nothing else", async () => {
+    await becomes(reader, `${network.apiService}:443`, "answer");
+    assert.equal(await call(reader, `${network.node}:${network.redisPort}`), "silence");
+    const mayI = async (verb: string, resource: string, namespace: string) => {
+      const review = { group: "authorization.k8s.io", version: "v1", kind: "LocalSubjectAccessReview" };
+      const kind = { ...review, plural: "localsubjectaccessreviews", namespaced: true };
+      const user = `system:serviceaccount:${ours.namespace}:reader`;
+      const spec = { user, resourceAttributes: { verb, resource, namespace } };
+      const made = await kube.create(kind, { metadata: { name: "", namespace }, spec });
+      return fieldsOf(made["status"])["allowed"];
+    };
+    assert.equal(await mayI("list", "pods", ours.namespace), true);
+    assert.equal(await mayI("list", "secrets", ours.namespace), false);
+    assert.equal(await mayI("list", "pods", theirs.namespace), false);
+  });
+
+  it("cannot gain privileges, and its system calls are filtered", async () => {
+    for (const service of ["web", "game", "reader"]) {
+      const status = await output(await ours.at(service), ["cat", "/proc/1/status"]);
+      assert.match(status, /^NoNewPrivs:\s+1$/m);
+      assert.match(status, /^Seccomp:\s+2$/m);
+    }
+  });
+
+  it("has a limit on everything", async () => {
+    for (const service of ["web", "shell", "game", "reader"]) {
+      const [container] = recordsOf(fieldsOf((await ours.pod(service))["spec"])["containers"]);
+      const { limits } = fieldsOf(container?.["resources"]);
+      assert.deepEqual(limits, { cpu: "100m", memory: `${32 * mebi}`, "ephemeral-storage": `${64 * mebi}` });
+    }
+    // As the kernel has it, in its second or first version of groups: 32 MiB, a tenth of a processor.
+    const kernel = async (...files: string[]) => {
+      const paths = files.map((file) => `/sys/fs/cgroup/${file}`).join(" ");
+      return Number.parseInt(await output(shell, ["sh", "-c", `cat ${paths} 2>/dev/null`]), 10);
+    };
+    assert.equal(await kernel("memory.max", "memory/memory.limit_in_bytes"), 32 * mebi);
+    assert.equal(await kernel("cpu.max", "cpu/cpu.cfs_quota_us"), 10_000);
+  });
+
+  it("cannot be given a pod with the rights of the node, whoever asks for one", async () => {
+    const container = { name: "main", image: shellImage };
+    const pods = {
+      privileged: { containers: [{ ...container, securityContext: { privileged: true } }] },
+      "host-network": { containers: [container], hostNetwork: true },
+      "host-path": { containers: [container], volumes: [{ name: "root", hostPath: { path: "/" } }] },
+    };
+    for (const [name, spec] of Object.entries(pods)) {
+      const pod = { metadata: { namespace: ours.namespace, name }, spec };
+      const error = await refusal(kube.create(kinds.pod, pod), "AKP_KUBE_FORBIDDEN");
+      assert.match(error.message, /violates PodSecurity "baseline/);
+    }
+  });
+});
+
+/** As the provider would make them. */
+async function policiesOfTheLab(): Promise<PolicySettings> {
+  const admitted = admittedControllers([{ name: "ingress-nginx" }, { name: "traefik" }]);
+  const watched = watchNetwork(kube, { enabled: true, admitted, closedRanges: [] }, realClock);
+  await watched.synced();
+  const policies = watched.policies();
+  await watched.close();
+  assert.deepEqual(policies.facts, { ranges: [], apiServer: [{ ip: network.node, port: network.apiPort }] });
+  return policies;
+}
+
+/** `fetch` would not let us choose the Host header. */
+function pageOf(name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = get(`http://${network.ingress}/`, { headers: { host: name }, agent: false }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => resolve(body)).on("error", reject);
+    });
+    sent.on("error", reject);
+  });
+}
