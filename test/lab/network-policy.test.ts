@@ -186,56 +186,6 @@ describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, 
   });
 });
 
-describe("a tenant's network policies on the lab", { skip: labIsMissing }, () => {
-  it("let the tenant's own pods, the gateway and callers of a public port in, and out only names and the internet", async (t) => {
-    const [tenant, other, gateway] = await temporaryNamespaces(t);
-    for (const namespace of [tenant, other]) await label(namespace, { "akash.network/namespace": namespace });
-    const own = { namespace: tenant, name: "own" };
-    const route = { namespace: gateway, name: "route" };
-    const rival = { namespace: other, name: "rival" };
-    const command = ["/bin/sh", "-c", "httpd -p 8080 -h /www; httpd -p 9000 -h /www; sleep 3600"];
-    const [page] = await Promise.all([
-      serve(tenant, "web", { ...web, command }),
-      ...[own, route, rival].map((at) => runPod(kube, at, shell)),
-    ]);
-    const publicPage = page.replace("8080", "9000");
-    const rivalAddress = await addressOf(rival);
-    await becomes(stranger, page, "answer");
-    await becomes(own, rivalAddress, "refusal");
-
-    await kube.apply(kinds.networkPolicy, restrictions(tenant, gateway));
-    await becomes(stranger, page, "silence");
-    assert.equal(await call(rival, page), "silence");
-    assert.equal(await call(stranger, publicPage), "silence");
-    await becomes(own, page, "answer");
-    await becomes(route, page, "answer");
-
-    // Private addresses are other tenants and the operator's machines.
-    assert.equal(await call(own, rivalAddress), "silence");
-    assert.equal(await call(own, `${network.node}:${network.apiPort}`), "silence");
-    await eventually("the name to be found", async () => (await lookUp(own)).includes(network.apiService));
-    // The policy lets it out; it is the lab that has no way to there, and says so.
-    await becomes(own, "192.0.2.1", "refusal");
-
-    const ports = [{ port: 9000, protocol: "TCP" }];
-    await makePolicy(tenant, "web", { policyTypes: ["Ingress"], ingress: [{ ports }] }, "akash-web-np");
-    await becomes(stranger, publicPage, "answer");
-    assert.equal(await call(stranger, page), "silence");
-
-    const to = [{ ipBlock: { cidr: `${network.node}/32` } }];
-    const apiPorts = [{ port: network.apiPort, protocol: "TCP" }];
-    await makePolicy(
-      tenant,
-      "own",
-      { policyTypes: ["Egress"], egress: [{ to, ports: apiPorts }] },
-      "akash-apiserver-own",
-    );
-    await becomes(own, `${network.apiService}:443`, "answer");
-    assert.equal(await call(own, `${network.node}:${network.redisPort}`), "silence");
-    assert.equal(await call({ namespace: tenant, name: "web" }, `${network.apiService}:443`), "silence");
-  });
-});
-
 const toNameServer = {
   to: [
     {
@@ -248,22 +198,6 @@ const toNameServer = {
     { port: 53, protocol: "TCP" },
   ],
 };
-
-/** What every lease's namespace gets. */
-function restrictions(namespace: string, gateway: string) {
-  const same = { namespaceSelector: { matchLabels: { "akash.network/namespace": namespace } } };
-  const gateways = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": gateway } } };
-  const internet = { ipBlock: { cidr: "0.0.0.0/0", except: ["10.0.0.0/8", "192.168.0.0/16", "172.16.0.0/12"] } };
-  return {
-    metadata: { namespace, name: "akash-deployment-restrictions" },
-    spec: {
-      podSelector: {},
-      policyTypes: ["Ingress", "Egress"],
-      ingress: [{ from: [same] }, { from: [gateways] }],
-      egress: [{ to: [same] }, toNameServer, { to: [internet] }],
-    },
-  };
-}
 
 /** Three, which go at the same time: each takes some seconds. */
 async function temporaryNamespaces(owner: Owner): Promise<[string, string, string]> {
