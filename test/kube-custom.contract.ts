@@ -22,18 +22,6 @@ export function checkCustomResources(open: OpenKube): void {
     await refusal(kube.list({ ...unknown, group: "apps" }, { namespace }), "AKP_KUBE_KIND_MISSING");
   });
 
-  test("a watch of a kind that is not yet defined begins when it is", async (t) => {
-    const { kube, namespace } = await open(t);
-    const kind = ownKind();
-    const cache = kube.watch({ kind, namespace, project: ({ metadata }) => metadata.name });
-    t.after(() => cache.close());
-    await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
-    await using _ = await define(kube, kind);
-    await applyWhenServed(kube, kind, { metadata: { namespace, name: "one" }, spec: { a: 1 } });
-    await eventually("it", () => cache.get({ namespace, name: "one" }) === "one", clusterMs);
-    assert.equal(cache.trouble, undefined);
-  });
-
   test("its definition says which fields there are, what they are by default, and how lists are merged", async (t) => {
     const { kube, connect, namespace } = await open(t);
     const kind = ownKind();
@@ -96,7 +84,7 @@ export function checkCustomResources(open: OpenKube): void {
     assert.equal(definition?.metadata.deletionTimestamp, undefined);
   });
 
-  test("a watch loses what it had when the definition goes, says so, and begins again with the next one", async (t) => {
+  test("a watch loses what it had when the definition goes, and says so", async (t) => {
     const { kube, namespace } = await open(t);
     const kind = ownKind();
     const first = await define(kube, kind);
@@ -111,12 +99,18 @@ export function checkCustomResources(open: OpenKube): void {
     // Long before the watch would have come to its own end.
     await eventually("the trouble", isTold, limits.kubeWatchLeastMs / 2);
     assert.equal(cache.size, 0);
-    await eventually("the end of the definition", async () => !(await definitionNow(kube, kind)), clusterMs);
+  });
+
+  test("the server says which kinds it offers, and what somebody defines is among them soon after", async (t) => {
+    const { kube, connect } = await open(t);
+    assert.equal(await kube.serves(kinds.pod), true);
+    assert.equal(await kube.serves(kinds.deployment), true);
+    assert.equal(await kube.serves({ ...kinds.deployment, plural: "gadgets" }), false);
+    const kind = ownKind();
+    assert.equal(await kube.serves(kind), false);
     await using _ = await define(kube, kind);
-    await applyWhenServed(kube, kind, { metadata: at, spec: {} });
-    const { uid } = (await kube.get(kind, at))?.metadata ?? {};
-    await eventually("the new one", () => cache.get(at) === uid, clusterMs);
-    assert.equal(cache.trouble, undefined);
+    // One that was not there a moment ago is asked for again later; others have not asked yet.
+    await eventually("the kind", () => connect(kube.fieldManager).serves(kind), clusterMs);
   });
 
   test("a definition on its way out takes nothing new, and waits for what is held", async (t) => {

@@ -116,21 +116,21 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
   });
 
   it("when the custom resource is not installed, until it is; and again when it was removed meanwhile", async (t) => {
-    const kube = openKube(t, plane.kubeconfig);
+    const kube = openKube(t, plane.kubeconfig, { clock: hastyClock(5) });
     const cache = kube.watch({ kind: kinds.providerHost, project: ({ metadata }) => metadata.name });
     const definition = definitionOf(kinds.providerHost);
     const host = { metadata: { namespace: "default", name: "example.com" } };
     const installed = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network", "list");
-    await kube.create(kinds.customResourceDefinition, definition);
+    await admin.create(kinds.customResourceDefinition, definition);
     await installed();
-    await kube.create(kinds.providerHost, host);
+    await admin.create(kinds.providerHost, host);
     await eventually("the object", () => cache.size === 1);
-    await kube.delete(kinds.customResourceDefinition, definition.metadata);
+    await admin.delete(kinds.customResourceDefinition, definition.metadata);
     const installedAgain = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network");
     await eventually("its definition to be gone", async () => {
-      return !(await kube.get(kinds.customResourceDefinition, definition.metadata));
+      return !(await admin.get(kinds.customResourceDefinition, definition.metadata));
     });
-    await kube.create(kinds.customResourceDefinition, definition);
+    await admin.create(kinds.customResourceDefinition, definition);
     await installedAgain();
     assert.equal(cache.size, 0);
   });

@@ -258,6 +258,44 @@ test("a kind that is not installed yet is waited for, and the watch says so mean
   assert.equal(cache.trouble, undefined);
 });
 
+test("a watch whose definition goes begins again with the next one", async (t) => {
+  const { kube, server, until } = stage(t);
+  const definition = definitionOf(kinds.manifest);
+  const install = () => {
+    server.create(kinds.customResourceDefinition, definition, "hand");
+    return server.create(kinds.manifest, { metadata: { namespace, name: "a" } }, "hand").metadata.uid;
+  };
+  const first = install();
+  const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.uid });
+  await eventually("the watch", () => cache.counts.connections === 1 && [...cache.list()][0] === first);
+  server.delete(kinds.customResourceDefinition, definition.metadata);
+  await until("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
+  assert.equal(cache.size, 0);
+  const second = install();
+  await until("the new one", () => [...cache.list()][0] === second);
+  assert.equal(cache.trouble, undefined);
+});
+
+test("kinds that are not installed are asked for at a slow pace, with one question for all of a group", async (t) => {
+  const { kube, clock, counts } = stage(t);
+  const missing = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];
+  const caches = missing.map((kind) => kube.watch({ kind, project: ({ metadata }) => metadata.name }));
+  await clock.settle();
+  assert.equal(counts.requests, missing.length, "one list of each");
+  await clock.advance(10 * limits.kubeMissingKindMs);
+  assert.equal(counts.requests, missing.length + 10);
+  for (const { trouble } of caches) assert.match(trouble?.message ?? "", /akash\.network/);
+});
+
+test("a server that does not say what it offers is asked for the list itself", async (t) => {
+  const { kube, clock, server, faults, until } = stage(t);
+  const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.name });
+  await clock.settle();
+  faults.refuse({ verb: "get", status: 403, times: 1_000 });
+  server.create(kinds.customResourceDefinition, definitionOf(kinds.manifest), "hand");
+  await until("the list", () => cache.ready);
+});
+
 test("a forbidden verb is named with its resource, and works as soon as it is granted", async (t) => {
   const { watch, until, faults } = stage(t);
   faults.forbid("watch", kinds.configMap);

@@ -28,7 +28,7 @@ export function createListWatch<T, Index extends string = never>(
   const resource = resourceOf(kind);
   const ending = new AbortController();
   const deps: WatchDeps = { ...given, log: given.log.with({ resource }), signal: ending.signal };
-  const { requests, clock, random, log, signal } = deps;
+  const { requests, discovery, clock, random, log, signal } = deps;
   const asked = { verb: "watch", resource };
   const counts: WatchCounts = {
     events: 0,
@@ -195,6 +195,14 @@ export function createListWatch<T, Index extends string = never>(
     return pages > pagesBefore ? 1 : failures + 1;
   }
 
+  /** What is not installed is asked for at a slow pace, and with one question for all that want something of its group. */
+  async function pause(failures: number, failed: unknown): Promise<void> {
+    if (!ProviderError.is(failed, "AKP_KUBE_KIND_MISSING"))
+      return sleep(clock, backOffMs(random, failures, failed), signal);
+    discovery.forget(kind);
+    return discovery.untilServed(kind, signal);
+  }
+
   async function run(): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -218,7 +226,7 @@ export function createListWatch<T, Index extends string = never>(
         reading = undefined;
       }
       // Closing ends the pause too, and is looked at next.
-      await sleep(clock, backOffMs(random, failures, failed), signal).catch(() => undefined);
+      await pause(failures, failed).catch(() => undefined);
     }
   }
 

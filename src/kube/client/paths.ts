@@ -5,10 +5,13 @@ import type { ObjectAt, Selection } from "../kube.ts";
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
+export function groupPath(kind: Kind): string {
+  return kind.group === "" ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`;
+}
+
 export function collectionPath(kind: Kind, namespace?: string | undefined): string {
-  const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`;
   const scope = kind.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-  return `${root}${scope}/${kind.plural}`;
+  return `${groupPath(kind)}${scope}/${kind.plural}`;
 }
 
 /** An empty name would mean all objects there, and dots another place; neither ever comes from here. */

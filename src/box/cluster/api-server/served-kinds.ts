@@ -22,8 +22,8 @@ export interface Served {
 
 export interface ServedKinds {
   of(kind: Pick<Kind, "group" | "version" | "plural">): Served | undefined;
-  /** Whether the group and version has any kind at all. */
-  knowsGroup(group: string, version: string): boolean;
+  /** Every kind of a group and version; none where that is not known to be one. */
+  inGroup(group: string, version: string): readonly Served[];
   define(definition: KubeObject): void;
   /** By the name of its definition: "providerhosts.akash.network". */
   undefine(resource: string): void;
@@ -64,8 +64,8 @@ export function createServedKinds(): ServedKinds {
   for (const kind of Object.values(kinds)) if (!isForeign(kind)) put(builtIn(kind));
   return {
     of: (kind) => served.get(keyOf(kind)),
-    knowsGroup: (group, version) =>
-      [...served.values()].some(({ kind }) => kind.group === group && kind.version === version),
+    inGroup: (group, version) =>
+      [...served.values()].filter(({ kind }) => kind.group === group && kind.version === version),
     define(definition) {
       // One object for each kind, also where it is defined again: components tell kinds by their identity.
       for (const each of definedKinds(definition))

@@ -17,6 +17,7 @@ import type { Served } from "../served-kinds.ts";
 import { type DryServer, readSelection, type Server } from "../server.ts";
 import { type ApiAnswer, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";
 import type { FaultState } from "./faults.ts";
+import { describeGroup } from "./groups.ts";
 import { listPage } from "./lists.ts";
 import { proxyTo, readLog } from "./pods.ts";
 import { readRoute } from "./route.ts";
@@ -57,6 +58,8 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
   if (!route) {
     deps.faults.check({ verb: "get", resource: path, path: request.path });
     if (path === "/version") return jsonAnswer(version);
+    const offered = describeGroup(deps.server.served, path);
+    if (offered) return jsonAnswer(offered);
     return { status: 404, headers: plainText, body: "404 page not found\n" };
   }
   const call: Call = { ...request, route, query, verb: verbOf(request.method, route, query) };
@@ -70,7 +73,7 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
     return given;
   }
   // A group that has nothing at all is not even known to be one.
-  if (deps.server.served.knowsGroup(route.group, route.version)) throw noSuchResource();
+  if (deps.server.served.inGroup(route.group, route.version).length > 0) throw noSuchResource();
   return { status: 404, headers: plainText, body: "404 page not found\n" };
 }
 
