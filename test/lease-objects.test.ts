@@ -35,7 +35,7 @@ test("the same workload gives the same bytes", () => {
   const property = fc.property(anyWorkload, (workload) => {
     assert.equal(JSON.stringify(all(structuredClone(workload))), JSON.stringify(all(workload)));
   });
-  fc.assert(property, { numRuns: runs(40, 5_000) });
+  fc.assert(property, { numRuns: runs(40, 2_000) });
 });
 
 test("a change in one service, or its end, changes no object of another", () => {
@@ -44,7 +44,7 @@ test("a change in one service, or its end, changes no object of another", () => 
   const property = fc.property(anyChange, ([before, after]) => {
     assert.deepEqual(others(after), others(before));
   });
-  fc.assert(property, { numRuns: runs(40, 5_000) });
+  fc.assert(property, { numRuns: runs(40, 2_000) });
 });
 
 test("everything has a limit, and nothing runs with more rights than it needs", () => {
@@ -62,7 +62,7 @@ test("everything has a limit, and nothing runs with more rights than it needs", 
       for (const { emptyDir } of pod.volumes ?? []) assert.match(emptyDir.sizeLimit, /^\d+$/);
     }
   });
-  fc.assert(property, { numRuns: runs(40, 5_000) });
+  fc.assert(property, { numRuns: runs(40, 2_000) });
 });
 
 test("a changed image replaces the pods of its service alone, and a permission taken away leaves a service its pods", async (t) => {
