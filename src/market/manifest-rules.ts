@@ -14,6 +14,8 @@ const mostHostChars = 253;
 const mostLabelChars = 63;
 /** An object of a service may be named with "-np" or "-ip" behind it. */
 const mostServiceChars = mostLabelChars - 3;
+/** What opens a service to the world is called so in the cluster; a service of that name would be in its place. */
+const openPortsName = /^(.+)-(?:np|ip-\d+-(?:tcp|udp))$/;
 /** Pods of a service with volumes are labelled with its name and eleven signs more. */
 const mostStatefulChars = mostLabelChars - 11;
 const mostPathChars = 1_024;
@@ -47,6 +49,10 @@ function* faultsOf(manifest: Manifest, lacks: Lacks): Generator<string> {
     if (!isSorted(services, byName)) yield invalid(`group ${show(name)} services is not sorted`);
     for (const [index, service] of services.entries()) {
       if (service.name === services[index - 1]?.name) yield invalid(`duplicate service ${show(service.name)}`);
+      const [, other] = openPortsName.exec(service.name) ?? [];
+      if (services.some((each) => each.name === other)) {
+        yield invalid(`service ${show(service.name)} has the name of the open ports of service ${show(other ?? "")}`);
+      }
       yield* faultsOfService(service, hosts, lacks);
     }
     if (groups.has(name)) yield invalid(`duplicate group ${show(name)}`);

@@ -3,7 +3,7 @@ import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts
 import type { Attribute } from "../../market/group-spec.ts";
 import type { ServiceWorkload } from "./service-workload.ts";
 
-export function gpuCount({ service }: ServiceWorkload): bigint {
+function gpuCount({ service }: ServiceWorkload): bigint {
   return BigInt(service.resources.gpu.units.val);
 }
 
@@ -11,11 +11,11 @@ export function gpuCount({ service }: ServiceWorkload): bigint {
  * The card that we offered. Where nobody knows our offer any more, those that the tenant would take: one of them is under
  * the workload that is running, and a card that it never asked for is not.
  */
-export function cardsOf({ service, offer }: ServiceWorkload): readonly CardDemand[] {
-  const { units, attributes = [] } = service.resources.gpu;
-  if (units.val === "0") return [];
+export function cardsOf(workload: ServiceWorkload): readonly CardDemand[] {
+  if (gpuCount(workload) === 0n) return [];
+  const { service, offer } = workload;
   const offered = readable(offer?.gpu.attributes ?? []);
-  return offered.length > 0 ? offered : readable(attributes);
+  return offered.length > 0 ? offered : readable(service.resources.gpu.attributes ?? []);
 }
 
 /** Nobody bids on what nobody can read. */

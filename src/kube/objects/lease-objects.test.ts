@@ -1,43 +1,44 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseLeaseId } from "../../market/ids.ts";
-import { noOvercommit } from "../../market/overcommit.ts";
-import { readSdl } from "../../market/sdl/sdl.ts";
+import { objectSettings, sampleExpose, sampleService, sampleWorkload } from "../../../test/lease-samples.ts";
+import type { ManifestService } from "../../market/manifest.ts";
 import { leaseObjects } from "./lease-objects.ts";
-import type { DesiredObject, LeaseObjects } from "./lease-workload.ts";
+import type { DesiredObject } from "./lease-workload.ts";
 
-const lease = parseLeaseId(
-  "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/12345/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",
-);
-const policies = { enabled: true, admitted: [], facts: { ranges: [], apiServer: [] } };
-const settings = { overcommit: noOvercommit, clusterPublicHostname: "provider.example.com", policies };
-
-function objectsFor(services: string, compute = ""): LeaseObjects {
-  const sdl = `
-version: "2.1"
-services: ${services}
-profiles:
-  compute:
-    small: { resources: { cpu: { units: 100m }, memory: { size: 128Mi }, storage: { size: 128Mi } } }
-    ${compute}
-  placement: { dc: { pricing: { small: { denom: uact, amount: 10000 } } } }
-deployment: { web: { dc: { profile: small, count: 1 } } }
-`;
-  const [group] = readSdl(sdl).manifest;
-  assert.ok(group);
-  return leaseObjects({ lease, group, offer: [] }, settings);
-}
-
-function named(objects: readonly DesiredObject[]): string[] {
-  return objects.map(({ kind, object }) => `${kind.kind} ${object.metadata.name}`);
+function namesOf(...services: ManifestService[]) {
+  const { namespace, ...objects } = leaseObjects(sampleWorkload(...services), objectSettings);
+  const named = (step: readonly DesiredObject[]) =>
+    step.map(({ kind, object }) => `${kind.kind} ${object.metadata.name}`);
+  return Object.fromEntries(Object.entries(objects).map(([step, each]) => [step, named(each)]));
 }
 
 test("a service with a port for the ingress and one of the nodes' has what it runs in, as and behind", () => {
-  const objects = objectsFor(
-    "{ web: { image: nginx, expose: [{ port: 80, to: [{ global: true }] }, { port: 9000, to: [{ global: true }] }] } }",
-  );
-  assert.match(objects.namespace.object.metadata.name, /^[0-9a-v]{45}$/);
-  assert.deepEqual(named(objects.credentials), ["ServiceAccount web"]);
-  assert.deepEqual(named(objects.workloads), ["Deployment web"]);
-  assert.deepEqual(named(objects.services), ["Service web", "Service web-np"]);
+  const { namespace } = leaseObjects(sampleWorkload(), objectSettings);
+  assert.match(namespace.object.metadata.name, /^[0-9a-v]{45}$/);
+  assert.equal(namespace.object.metadata.labels?.["pod-security.kubernetes.io/enforce"], "baseline");
+  assert.deepEqual(namesOf(sampleService({ expose: [sampleExpose, { ...sampleExpose, port: 9_000 }] })), {
+    policies: ["NetworkPolicy akash-deployment-restrictions", "NetworkPolicy akash-web-np"],
+    credentials: ["ServiceAccount web"],
+    workloads: ["Deployment web"],
+    services: ["Service web", "Service web-np"],
+  });
+});
+
+test("a service that may read and pulls with a secret of its own has both", () => {
+  const params = { storage: null, permissions: { read: ["logs"] } };
+  const credentials = { host: "registry.example.com", email: "", username: "a", password: "b" };
+  assert.deepEqual(namesOf(sampleService({ params, credentials }))["credentials"], [
+    "ServiceAccount web",
+    "Role web",
+    "RoleBinding web",
+    "Secret docker-creds-web",
+  ]);
+});
+
+test("no two objects of a lease have the same name, however its services are called", () => {
+  const open = { expose: [sampleExpose, { ...sampleExpose, port: 9_000 }] };
+  const services = ["web", "web-np"].map((name) => sampleService({ name, ...open }));
+  for (const [step, names] of Object.entries(namesOf(...services))) {
+    assert.equal(new Set(names).size, names.length, step);
+  }
 });

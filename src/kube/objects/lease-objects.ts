@@ -3,7 +3,7 @@
  * leaves the pods of the others as they are.
  */
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { kinds } from "../kinds.ts";
+import { kinds, objectText } from "../kinds.ts";
 import { credentialsOf } from "./credentials.ts";
 import { leaseLabels } from "./lease-labels.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload, ObjectSettings } from "./lease-workload.ts";
@@ -20,11 +20,24 @@ export function leaseObjects(workload: LeaseWorkload, settings: ObjectSettings):
   }));
   return {
     namespace: leaseNamespaceObject(workload),
-    policies: networkPolicies(workload, settings.policies),
-    credentials: services.flatMap(credentialsOf),
-    workloads: services.map((service) => workloadObject(service, settings)),
-    services: services.flatMap(networkServices),
+    policies: eachOnce(networkPolicies(workload, settings.policies)),
+    credentials: eachOnce(services.flatMap(credentialsOf)),
+    workloads: eachOnce(services.map((service) => workloadObject(service, settings))),
+    services: eachOnce(services.flatMap(networkServices)),
   };
+}
+
+/**
+ * Services of odd names can want the same object ("apiserver-x" and "x-np" one policy). The first has it: two that each
+ * put theirs in the other's place would write without end.
+ */
+function eachOnce(objects: readonly DesiredObject[]): DesiredObject[] {
+  const named = new Map<string, DesiredObject>();
+  for (const each of objects) {
+    const text = objectText(each.kind, each.object.metadata);
+    if (!named.has(text)) named.set(text, each);
+  }
+  return [...named.values()];
 }
 
 /** What Kubernetes refuses there, whoever asks for it: host access, privileged containers. */
