@@ -169,7 +169,10 @@ async function setUp(t: TestContext, clock: VirtualClock, play: (stage: Manifest
   const entry = {
     owner: provider.address,
     hostUri: "https://provider.example.com:8443",
-    attributes: [],
+    attributes: [
+      { key: "capabilities/storage/1/class", value: "beta2" },
+      { key: "capabilities/storage/1/persistent", value: "true" },
+    ],
     info: undefined,
   };
   await send(provider, packMessage("createProvider", entry));
