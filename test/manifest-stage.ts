@@ -39,7 +39,7 @@ import { whileTimePasses } from "./while-time-passes.ts";
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 const lookMs = 500;
-const patienceMs = 1_200_000;
+const patienceMs = 7_200_000;
 
 /** What a tenant posts. */
 export interface Wish {
@@ -101,19 +101,28 @@ export interface PlayedCluster extends ClusterSide {
   asked: number;
 }
 
-export async function onManifestStage(t: TestContext, play: (stage: ManifestStage) => Promise<void>): Promise<void> {
+export async function onManifestStage(
+  t: TestContext,
+  play: (stage: ManifestStage) => Promise<void>,
+  blockMs = 1_000,
+): Promise<void> {
   const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(t, clock, play), 14_400_000);
+  await whileTimePasses(clock, setUp(t, clock, blockMs, play), 14_400_000);
 }
 
-async function setUp(t: TestContext, clock: VirtualClock, play: (stage: ManifestStage) => Promise<void>) {
+async function setUp(
+  t: TestContext,
+  clock: VirtualClock,
+  blockMs: number,
+  play: (stage: ManifestStage) => Promise<void>,
+): Promise<void> {
   const random = createSeededRandom(1);
   const folder = memoryFolder(t);
   const [tenant, provider] = [createSigner(random.bytes(32)), createSigner(random.bytes(32))];
   const node = createEmbeddedNode({
     chainId: "manifests-1",
     accounts: [tenant, provider].map(({ address }) => ({ address, coins: purse })),
-    ...{ blockMs: 1_000, listens: false, clock, log: silentLog },
+    ...{ blockMs, listens: false, clock, log: silentLog },
   });
   await node.start();
   const pool = createPool({ nodes: [node.transport("tenant's node")], clock, random, log: silentLog });

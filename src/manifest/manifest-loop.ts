@@ -65,8 +65,8 @@ export function createManifestLoop(deps: LoopDeps) {
   }
 
   async function forget(key: string): Promise<Outcome> {
-    standings.forget(key);
     await disarm(key);
+    standings.forget(key);
     return done();
   }
 

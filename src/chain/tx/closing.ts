@@ -1,5 +1,5 @@
 /** How a provider ends what it has on the market: a bid that nobody took, or a lease. */
-import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { LeaseClosedReason, LeaseID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgCloseBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { BidId, LeaseId } from "../../market/ids.ts";
 import { writeId } from "../codec/wire64.ts";
@@ -23,5 +23,5 @@ export function closeBidMessage(id: BidId, reason: CloseReason = "unspecified"):
 
 /** Tells a tenant who agreed to it that the lease will end; only when its window has passed can it be closed. */
 export function startReclaimMessage(id: LeaseId, reason: CloseReason): PackedMessage {
-  return packMessage("startReclaim", { id: writeId(id), reason: closeReasons[reason] });
+  return packMessage("startReclaim", { id: LeaseID.fromPartial(writeId(id)), reason: closeReasons[reason] });
 }

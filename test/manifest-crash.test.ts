@@ -1,0 +1,121 @@
+/** The provider ends at every point of the way of a manifest; whoever was not answered asks again, and all comes to the same end. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { manifestHash } from "../src/market/manifest.ts";
+import { type CountingBoundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import { type ManifestStage, onManifestStage, type RunningManifests } from "./manifest-stage.ts";
+import { bodyOf, webWish } from "./manifest-wishes.ts";
+import { long } from "./runs.ts";
+
+const timeoutMs = 10_000;
+const [first, second] = [webWish(), webWish({ image: "web:2" })];
+
+/** What is left of it: rows without their times, what the chain says, and what was sent to it. */
+interface End {
+  readonly rows: readonly unknown[];
+  readonly leases: readonly string[];
+  readonly closings: number;
+  readonly deadlines: readonly string[];
+}
+
+interface Played {
+  readonly end: End;
+  readonly crossings: readonly string[];
+  readonly crashed: boolean;
+}
+
+test("wherever the provider ends on the way of a manifest, it comes to the same end", async (t) => {
+  const whole = await play(t, 0);
+  assert.deepEqual(whole.end.leases, ["active 0", "active 0", "closed 10003"]);
+  assert.equal(whole.end.closings, 1);
+  assert.deepEqual(whole.end.deadlines, []);
+  const points = crashPoints(whole.crossings);
+  assert.ok(points.length >= 8, `${points.length} points`);
+  for (const crashAt of points) {
+    const where = `crash at ${crashAt}, ${whole.crossings[crashAt - 1]}`;
+    const { end, crashed } = await play(t, crashAt).catch((thrown: unknown) => {
+      throw new Error(where, { cause: thrown });
+    });
+    assert.ok(crashed, where);
+    assert.deepEqual(end, whole.end, where);
+  }
+  t.diagnostic(`${whole.crossings.length} boundaries, ${points.length} crashes`);
+});
+
+/** Every one of them in the long run; else the first of each kind of unit that is about manifests. */
+function crashPoints(crossings: readonly string[]): number[] {
+  if (long) return crossings.map((_, index) => index + 1);
+  const kinds = crossings.filter((crossing) => crossing.includes("manifest"));
+  return [...new Set(kinds)].map((kind) => crossings.indexOf(kind) + 1);
+}
+
+async function play(t: TestContext, crashAt: number): Promise<Played> {
+  let played: Played | undefined;
+  await onManifestStage(t, async (stage) => {
+    played = await tell(stage, createCountingBoundary(crashAt));
+  });
+  assert.ok(played);
+  return played;
+}
+
+async function tell(stage: ManifestStage, boundary: CountingBoundary): Promise<Played> {
+  const mortal = stage.start({ timeoutMs, boundary });
+  mortal.ready.catch(() => undefined);
+  let revived: Promise<RunningManifests> | undefined;
+  async function revive(): Promise<RunningManifests> {
+    await mortal.stop().catch(() => undefined);
+    return stage.running({ timeoutMs });
+  }
+  function current(): Promise<RunningManifests> {
+    if (!boundary.crashed) return mortal.ready;
+    revived ??= revive();
+    return revived;
+  }
+  /** What a tenant asks for until there is an answer. */
+  async function ask<T>(request: (running: RunningManifests) => Promise<T>): Promise<T> {
+    const asked = current();
+    try {
+      return await request(await asked);
+    } catch (thrown) {
+      if (asked === current()) throw thrown;
+      return ask(request);
+    }
+  }
+
+  await ask(async () => undefined);
+  const kept = await stage.leased(1n, first);
+  await ask(({ manifests }) => manifests.submit(deploymentOf(kept), bodyOf(first.manifest)));
+  const taken = await stage.leased(2n, first);
+  await ask(({ manifests }) => manifests.submit(deploymentOf(taken), bodyOf(first.manifest)));
+  const silent = await stage.leased(3n, first);
+  const leases = [kept, taken, silent];
+  await stage.update(deploymentOf(kept), manifestHash(second.manifest));
+  await ask(({ manifests }) => manifests.submit(deploymentOf(kept), bodyOf(second.manifest)));
+  await ask(({ manifests }) => manifests.withdraw(deploymentOf(kept)));
+  await ask(({ manifests }) => manifests.submit(deploymentOf(kept), bodyOf(second.manifest)));
+  await ask(({ manifests }) => manifests.withdraw(deploymentOf(taken)));
+  await stage.until("the silent one is closed", async () => {
+    await current();
+    return (await stage.queries.lease(silent)).value?.state === "closed";
+  });
+  await stage.pass(timeoutMs);
+  const { journal } = await current();
+  await stage.until("its deadline is gone", () => journal.read.deadlines.subjects("manifest").length === 0);
+  const intents = leases.flatMap((lease) => journal.read.intents.about(formatLeaseId(lease)));
+  const end: End = {
+    rows: leases.map((lease) => {
+      const { version, withdrawnAtMs } = journal.read.manifests.get(formatLeaseId(lease)) ?? {};
+      return [version, withdrawnAtMs !== undefined];
+    }),
+    leases: await Promise.all(leases.map((lease) => stateOf(stage, lease))),
+    closings: intents.filter(({ state }) => state === "done").length,
+    deadlines: journal.read.deadlines.subjects("manifest"),
+  };
+  return { end, crossings: [...boundary.crossings], crashed: boundary.crashed };
+}
+
+async function stateOf({ queries }: ManifestStage, lease: LeaseId): Promise<string> {
+  const { value } = await queries.lease(lease);
+  return `${value?.state} ${value?.reason}`;
+}

@@ -1,0 +1,183 @@
+/** Leases without a manifest: closed in time and by proof, over restarts, and never while somebody cannot be asked. */
+import assert from "node:assert/strict";
+import { copyFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { closeBidMessage } from "../src/chain/tx/closing.ts";
+import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { manifestHash } from "../src/market/manifest.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { faultTransport } from "./fault-transport.ts";
+import { type ManifestStage, onManifestStage } from "./manifest-stage.ts";
+import { bodyOf, versionOf, webWish } from "./manifest-wishes.ts";
+import { runs } from "./runs.ts";
+
+const timeoutMs = 15_000;
+const wish = webWish();
+
+async function closedBy(stage: ManifestStage, lease: LeaseId): Promise<number | undefined> {
+  const { value } = await stage.queries.lease(lease);
+  return value?.state === "closed" ? value.reason : undefined;
+}
+
+async function untilClosed(stage: ManifestStage, lease: LeaseId): Promise<void> {
+  await stage.until("it is closed", async () => (await closedBy(stage, lease)) !== undefined);
+  assert.equal(await closedBy(stage, lease), 10_003);
+}
+
+test("a lease whose manifest never comes is closed when its time is up, with the reason that says so; what is invalid does not count", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const { manifests, journal, status } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    const key = formatLeaseId(lease);
+    await assert.rejects(manifests.submit(deploymentOf(lease), "{}"), { code: "AKP_MANIFEST_UNREADABLE" });
+    await assert.rejects(manifests.submit(deploymentOf(lease), bodyOf(webWish({ image: "other" }).manifest)), {
+      code: "AKP_MANIFEST_OTHER_VERSION",
+    });
+    const createdAt = (await stage.queries.lease(lease)).value?.createdAt ?? 0n;
+    await untilClosed(stage, lease);
+    const { value: closed } = await stage.queries.lease(lease);
+    const lived = Number((closed?.closedOn ?? 0n) - createdAt);
+    assert.ok(lived >= 15 && lived <= 19, `closed after ${lived} blocks of a second`);
+    await stage.until("nothing is left of it", () => status().leases === 0);
+    assert.equal(journal.read.deadlines.get("manifest", key), undefined);
+    assert.equal(journal.read.intents.about(key).length, 1);
+  });
+});
+
+test("with several groups each lease has a deadline of its own, and 0 turns them off", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const two = webWish({ placements: ["east", "west"] });
+    const { stop } = await stage.running({ timeoutMs: 0 });
+    const id = await stage.post(1n, two);
+    const leases = [await stage.lease(id, two, 1), await stage.lease(id, two, 2)];
+    await stage.pass(20_000);
+    for (const lease of leases) assert.equal(await closedBy(stage, lease), undefined);
+    await stop();
+    await stage.running({ timeoutMs });
+    for (const lease of leases) await untilClosed(stage, lease);
+  });
+});
+
+test("a lease that was won while nobody ran takes its manifest after the start, and is closed if none comes even then", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    await (await stage.running({ timeoutMs })).stop();
+    const [sends, silent] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
+    await stage.pass(30_000);
+    const { manifests } = await stage.running({ timeoutMs });
+    await stage.pass(timeoutMs - 5_000);
+    assert.equal(await closedBy(stage, silent), undefined, "its tenant gets a moment");
+    assert.equal((await manifests.submit(deploymentOf(sends), bodyOf(wish.manifest))).changed.length, 1);
+    await untilClosed(stage, silent);
+    assert.equal(await closedBy(stage, sends), undefined);
+  });
+});
+
+test("nothing is closed while the cluster cannot tell, nor while no node answers, for however long; then it is", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const transport = faultTransport(stage.node.transport());
+    const { journal } = await stage.running({ timeoutMs, nodes: () => [transport] });
+    const lease = await stage.leased(1n, wish);
+    const filed = () => journal.read.intents.about(formatLeaseId(lease)).length;
+    stage.cluster.trouble = "its cache has not been filled yet";
+    await stage.pass(40_000);
+    assert.deepEqual([await closedBy(stage, lease), filed()], [undefined, 0]);
+    transport.hangs = () => true;
+    stage.cluster.trouble = undefined;
+    await stage.pass(runs(60_000, 3_600_000));
+    assert.equal(filed(), 0);
+    transport.hangs = () => false;
+    await untilClosed(stage, lease);
+  });
+});
+
+test("a journal that was lost is rebuilt from what the cluster says was sent, and one from last week brought up to date", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const next = webWish({ image: "web:2" });
+    const first = await stage.running({ timeoutMs });
+    const [running, withdrawn] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
+    const key = formatLeaseId(running);
+    await first.manifests.submit(deploymentOf(running), bodyOf(wish.manifest));
+    await first.manifests.submit(deploymentOf(withdrawn), bodyOf(wish.manifest));
+    await first.stop();
+    const [file, backup] = [join(stage.dir, "journal.db"), join(stage.dir, "..", "backup.db")];
+    copyFileSync(file, backup);
+    const second = await stage.running({ timeoutMs });
+    await stage.update(deploymentOf(running), manifestHash(next.manifest));
+    await second.manifests.submit(deploymentOf(running), bodyOf(next.manifest));
+    await second.manifests.withdraw(deploymentOf(withdrawn));
+    for (const lease of [running, withdrawn]) {
+      const sent = second.manifests.manifestOf(lease);
+      if (sent) stage.cluster.records.set(formatLeaseId(lease), sent);
+    }
+    await second.stop();
+    for (const age of ["lost", "last week's"]) {
+      for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+      if (age === "last week's") copyFileSync(backup, file);
+      const { manifests, journal, stop } = await stage.running({ timeoutMs });
+      await stage.until(`${age} is restored`, () => manifests.manifestOf(withdrawn)?.withdrawnAtMs !== undefined);
+      await stage.pass(timeoutMs + 10_000);
+      const row = journal.read.manifests.get(key);
+      assert.equal(row?.version, versionOf(next.manifest), age);
+      assert.deepEqual(row?.deployed, { version: row?.version, body: row?.body });
+      assert.deepEqual([await closedBy(stage, running), await closedBy(stage, withdrawn)], [undefined, undefined]);
+      assert.deepEqual([...journal.read.deadlines.subjects("manifest")], []);
+      assert.equal(journal.read.intents.owed(), 0);
+      await stop();
+    }
+  });
+});
+
+test("what is sent before the loop has looked is not taken for older than what the cluster has", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const next = webWish({ image: "web:2" });
+    const lease = await stage.leased(1n, wish);
+    const [group] = wish.manifest;
+    assert.ok(group);
+    const found = { version: versionOf(wish.manifest), group, receivedAtMs: stage.clock.now() + 60_000 };
+    stage.cluster.records.set(formatLeaseId(lease), found);
+    await stage.update(deploymentOf(lease), manifestHash(next.manifest));
+    const { manifests, journal } = await stage.running({ timeoutMs });
+    await manifests.submit(deploymentOf(lease), bodyOf(next.manifest));
+    await stage.pass(5_000);
+    const row = journal.read.manifests.get(formatLeaseId(lease));
+    assert.equal(row?.version, versionOf(next.manifest), "by the chain, whatever the clocks say");
+    assert.equal(row?.deployed?.version, found.version, "and what runs is known");
+  });
+});
+
+test("an attempt that came to nothing is made again after a pause", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const { chain, journal } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    const subject = formatLeaseId(lease);
+    await stage.until("it is watched", () => journal.read.deadlines.get("manifest", subject) !== undefined);
+    const message = closeBidMessage(lease, "manifest-timeout");
+    await stage.pass(timeoutMs - 5_000);
+    await journal.durable("test", ({ intents }) => {
+      const id = intents.file(chain.outbox.intentOf({ subject, why: "a test", message, priority: "close" }));
+      intents.settle(id, "failed");
+    });
+    const failedAtMs = stage.clock.now();
+    await untilClosed(stage, lease);
+    assert.ok(stage.clock.now() - failedAtMs >= limits.manifestCloseRetryMs);
+    assert.equal(journal.read.intents.about(subject).length, 2);
+  });
+});
+
+test("a tenant who is to be told before a reclamation is told, and the lease is closed when that time has passed", async (t) => {
+  const windowNs = 3_600_000_000_000n;
+  const play = async (stage: ManifestStage) => {
+    const { journal } = await stage.running({ timeoutMs });
+    const lease = await stage.lease(await stage.post(1n, wish, manifestHash(wish.manifest), windowNs), wish);
+    await stage.pass(3_600_000);
+    await untilClosed(stage, lease);
+    const sent = journal.read.intents.about(formatLeaseId(lease));
+    assert.deepEqual(
+      sent.map(({ what, state }) => `${what} ${state}`),
+      ["closeBid done", "startReclaim done"],
+    );
+    assert.ok((sent[0]?.filedAtMs ?? 0) - (sent[1]?.filedAtMs ?? 0) >= 3_600_000);
+  };
+  await onManifestStage(t, play, 60_000);
+});
