@@ -3,9 +3,9 @@ import { z } from "zod";
 import type { JsonObject } from "../bus/topics.ts";
 import type { Switch } from "../journal/switches.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
+import { parseQuestion } from "../runtime/control/parse-question.ts";
 import { endedBy } from "../runtime/ended-by.ts";
-import { ProviderError } from "../runtime/errors.ts";
-import type { Answer, Question } from "../runtime/lifecycle.ts";
+import type { Answer } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { OrderLine } from "./answers.ts";
 import type { BidEngine } from "./bidengine.ts";
@@ -52,16 +52,16 @@ const resume = z.object({ dryRun: z.boolean().default(false) });
 export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, Answer>> {
   return {
     async orders(question, signal) {
-      const { limit, follow } = parsed(orders, question);
+      const { limit, follow } = parseQuestion(orders, question);
       const engine = await opened;
       return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
     },
     async why(question) {
-      const { id } = parsed(why, question);
+      const { id } = parseQuestion(why, question);
       return (await opened).why(id);
     },
     async screen(question, signal): Promise<ScreenAnswer> {
-      const { sdl, owner } = parsed(screen, question);
+      const { sdl, owner } = parseQuestion(screen, question);
       const engine = await opened;
       const { groups, reclamationWindowNs } = readSdl(sdl);
       const screened = groups.map(async (group) => ({
@@ -71,13 +71,13 @@ export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, 
       return { groups: await Promise.all(screened) };
     },
     async pause(question): Promise<PauseAnswer> {
-      const { reason, fromMs, dryRun } = parsed(pause, question);
+      const { reason, fromMs, dryRun } = parseQuestion(pause, question);
       const engine = await opened;
       const before = engine.paused;
       return { before, after: dryRun ? engine.wouldPause(reason, fromMs) : await engine.pause(reason, fromMs), dryRun };
     },
     async resume(question): Promise<PauseAnswer> {
-      const { dryRun } = parsed(resume, question);
+      const { dryRun } = parseQuestion(resume, question);
       const engine = await opened;
       const before = engine.paused;
       if (!dryRun) await engine.resume();
@@ -117,11 +117,4 @@ async function* followOrders(engine: BidEngine, limit: number, signal: AbortSign
   } finally {
     unsubscribe();
   }
-}
-
-function parsed<T>(shape: z.ZodType<T>, question: Question): T {
-  const { data, error } = shape.safeParse(question);
-  if (!error) return data;
-  const [issue] = error.issues;
-  throw new ProviderError("AKP_QUESTION_REFUSED", { reason: `${issue?.path.join(".")}: ${issue?.message}` });
 }

@@ -9,7 +9,7 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Lease } from "../chain/records.ts";
-import { closeBidMessage, startReclaimMessage } from "../chain/tx/closing.ts";
+import { endLeaseMessage, endLeaseWaitMs } from "../chain/tx/closing.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Manifest } from "../journal/manifests.ts";
@@ -134,11 +134,9 @@ export function createManifestLoop(deps: LoopDeps) {
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!runs(lease)) return recheck(limits.manifestCloseRetryMs);
-    const reclaim = reclaimOf(lease);
-    if (reclaim.waitMs > 0) return recheck(reclaim.waitMs);
-    const message = reclaim.isNeeded
-      ? startReclaimMessage(id, "manifest-timeout")
-      : closeBidMessage(id, "manifest-timeout");
+    const waitMs = endLeaseWaitMs(lease, mirror.timeNs);
+    if (waitMs > 0) return recheck(waitMs);
+    const message = endLeaseMessage(lease, "manifest-timeout");
     const intent = outbox.intentOf({ subject: key, why: noManifest, message, priority: "close" });
     const isFiled = await journal.durable("manifest timeout", ({ manifests, intents, history }) => {
       if (manifests.get(key)) return false;
@@ -151,13 +149,6 @@ export function createManifestLoop(deps: LoopDeps) {
     standings.counts.timedOut += 1;
     log.info("closing lease without manifest", { lease: key });
     return done();
-  }
-
-  /** A tenant who agreed to be told first is told, and the lease is closed when that time has passed. */
-  function reclaimOf({ state, reclamation }: Lease): { readonly isNeeded: boolean; readonly waitMs: number } {
-    if (!reclamation) return { isNeeded: false, waitMs: 0 };
-    if (state === "active") return { isNeeded: true, waitMs: 0 };
-    return { isNeeded: false, waitMs: Number(reclamation.deadline) * 1_000 - nsToMs(mirror.timeNs) };
   }
 
   return { look, reunite };

@@ -8,6 +8,7 @@ import { chainErrors } from "./catalogue/chain-errors.ts";
 import { inventoryErrors } from "./catalogue/inventory-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
 import { kubeErrors } from "./catalogue/kube-errors.ts";
+import { leaseErrors } from "./catalogue/lease-errors.ts";
 import { manifestErrors } from "./catalogue/manifest-errors.ts";
 import { pricingErrors } from "./catalogue/pricing-errors.ts";
 import { runningErrors } from "./catalogue/running-errors.ts";
@@ -32,6 +33,7 @@ export const areas = [
   { title: "Inventory", errors: inventoryErrors },
   { title: "Prices and policies", errors: pricingErrors },
   { title: "Manifests", errors: manifestErrors },
+  { title: "Leases", errors: leaseErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -49,6 +51,7 @@ export const catalogue = {
   ...inventoryErrors,
   ...pricingErrors,
   ...manifestErrors,
+  ...leaseErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,

@@ -2,7 +2,9 @@
 import { LeaseClosedReason, LeaseID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgCloseBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { BidId, LeaseId } from "../../market/ids.ts";
+import { nsToMs } from "../../runtime/clock.ts";
 import { writeId } from "../codec/wire64.ts";
+import type { Lease } from "../records.ts";
 import { type PackedMessage, packMessage } from "./messages.ts";
 
 /** The chain's numbers for why a provider closes; tenants read them. */
@@ -25,3 +27,17 @@ export function closeBidMessage(id: BidId, reason: CloseReason = "unspecified"):
 export function startReclaimMessage(id: LeaseId, reason: CloseReason): PackedMessage {
   return packMessage("startReclaim", { id: LeaseID.fromPartial(writeId(id)), reason: closeReasons[reason] });
 }
+
+/** A tenant who agreed to be told first is told, and the lease can be closed when that time has passed. */
+export function endLeaseMessage({ id, state, reclamation }: EndingLease, reason: CloseReason): PackedMessage {
+  const isToBeTold = reclamation !== undefined && state === "active";
+  return isToBeTold ? startReclaimMessage(id, reason) : closeBidMessage(id, reason);
+}
+
+/** How long the chain will not hear of either yet. */
+export function endLeaseWaitMs({ state, reclamation }: EndingLease, chainTimeNs: bigint): number {
+  if (reclamation === undefined || state === "active") return 0;
+  return Math.max(0, Number(reclamation.deadline) * 1_000 - nsToMs(chainTimeNs));
+}
+
+type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;

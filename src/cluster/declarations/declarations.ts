@@ -1,6 +1,6 @@
 /**
  * Custom resources by which operators are told what a lease has: a host name, a port of a leased address. One lease has a
- * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the claims of
+ * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the grants of
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
 import { type kinds, resourceOf } from "../../kube/kinds.ts";
@@ -45,6 +45,11 @@ export interface Withheld<Wanted> {
   readonly reason: string;
 }
 
+interface Grant extends Holder {
+  readonly lease: LeaseId;
+  readonly leaseId: string;
+}
+
 interface Declared extends Holder {
   /** Of the object. */
   readonly name: string;
@@ -54,7 +59,7 @@ interface Declared extends Holder {
 export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   const { kube, kind, namespace, provider, subjectOf, objectName, build, read, objection, concerns } = deps;
   const listeners: ((leaseId: string) => void)[] = [];
-  const claims = new Map<string, Holder & { readonly lease: LeaseId }>();
+  const grants = new Map<string, Grant>();
   const withheld = new Map<string, readonly Withheld<Wanted>[]>();
   let opened: WatchCache<Declared, "lease"> | undefined;
 
@@ -68,12 +73,12 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   }
 
   function holder(subject: string): Holder | undefined {
-    return claims.get(subject) ?? declared(subject);
+    return grants.get(subject) ?? declared(subject);
   }
 
   function* holders(): Iterable<Holder> {
-    yield* claims.values();
-    for (const each of cache().list()) if (!claims.has(each.subject)) yield each;
+    yield* grants.values();
+    for (const each of cache().list()) if (!grants.has(each.subject)) yield each;
   }
 
   function wake(leaseId: string): void {
@@ -92,9 +97,9 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   }
 
   function drop(leaseId: string, isKept: (subject: string) => boolean): void {
-    for (const [subject, { lease }] of claims) {
-      if (formatLeaseId(lease) !== leaseId || isKept(subject)) continue;
-      claims.delete(subject);
+    for (const [subject, grant] of grants) {
+      if (grant.leaseId !== leaseId || isKept(subject)) continue;
+      grants.delete(subject);
       wakeThoseWithout(subject);
     }
   }
@@ -119,7 +124,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     for (const each of wanted) {
       const reason = refusalOf(lease, each);
       if (reason === undefined) {
-        claim(lease, each);
+        grant(lease, each);
         granted.push(each);
       } else missing.push({ wanted: each, reason });
     }
@@ -128,9 +133,9 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     return granted;
   }
 
-  function claim(lease: LeaseId, wanted: Wanted): void {
+  function grant(lease: LeaseId, wanted: Wanted): void {
     const subject = subjectOf(wanted);
-    claims.set(subject, { subject, lease });
+    grants.set(subject, { subject, lease, leaseId: formatLeaseId(lease) });
   }
 
   async function write(lease: LeaseId, wanted: Wanted, signal: AbortSignal): Promise<void> {
@@ -140,7 +145,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
 
   /** Unless it is on its way to another lease, which then writes it over. */
   function isLeft({ subject }: Declared): boolean {
-    return !claims.has(subject);
+    return !grants.has(subject);
   }
 
   /** The very object that was seen, as it was: it may have become another lease's meanwhile. */
@@ -163,6 +168,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     },
     holder,
     holders,
+    settle,
     mayHave: (lease: LeaseId, wanted: Wanted) => refusalOf(lease, wanted) === undefined,
     /** Brings to the cluster what the lease wants and may have, and takes away what it no longer wants. */
     async declare(
@@ -189,7 +195,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
      */
     async take(lease: LeaseId, wanted: readonly Wanted[], signal: AbortSignal): Promise<void> {
       const losers = wanted.flatMap((each) => holder(subjectOf(each))?.lease ?? []);
-      for (const each of wanted) claim(lease, each);
+      for (const each of wanted) grant(lease, each);
       for (const each of [...losers, lease]) wake(formatLeaseId(each));
       for (const each of wanted) await write(lease, each, signal);
     },

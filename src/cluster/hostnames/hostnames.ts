@@ -34,7 +34,7 @@ export interface WithheldHost {
 export type Hostnames = ReturnType<typeof createHostnames>;
 
 export function createHostnames({ kube, provider, settings, clock }: HostnameDeps) {
-  /** Allowed a moment ago, to whom; until the lease claims them, nobody else is allowed the same. */
+  /** Allowed a moment ago, to whom; until they are granted to a lease, nobody else is allowed the same. */
   const allowed = new Map<string, { readonly owner: string; readonly untilMs: number }>();
   const declarations = createDeclarations<HostWanted>({
     kube,
@@ -106,6 +106,8 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       allow(hosts, owner);
       return undefined;
     },
+    /** Decides at once who gets what; `declare` then writes it. For one who has a long way to go until there. */
+    settle: (lease: LeaseId, wanted: readonly HostWanted[]) => void declarations.settle(lease, wanted),
     async declare(
       lease: LeaseId,
       wanted: readonly HostWanted[],

@@ -1,0 +1,117 @@
+/** An operator ends a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
+import type { Chain } from "../../chain/chain.ts";
+import type { Lease } from "../../chain/records.ts";
+import { type CloseReason, endLeaseMessage, endLeaseWaitMs } from "../../chain/tx/closing.ts";
+import { isUnderWay } from "../../journal/intents.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { TableReads } from "../../journal/tables.ts";
+import { formatDecCoin } from "../../market/coin.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { Manifest, ManifestService } from "../../market/manifest.ts";
+import { formatTime, nsToMs } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import { runs } from "../reservations/upkeep.ts";
+
+export interface ClosingDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "provider">;
+  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly hostsOf: (leaseId: string) => readonly string[];
+  readonly log: Log;
+}
+
+export interface Closing {
+  readonly lease: string;
+  /** "closeBid" closes it; "startReclaim" tells its tenant that it will be, once the agreed time has passed. */
+  readonly message: string;
+  readonly reason: CloseReason;
+  readonly dryRun: boolean;
+  /** Somebody ends it already, and nothing more was filed. */
+  readonly underWay: boolean;
+  readonly loses: Loses;
+}
+
+interface Loses {
+  /** What it pays per block. */
+  readonly price: string;
+  readonly namespace: string;
+  readonly hosts: readonly string[];
+  readonly services: readonly { readonly name: string; readonly count: number }[];
+  /** What tenants have written there is gone for good. */
+  readonly volumes: readonly { readonly service: string; readonly name: string; readonly bytes: string }[];
+}
+
+export async function closeLease(
+  { id, reason, dryRun }: { readonly id: LeaseId; readonly reason: CloseReason; readonly dryRun: boolean },
+  deps: ClosingDeps,
+  signal: AbortSignal,
+): Promise<Closing> {
+  const { chain, journal, log } = deps;
+  const key = formatLeaseId(id);
+  const lease = await runningLease(id, chain, signal);
+  const message = endLeaseMessage(lease, reason);
+  const why = `closed by the operator, reason ${reason}`;
+  const intent = chain.outbox.intentOf({ subject: key, why, message, priority: "close" });
+  const { what } = intent;
+  const about = { lease: key, message: what, reason, dryRun, loses: losesOf(lease, deps) };
+  if (dryRun) return { ...about, underWay: isEnding(key, journal.read) };
+  const isFiled = await journal.durable("lease closed by operator", ({ intents, history }) => {
+    if (isEnding(key, { intents })) return false;
+    intents.file(intent);
+    history.add({ kind: "lease", subject: key, line: `${what} filed: ${why}` });
+    return true;
+  });
+  chain.outbox.wake();
+  if (isFiled) log.info("operator closes a lease", { lease: key, message: what, reason });
+  return { ...about, underWay: !isFiled };
+}
+
+function isEnding(key: string, { intents }: Pick<TableReads, "intents">): boolean {
+  return intents.about(key).some((intent) => endings.includes(intent.what) && isUnderWay(intent));
+}
+
+const endings = ["closeBid", "startReclaim"];
+
+/** By the chain itself: a lease that is closed or not ours costs a fee and does nothing. */
+async function runningLease(
+  id: LeaseId,
+  { queries, mirror, provider }: ClosingDeps["chain"],
+  signal: AbortSignal,
+): Promise<Lease> {
+  const lease = formatLeaseId(id);
+  if (id.provider !== provider)
+    throw new ProviderError("AKP_LEASE_NOT_OURS", { lease, provider: id.provider, ours: provider });
+  const { value, height } = await queries.lease(id, { atOrAbove: mirror.height, signal });
+  if (!value) throw new ProviderError("AKP_LEASE_UNKNOWN", { lease, height });
+  const { state, closedOn } = value;
+  if (!runs(value)) throw new ProviderError("AKP_LEASE_OVER", { lease, state, closedOn });
+  const waitMs = endLeaseWaitMs(value, mirror.timeNs);
+  const from = formatTime(nsToMs(mirror.timeNs) + waitMs);
+  if (waitMs > 0) throw new ProviderError("AKP_LEASE_RECLAIMED_LATER", { lease, from });
+  return value;
+}
+
+function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses {
+  const key = formatLeaseId(id);
+  const row = journal.read.manifests.get(key);
+  const [group] = row && row.withdrawnAtMs === undefined ? (JSON.parse(row.body) as Manifest) : [];
+  const services = group?.services ?? [];
+  return {
+    price: formatDecCoin(price),
+    namespace: leaseNamespace(id),
+    hosts: hostsOf(key),
+    services: services.map(({ name, count }) => ({ name, count })),
+    volumes: services.flatMap(volumesOf),
+  };
+}
+
+function volumesOf({ name: service, resources, params }: ManifestService): Loses["volumes"] {
+  const mounted = new Set(params?.storage?.map(({ name }) => name));
+  const persistent = (resources.storage ?? []).filter(({ attributes = [] }) =>
+    attributes.some(({ key, value }) => key === "persistent" && value === "true"),
+  );
+  return persistent
+    .filter(({ name }) => mounted.has(name))
+    .map(({ name, size }) => ({ service, name, bytes: size.val }));
+}

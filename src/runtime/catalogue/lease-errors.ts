@@ -1,0 +1,25 @@
+import { type Errors, statuses } from "./entry.ts";
+
+export const leaseErrors = {
+  AKP_LEASE_NOT_OURS: {
+    message: "{lease} is a lease with {provider}, and we are {ours}",
+    advice: "`akash-provider leases` lists ours.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_LEASE_UNKNOWN: {
+    message: "the chain has no lease {lease} at height {height}",
+    advice: "`akash-provider leases` lists ours.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_LEASE_OVER: {
+    message: "the lease {lease} is {state} since height {closedOn}",
+    advice: "Nothing is to be done: what it has in the cluster is taken away by itself.",
+    ...statuses(409, "FAILED_PRECONDITION"),
+  },
+  AKP_LEASE_RECLAIMED_LATER: {
+    message:
+      "the lease {lease} is being reclaimed and can be closed from {from} on: until then its tenant was promised it",
+    advice: "Give the command again then.",
+    ...statuses(409, "FAILED_PRECONDITION"),
+  },
+} as const satisfies Errors;
