@@ -74,10 +74,13 @@ export function leasedIp(
   };
 }
 
-/** In the network's spelling or in camel case. Undefined where it says neither whose it is nor which port. */
-export function readLeasedIp({ metadata, ...object }: KubeObject): IpDeclaration | undefined {
+/**
+ * In the network's spelling or in camel case, where the provider is not named: then it is the one that reads. Undefined
+ * where it does not say whose it is or which port.
+ */
+export function readLeasedIp({ metadata, ...object }: KubeObject, ours?: Address): IpDeclaration | undefined {
   const spec = fieldsOf(object["spec"]);
-  const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec["lease_id"] ?? spec["leaseID"]);
+  const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec["lease_id"] ?? spec["leaseID"], ours);
   const externalPort = Number(spec["external_port"] ?? spec["externalPort"] ?? spec["port"]);
   if (!lease || !Number.isInteger(externalPort)) return undefined;
   return {

@@ -112,7 +112,9 @@ function writeExpose(expose: ManifestExpose) {
 }
 
 function writeParams({ storage, permissions, tee }: NonNullable<ManifestService["params"]>) {
-  return given({ storage, permissions: permissions && given({ read: permissions.read }), tee });
+  // Only what may be read: else one that was read and is written again would be another.
+  const { read = [] } = permissions ?? {};
+  return given({ storage, permissions: read.length > 0 ? { read } : undefined, tee });
 }
 
 /** Which card a GPU is. Memory and interface are empty in the network's own; the chain has them, in our bid. */

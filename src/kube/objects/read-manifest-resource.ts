@@ -1,4 +1,5 @@
 /** Reads what a lease was told to run out of its custom resource, whichever provider wrote it. */
+import type { Address } from "../../market/address.ts";
 import type { Attribute } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type {
@@ -43,9 +44,9 @@ export function readManifestResource({ metadata, ...object }: KubeObject): ReadM
   };
 }
 
-/** A lease as custom resources of the network name it. */
-export function leaseIn(value: unknown): LeaseId | undefined {
-  const { owner, dseq, gseq, oseq, provider } = fieldsOf(value);
+/** A lease as custom resources of the network name it; of one that names no provider, this one's. */
+export function leaseIn(value: unknown, ours?: Address): LeaseId | undefined {
+  const { owner, dseq, gseq, oseq, provider = ours } = fieldsOf(value);
   return readLeaseId([owner, dseq, gseq, oseq, provider].map((part) => `${part ?? ""}`));
 }
 
