@@ -4,7 +4,16 @@ import { type BidId, formatOrderId } from "./ids.ts";
 
 const alphabet = "0123456789abcdefghijklmnopqrstuv";
 
+/** Every object of a lease asks for it, more than once. */
+const known = new WeakMap<BidId, string>();
+
 export function leaseNamespace(lease: BidId): string {
+  const name = known.get(lease) ?? hashedName(lease);
+  known.set(lease, name);
+  return name;
+}
+
+function hashedName(lease: BidId): string {
   // The bid's own number is no part of it.
   return base32Hex(
     createHash("sha224")
