@@ -12,6 +12,7 @@ import { checkDeletion } from "./kube-delete.contract.ts";
 import { checkDryRuns } from "./kube-dry-run.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
 import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
+import { checkPodSecurity } from "./kube-pod-security.contract.ts";
 import { checkRefusals } from "./kube-refusal.contract.ts";
 import { checkRestarts } from "./kube-restart.contract.ts";
 import { checkSelection } from "./kube-select.contract.ts";
@@ -51,6 +52,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkDeletion(open);
     checkCustomResources(open);
     checkRefusals(open);
+    checkPodSecurity(open);
     checkPods(open);
   });
 }

@@ -26,6 +26,7 @@ export function measureKube(metrics: Metrics, kube: Kube): void {
     ["retries", "Requests retried"],
     ["applied", "Objects written by server-side apply"],
     ["unchanged", "Applies that had nothing to write"],
+    ["warnings", "Warnings of the API server"],
   ] as const;
   for (const [count, help] of counters) {
     metrics.read({ name: `akash_provider_kube_${count}_total`, help, kind: "counter" }, () => kube.counts[count]);

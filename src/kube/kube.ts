@@ -205,6 +205,8 @@ export interface Applied {
   readonly written: boolean;
   /** Absent when nothing was written and `live` was given. */
   readonly object: KubeObject | undefined;
+  /** What the server has to say about it, although it did it: for instance that pods of it will be refused. */
+  readonly warnings: readonly string[];
 }
 
 export interface DeleteOptions extends WriteOptions {
@@ -283,4 +285,6 @@ export interface KubeCounts {
   applied: number;
   /** Applies that had nothing to write. */
   unchanged: number;
+  /** That came with answers; each text is logged once. */
+  warnings: number;
 }

@@ -369,6 +369,8 @@ export const limits = {
   /** What is kept of a refusal: a sentence or two, and of what was wrong the first few things. */
   kubeReasonChars: 2_000,
   kubeCauses: 20,
+  /** Texts of warnings that are remembered, so that each is logged once: a cluster has a few dozen. */
+  kubeWarnings: 256,
   /** Connections for calls; watches and what is passed on to pods have their own, so none waits for another. */
   kubeSockets: 16,
   /** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */

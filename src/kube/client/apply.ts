@@ -55,8 +55,9 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     const known = isBelieved ? live : object && ownedFields(object, fieldManager, subresource);
     if (known && isFulfilled(kind, desired, known, path)) {
       requests.counts.unchanged += 1;
-      return { written: false, object };
+      return { written: false, object, warnings: [] };
     }
+    let warnings: readonly string[] = [];
     const request = {
       ...call,
       verb: "apply",
@@ -65,16 +66,19 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
       path: withQuery(path, { fieldManager, force, ...dryRunQuery(dryRun) }),
       contentType: "application/apply-patch+yaml",
       body: { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind },
+      onWarnings: (texts: readonly string[]) => {
+        warnings = texts;
+      },
     } as const;
     // What changes nothing is no write to end a program at, nor one that a cache must show.
-    if (dryRun) return { written: true, object: (await requests.json(request)) as KubeObject };
+    if (dryRun) return { written: true, object: (await requests.json(request)) as KubeObject, warnings };
     boundary.cross("kube", "apply:before");
     lastWrites.begin(path);
     const written = (await requests.json(request)) as KubeObject;
     boundary.cross("kube", "apply:after");
     requests.counts.applied += 1;
     remember(kind, desired, ownedFields(written, fieldManager, subresource), path);
-    return { written: true, object: written };
+    return { written: true, object: written, warnings };
   };
 }
 

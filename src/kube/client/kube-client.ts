@@ -30,7 +30,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const log = deps.log.with({ module: "kube" });
   const ending = new AbortController();
   const { signal: closing } = ending;
-  const requests = createRequests({ transport, clock, random, closing });
+  const requests = createRequests({ transport, clock, random, closing, log });
   const discovery = createDiscovery(requests, clock);
   const watches = new Set<WatchCache<unknown>>();
   const lastWrites = createLastWrites(limits.kubeAppliedObjects);

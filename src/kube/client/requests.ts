@@ -3,12 +3,14 @@ import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
 import { connectionError, malformedAnswer, type Operation, type Peer, refusalError, tooLarge } from "./refusal.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
+import { createWarnings } from "./warnings.ts";
 
 /** A call that has begun; it may take several requests. */
 export interface CallLimits {
@@ -29,6 +31,7 @@ interface Request extends Operation, CallLimits {
   readonly answerMs?: number;
   /** Carried out twice it would do more than once: after a try that may have been, there is no other. */
   readonly neverTwice?: boolean;
+  readonly onWarnings?: (texts: readonly string[]) => void;
   /** Told before another try, when the one before it may have been carried out and its answer was lost. */
   readonly onLost?: () => void;
 }
@@ -69,10 +72,12 @@ interface RequestDeps {
   readonly random: Random;
   /** Aborted when the client is closed: then nothing is tried again. */
   readonly closing: AbortSignal;
+  readonly log: Log;
 }
 
-export function createRequests({ transport, clock, random, closing }: RequestDeps): Requests {
-  const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0 };
+export function createRequests({ transport, clock, random, closing, log }: RequestDeps): Requests {
+  const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0, warnings: 0 };
+  const warningsOf = createWarnings(log, counts);
 
   function begin({ signal, deadlineMs = limits.kubeWholeCallMs }: CallOptions) {
     return { signal, untilMs: clock.monotonicMs() + deadlineMs };
@@ -131,6 +136,8 @@ export function createRequests({ transport, clock, random, closing }: RequestDep
   async function accepted(request: Request, lane: Lane, untilMs: number): Promise<Answer> {
     const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
+    const warnings = warningsOf(answer, request);
+    if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
     const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
     if (status === 401) transport.refused();

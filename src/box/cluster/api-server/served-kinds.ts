@@ -4,7 +4,7 @@ import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { Refused } from "./objects/refused.ts";
+import { noSuchResource } from "./objects/refused.ts";
 import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
 import { customShape } from "./schema/read-shape.ts";
 import type { Plain, Shape } from "./schema/shape.ts";
@@ -54,7 +54,7 @@ const withGeneration = new Set([
 /** The kind as it is served, or the refusal of a server that does not know it. */
 export function servedOf(served: ServedKinds, kind: Kind): Served {
   const found = served.of(kind);
-  if (!found) throw new Refused(404, "NotFound", "the server could not find the requested resource", {});
+  if (!found) throw noSuchResource();
   return found;
 }
 

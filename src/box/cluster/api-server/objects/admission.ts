@@ -8,6 +8,7 @@ import { firstNodePort, lastNodePort } from "../rules/network-rules.ts";
 import { type Served, type ServedKinds, servedOf } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
 import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
+import { podSecurityViolation } from "./pod-security.ts";
 import { fault, forbidden, invalid, notFound } from "./refusals.ts";
 
 export interface AdmissionDeps {
@@ -43,6 +44,7 @@ export function completeNew(deps: AdmissionDeps, { kind }: Served, object: KubeO
   if (resource === "namespaces") fill(part(mutable(object), "spec"), { finalizers: ["kubernetes"] });
   if (resource === "pods") {
     admitClasses(deps, object);
+    admitSecurity(deps, object);
     completePod(mutable(object));
   }
   if (resource === "services") completeService(deps, mutable(object), undefined);
@@ -81,6 +83,13 @@ function admitClasses({ store, served }: AdmissionDeps, pod: KubeObject): void {
   const known = servedOf(served, kinds.runtimeClass);
   if (runtimeClassName === undefined || store.get(known, { name: String(runtimeClassName) })) return;
   throw forbidden(kinds.pod, pod.metadata.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`);
+}
+
+function admitSecurity({ store, served }: AdmissionDeps, { metadata, spec }: KubeObject): void {
+  const { name, namespace = "" } = metadata;
+  const home = store.get(servedOf(served, kinds.namespace), { name: namespace });
+  const violation = podSecurityViolation(home, spec);
+  if (violation !== undefined) throw forbidden(kinds.pod, name, `violates ${violation}`);
 }
 
 /** How long a pod stays on a node that is lost, where it does not say. */

@@ -16,7 +16,7 @@ export function fillPodSpec(spec: Mutable): void {
   fill(spec, spec["serviceAccountName"] ? { serviceAccount: spec["serviceAccountName"] } : {});
   for (const volume of elements(spec, "volumes")) fillVolume(volume);
   for (const list of ["initContainers", "containers", "ephemeralContainers"]) {
-    for (const container of elements(spec, list)) fillContainer(container, spec["hostNetwork"] === true);
+    for (const container of elements(spec, list)) fillContainer(container);
   }
 }
 
@@ -27,17 +27,18 @@ export function fillPod(pod: Mutable): void {
   for (const container of [...elements(spec, "initContainers"), ...elements(spec, "containers")]) {
     const limits = partIfThere(partIfThere(container, "resources"), "limits");
     if (limits) fill(part(part(container, "resources"), "requests"), limits);
+    if (spec["hostNetwork"] !== true) continue;
+    for (const port of elements(container, "ports")) fill(port, { hostPort: port["containerPort"] });
   }
 }
 
-function fillContainer(container: Mutable, hostNetwork: boolean): void {
+function fillContainer(container: Mutable): void {
   const image = String(container["image"] ?? "");
   fill(container, {
     terminationMessagePath: "/dev/termination-log",
     terminationMessagePolicy: "File",
     imagePullPolicy: isLatest(image) ? "Always" : "IfNotPresent",
   });
-  if (hostNetwork) for (const port of elements(container, "ports")) fill(port, { hostPort: port["containerPort"] });
   for (const name of ["livenessProbe", "readinessProbe", "startupProbe"]) fillProbe(partIfThere(container, name));
   const lifecycle = partIfThere(container, "lifecycle");
   for (const name of ["postStart", "preStop"]) fillHttpGet(partIfThere(lifecycle, name));

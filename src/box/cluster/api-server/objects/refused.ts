@@ -37,3 +37,8 @@ export function statusOf({ status: code, reason, message, details }: Refused): o
 export function clientError(refused: Refused, asked: Operation): Error {
   return refusalError({ status: refused.status, body: JSON.stringify(statusOf(refused)) }, asked, peer);
 }
+
+/** Of an address that this server does not have. */
+export function noSuchResource(): Refused {
+  return new Refused(404, "NotFound", "the server could not find the requested resource", {});
+}

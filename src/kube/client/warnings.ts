@@ -1,0 +1,34 @@
+/** What the server warns of beside its answer: a deprecated version, a pod that will be refused, a field that it drops. */
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { KubeCounts } from "../kube.ts";
+import type { Operation } from "./refusal.ts";
+import type { Answer } from "./transport.ts";
+
+/** Reads the warnings of an answer; each text is logged once. */
+export function createWarnings(log: Log, counts: KubeCounts) {
+  const told = new Set<string>();
+  return ({ headers, peer }: Pick<Answer, "headers" | "peer">, { verb, resource }: Operation): readonly string[] => {
+    const { warning } = headers;
+    if (warning === undefined) return none;
+    const texts = readWarnings(warning).map((text) => peer.mask?.(text) ?? text);
+    counts.warnings += texts.length;
+    for (const text of texts) {
+      if (told.has(text)) continue;
+      if (told.size >= limits.kubeWarnings) told.clear();
+      told.add(text);
+      log.info("API server warning", { verb, resource, warning: text });
+    }
+    return texts;
+  };
+}
+
+const none: readonly string[] = [];
+
+/** `299 - "text", 299 - "another"`, in which a backslash stands before quotes and backslashes. */
+export function readWarnings(header: string | readonly string[]): string[] {
+  const texts = [header].flat().flatMap((line) => [...line.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)]);
+  return texts
+    .slice(0, limits.kubeCauses)
+    .map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1").slice(0, limits.kubeReasonChars));
+}
