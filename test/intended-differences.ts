@@ -127,6 +127,12 @@ export const intended: readonly IntendedDifference[] = [
     only: ({ ours, recorded }) => recorded === undefined && JSON.stringify(ours).includes('"::/0"'),
   },
   {
+    why: "link-local addresses are closed now, but for name servers of the nodes",
+    kind: /^NetworkPolicy$/,
+    at: /^spec\.egress\[1\]\.to\[1\]$/,
+    only: onlyOurs,
+  },
+  {
     why: "the ingress controller is admitted from whichever namespace it was installed in",
     kind: /^NetworkPolicy$/,
     at: /^spec\.ingress\[1\]\.from\[0\]\.namespaceSelector\.matchLabels$/,

@@ -68,6 +68,17 @@ test("where the API server answers is followed as it moves", async (t) => {
   assert.equal(told(), 1);
 });
 
+test("an API server on a public address is closed to all that have no permission to ask it", async (t) => {
+  const { server, network, passes } = await open(t, settings);
+  const metadata = { namespace: "default", name: "kubernetes", labels: { "kubernetes.io/service-name": "kubernetes" } };
+  const endpoints = [{ addresses: ["203.0.113.5"] }];
+  const ports = [{ name: "https", port: 443, protocol: "TCP" }];
+  server.create(kinds.endpointSlice, { metadata, addressType: "IPv4", endpoints, ports }, "test");
+  await passes();
+  const apiServer = [{ ip: "203.0.113.5", port: 443 }];
+  assert.deepEqual(network.policies().facts, { ranges: ["203.0.113.5/32"], apiServer });
+});
+
 test("without policies the cluster is not asked for anything", async (t) => {
   const clock = createVirtualClock();
   const cluster = simulateKube(t, { clock });

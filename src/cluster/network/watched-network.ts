@@ -97,7 +97,10 @@ function factsOf(
 ): NetworkFacts {
   const addresses = new Map(apiServer.map((address) => [`${address.ip} ${address.port}`, address]));
   return {
-    ranges: smallestList([...given, ...nodes], closed).map(rangeText),
+    // A managed cluster may have its API server on a public address.
+    ranges: smallestList([...given, ...nodes, ...apiServer.flatMap(({ ip }) => readIfRange(ip))], closed).map(
+      rangeText,
+    ),
     apiServer: [...addresses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address),
   };
 }

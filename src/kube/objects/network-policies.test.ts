@@ -34,6 +34,7 @@ test("what is not the internet is closed, ranges that the cluster tells too, eac
     { port: 53, protocol: "UDP" },
     { port: 53, protocol: "TCP" },
   ]);
+  assert.deepEqual(names?.to[1]?.ipBlock, { cidr: "169.254.0.0/16", except: ["169.254.169.0/24"] });
   const [four, six, ...more] = internet?.to ?? [];
   assert.deepEqual(more, []);
   assert.equal(four?.ipBlock?.cidr, "0.0.0.0/0");

@@ -89,7 +89,11 @@ const namespaceNamed = (name: string) => ({
 
 const dns = {
   ports: ["UDP", "TCP"].map((protocol) => ({ port: 53, protocol })),
-  to: [{ ...namespaceNamed("kube-system"), podSelector: { matchLabels: { "k8s-app": "kube-dns" } } }],
+  to: [
+    { ...namespaceNamed("kube-system"), podSelector: { matchLabels: { "k8s-app": "kube-dns" } } },
+    // A cache on each node (NodeLocal DNSCache) has a link-local address; clouds answer there too, within the /24.
+    { ipBlock: { cidr: "169.254.0.0/16", except: ["169.254.169.0/24"] } },
+  ],
 };
 
 function restrictions(lease: LeaseId, admitted: readonly AdmittedController[], ranges: readonly string[]) {
