@@ -51,6 +51,7 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
     kube: createKubeService(() => cluster.connect("akash-provider")),
     market: {
       cluster: { overcommit: noOvercommit },
+      manifest: { timeoutMs: 0, requireHost: false },
       inventory: () => standingFeed(picture(100)),
       bidengine: {
         attributes: [{ key: "region", value: "lab" }],

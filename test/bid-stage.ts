@@ -320,7 +320,10 @@ export function startProvider(starting: Starting): StartedProvider {
     chain: { nodes: starting.nodes ?? (() => [node.transport()]), signer, settings: fees },
     kube: createKubeService(() => starting.cluster.connect("akash-provider", { boundary })),
     ...(!plant && {
-      market: { cluster, inventory: () => feed, bidengine, pricing: pricingOf, policies: () => policies },
+      market: {
+        ...{ cluster, inventory: () => feed, bidengine, pricing: pricingOf, policies: () => policies },
+        manifest: { timeoutMs: 0, requireHost: false },
+      },
     }),
     boundary,
     control: starting.control ?? false,

@@ -6,6 +6,7 @@ import { createMemoryBus } from "../src/bus/memory.ts";
 import type { JsonObject } from "../src/bus/topics.ts";
 import { createClusterService } from "../src/cluster/cluster-service.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatBidId } from "../src/market/ids.ts";
@@ -20,6 +21,7 @@ import { createMetrics } from "../src/runtime/metrics.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { stage as operatorStage } from "./inventory-stage.ts";
+import { defineCustomResources } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
 import { gi, sampleUnit } from "./placement-samples.ts";
 import { bidOf, chainOf, createWorld, groupOf, leaseOf, openBid, orderKey } from "./reservation-stage.ts";
@@ -39,6 +41,8 @@ async function start(t: Owner) {
     ageMs: () => silent.ageMs ?? operator.ageMs,
   });
   show = publisher.show;
+  cluster.server.create(kinds.namespace, { metadata: { name: leaseDefaults.manifestNamespace } }, "operator");
+  defineCustomResources(cluster);
   const deps = { clock, random: createSeededRandom(1), log: silentLog };
   const world = createWorld(clock);
   const { chain, step } = chainOf(world);

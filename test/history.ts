@@ -239,6 +239,7 @@ async function liveUntil(
     kube: createKubeService(() => cluster.connect("akash-provider", { boundary })),
     market: {
       cluster: { overcommit: noOvercommit },
+      manifest: { timeoutMs: 0, requireHost: false },
       inventory: () => pictureFeed(clock, machine.cpuMilli),
       bidengine: bidding,
       pricing: () => ({ ...fixedPricing(), run: untilAborted }),

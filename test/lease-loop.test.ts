@@ -40,6 +40,6 @@ test("a lease with a manifest becomes a namespace with its workloads, and goes w
   assert.equal(cluster.server.get(kinds.manifest, { namespace: "lease", name: leaseNamespace(lease) }), undefined);
   assert.equal(life.journal.read.manifests.get(formatLeaseId(lease)), undefined);
   const lines = life.journal.read.history.about(formatLeaseId(lease), 10).map(({ line }) => line);
-  assert.match(lines[0] ?? "", /^torn down: closed on chain since height 9, read at height 10$/);
-  assert.match(lines[1] ?? "", /^deployed, manifest [0-9a-f]{12}$/);
+  assert.match(lines[0] ?? "", /^torn down: closed on chain since height 9, by a reading at height 10$/);
+  assert.match(lines[1] ?? "", /^deployed: manifest [0-9a-f]{64}$/);
 });

@@ -66,6 +66,7 @@ async function serveProvider(t: TestContext) {
       kube: createKubeService(() => cluster.connect("akash-provider")),
       market: {
         cluster: { overcommit: noOvercommit },
+        manifest: { timeoutMs: 0, requireHost: false },
         inventory: () => createMemoryFeed({ source: Promise.resolve(publisher), ...deps }),
         ipOperator: () => ipOperator,
         bidengine: {

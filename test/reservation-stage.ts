@@ -6,6 +6,7 @@ import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
 import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/inventory/feed.ts";
+import { createLeaseStates } from "../src/cluster/leases/lease-states.ts";
 import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { freeInAll } from "../src/cluster/placement/room.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -246,7 +247,7 @@ export async function openStage(
       for (const tell of watchers) tell(change);
     },
     step,
-    document: () => documentOf(keeper),
+    document: () => documentOf(keeper, { states: createLeaseStates(() => undefined), trouble: undefined }),
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),
     async stop() {

@@ -94,6 +94,7 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     kube,
     market: {
       cluster: { overcommit: noOvercommit },
+      manifest: { timeoutMs: 0, requireHost: false },
       inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
       bidengine: {
         attributes,

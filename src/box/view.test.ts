@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import { countStates } from "../cluster/leases/lease-metrics.ts";
+import { createLeaseStates } from "../cluster/leases/lease-states.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { DemoStatus } from "./demo.ts";
@@ -86,8 +88,10 @@ const status: DemoStatus = {
     ageMs: 5,
     trouble: undefined,
     resources: [{ resource: "cpu", allocatable: "64", reserved: "12500m", free: "50" }],
+    leaseStates: countStates({ states: createLeaseStates(() => undefined) }),
     conditions: [],
   },
+  manifest: undefined,
   bidengine: undefined,
   market,
 };

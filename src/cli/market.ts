@@ -6,6 +6,7 @@ import { createIpOperator } from "../cluster/addresses/ip-operator.ts";
 import { createGet } from "../cluster/addresses/reach-operator.ts";
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
 import { locateInventory } from "../cluster/inventory/locate-operator.ts";
+import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
 import type { UsedConfig } from "../config/used-settings.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -19,6 +20,7 @@ import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
+import { networkSettings } from "./network.ts";
 
 interface MarketGround {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -47,7 +49,9 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
     return { endpoint, inCluster, kube };
   };
   return {
-    cluster: { overcommit: { cpuPercent, memoryPercent, storagePercent } },
+    cluster: { overcommit: { cpuPercent, memoryPercent, storagePercent }, leases: leasesOf(values) },
+    // Whoever gives every service a name can do without the tenant's.
+    manifest: { timeoutMs: values.manifestTimeoutMs, requireHost: !values.deploymentIngressStaticHosts },
     inventory(foundation) {
       const location = at(values.inventoryOperatorEndpoint, foundation);
       return createGrpcFeed({ ...foundation, locate: (signal) => locateInventory(location, signal) });
@@ -59,6 +63,20 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
     bidengine: bidEngineOf(values),
     pricing: (foundation) => createPricing(prices(), foundation),
     policies: (foundation) => createPolicySource(policyFile, foundation),
+  };
+}
+
+function leasesOf(values: UsedConfig): LeaseOptions {
+  const { deploymentIngressDomain: ingressDomain, deploymentBlockedHostnames: blockedHosts } = values;
+  const staticHostDomain = values.deploymentIngressStaticHosts ? ingressDomain : undefined;
+  const { deploymentRuntimeClass } = values;
+  return {
+    manifestNamespace: values.k8sManifestNamespace,
+    clusterPublicHostname: values.clusterPublicHostname ?? "",
+    pullSecret: values.dockerImagePullSecretsName,
+    runtimeClass: deploymentRuntimeClass === "none" ? undefined : deploymentRuntimeClass,
+    hosts: { blockedHosts, ingressDomain, staticHostDomain },
+    network: networkSettings(values),
   };
 }
 

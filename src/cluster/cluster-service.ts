@@ -8,6 +8,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Priority } from "../runtime/lanes.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
@@ -19,7 +20,10 @@ import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
-import { createLeaseKeeper } from "./leases/lease-keeper.ts";
+import { createClusterSide } from "./leases/cluster-side.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
+import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
+import { measureLeases } from "./leases/lease-metrics.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
@@ -32,8 +36,12 @@ export interface ClusterOptions {
 /** What others need of it. */
 export interface Cluster {
   readonly capacity: ClusterCapacity;
-  /** Has a lease looked at soon: something about it is new. */
-  wake(leaseId: string): void;
+  /** Has a lease looked at soon: its manifest is another, for instance. */
+  wake(leaseId: string, priority?: Priority): void;
+  /** What manifests are checked against and rebuilt from. */
+  readonly side: ReturnType<typeof createClusterSide>;
+  /** Every lease that has something in the cluster or waits for it. */
+  leases(): readonly LeaseLine[];
 }
 
 interface ClusterGround {
@@ -56,11 +64,11 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
   const { inventory, ipOperator, clock, random } = ground;
   const log = ground.log.with({ module: "cluster" });
   const { promise: opened, resolve } = Promise.withResolvers<Cluster>();
-  let keeper: CapacityKeeper | undefined;
+  let running: Running | undefined;
   let lastDocument: ClusterDocument | undefined;
   const queues: ReturnType<typeof createQueue>[] = [];
 
-  const lookNow = () => keeper && documentOf(keeper);
+  const lookNow = () => running && documentOf(running.keeper, running.leaseKeeper);
 
   return {
     name: "cluster",
@@ -71,26 +79,31 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
       const publisher = createStatusPublisher({
-        read: () => documentOf(own),
+        read: () => documentOf(own, leaseKeeper),
         publish(document) {
           bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
           bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
         },
         clock,
       });
-      own.onChange(publisher.changed);
-      scope.onStop(publisher.stop);
-      await own.open(scope, queue);
-      scope.task("reservations", queue.run);
       const leaseKeeper = createLeaseKeeper({
         ...{ chain, journal, kube, clock, random, log },
         options: { ...leaseDefaults, ...leases, overcommit },
         onChange: publisher.changed,
       });
       queues.push(leaseKeeper.queue);
+      own.onChange(publisher.changed);
+      scope.onStop(publisher.stop);
+      await own.open(scope, queue);
+      scope.task("reservations", queue.run);
       leaseKeeper.open(scope);
-      keeper = own;
-      resolve({ capacity: own.capacity, wake: leaseKeeper.wake });
+      running = { keeper: own, leaseKeeper };
+      resolve({
+        capacity: own.capacity,
+        wake: leaseKeeper.wake,
+        side: createClusterSide(leaseKeeper),
+        leases: () => leaseLines(leaseKeeper, chain),
+      });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();
@@ -99,17 +112,26 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     opened,
     queues,
     detail() {
-      if (!keeper) return "";
-      const { book, leases, picture } = keeper;
+      if (!running) return "";
+      const { book, leases, picture } = running.keeper;
       const nodes = book.picture?.nodes.length ?? 0;
-      return picture.trouble ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
+      const wrong = picture.trouble ?? running.leaseKeeper.trouble;
+      return wrong ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
+    answers: { leases: async () => (await opened).leases() },
     measure(metrics) {
-      if (!keeper) return;
+      if (!running) return;
+      const { keeper, leaseKeeper } = running;
       measureCluster(metrics, keeper);
+      measureLeases(metrics, leaseKeeper);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
     },
   };
+}
+
+interface Running {
+  readonly keeper: CapacityKeeper;
+  readonly leaseKeeper: LeaseKeeper;
 }

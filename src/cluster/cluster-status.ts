@@ -2,6 +2,10 @@
 import type { JsonObject } from "../bus/topics.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
 import { resourceSums, sumJson } from "./inventory-status.ts";
+import { type LeaseCondition, leaseConditions } from "./leases/lease-conditions.ts";
+import type { LeaseKeeper } from "./leases/lease-keeper.ts";
+import { countStates } from "./leases/lease-metrics.ts";
+import type { LeaseState } from "./leases/lease-states.ts";
 import { type Condition, conditionsOf } from "./reservations/resettle.ts";
 
 export interface ClusterDocument {
@@ -15,10 +19,15 @@ export interface ClusterDocument {
   /** Why nothing may be promised now. */
   readonly trouble: string | undefined;
   readonly resources: readonly JsonObject[];
-  readonly conditions: readonly Condition[];
+  /** How many leases are in which state; those that are over and not gone yet among them. */
+  readonly leaseStates: Readonly<Record<LeaseState["state"], number>>;
+  readonly conditions: readonly (Condition | LeaseCondition)[];
 }
 
-export function documentOf({ book, leases, picture }: CapacityKeeper): ClusterDocument {
+export function documentOf(
+  { book, leases, picture }: CapacityKeeper,
+  keeper: Pick<LeaseKeeper, "states" | "trouble">,
+): ClusterDocument {
   const { ageMs, trouble } = picture;
   return {
     nodes: book.picture?.nodes.length ?? 0,
@@ -28,7 +37,8 @@ export function documentOf({ book, leases, picture }: CapacityKeeper): ClusterDo
     ageMs,
     trouble,
     resources: resourceSums(book).map(sumJson),
-    conditions: conditionsOf(book),
+    leaseStates: countStates(keeper),
+    conditions: [...conditionsOf(book), ...leaseConditions(keeper)],
   };
 }
 
@@ -42,6 +52,12 @@ export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: 
   };
 }
 
-export function statusJson({ leases, reservations, awaited, trouble }: ClusterDocument): JsonObject {
-  return { leases, reservations, awaited, trouble: trouble ?? null };
+export function statusJson(document: ClusterDocument): JsonObject {
+  const { leases, reservations, awaited, leaseStates, trouble, conditions } = document;
+  return {
+    ...{ leases, reservations, awaited },
+    lease_states: leaseStates,
+    trouble: trouble ?? null,
+    conditions: conditions.map(({ type, message }) => ({ type, message })),
+  };
 }

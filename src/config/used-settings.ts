@@ -23,6 +23,8 @@ export const usedSettings = [
   ],
   ...["deploymentNetworkPoliciesEnabled", "deploymentIngressControllers", "deploymentClosedRanges"],
   ...["ingressMode", "gatewayNamespace"],
+  ...["clusterPublicHostname", "dockerImagePullSecretsName", "deploymentRuntimeClass", "manifestTimeoutMs"],
+  ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
   ...["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"],

@@ -50,7 +50,10 @@ export function createManifests(sql: Sql, clock: Clock) {
        (lease_id, version, body, received_at, withdrawn_at, refusal, deployed_version, deployed_body)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const withdraw = sql.run("UPDATE manifests SET withdrawn_at = ? WHERE lease_id = ? AND withdrawn_at IS NULL");
+  const withdraw = sql.run(
+    `UPDATE manifests SET withdrawn_at = ?, deployed_version = NULL, deployed_body = NULL
+     WHERE lease_id = ? AND withdrawn_at IS NULL`,
+  );
   const refuse = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
   const deploy = sql.run(
     `UPDATE manifests SET deployed_version = version, deployed_body = body, refusal = NULL
@@ -78,6 +81,7 @@ export function createManifests(sql: Sql, clock: Clock) {
         deployed?.version ?? null,
         deployed?.body ?? null,
       ),
+    /** What ran before is not to come back either. */
     withdraw: (leaseId: string) => void withdraw(clock.now(), leaseId),
     /** Neither this nor the next says anything of a newer one that came meanwhile. */
     noteRefusal: (leaseId: string, version: string, reason: string) => void refuse(reason, leaseId, version),

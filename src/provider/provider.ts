@@ -14,12 +14,15 @@ import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
 import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
-import { type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
+import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Kube } from "../kube/kube.ts";
+import { createManifestService, type ManifestOptions } from "../manifest/manifest-service.ts";
+import type { Manifests } from "../manifest/manifests.ts";
+import type { ManifestDocument } from "../manifest/standings.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";
@@ -57,12 +60,13 @@ interface ProviderOptions {
   readonly log: Log;
 }
 
-/** The cluster and the bid engine, with where each looks. */
+/** The cluster, the manifests and the bid engine, with where each looks. */
 export interface MarketOptions {
   readonly cluster: ClusterOptions;
   readonly inventory: (foundation: Foundation) => InventoryFeed;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator?: (foundation: Foundation) => IpOperator;
+  readonly manifest: ManifestOptions;
   readonly bidengine: BidEngineOptions;
   readonly pricing: (foundation: Foundation) => RunningPricing;
   readonly policies: (foundation: Foundation) => PolicySource;
@@ -76,6 +80,7 @@ export interface ProviderStatus extends ProcessStatus {
   readonly bus: readonly TopicStatus[] | undefined;
   readonly chain: ChainDocument | undefined;
   readonly cluster: ClusterDocument | undefined;
+  readonly manifest: ManifestDocument | undefined;
   readonly bidengine: BidEngineDocument | undefined;
 }
 
@@ -94,8 +99,11 @@ export interface Foundation {
 
 /** The same with the services that stand on it. */
 export interface House extends Foundation {
-  /** Undefined where nothing is sold. */
+  /** Undefined where nothing is sold, as all of these. */
   readonly bidengine: Promise<BidEngine> | undefined;
+  /** Where tenants' manifests are brought. */
+  readonly manifests: Promise<Manifests> | undefined;
+  readonly cluster: Promise<Cluster> | undefined;
 }
 
 export function createProvider(options: ProviderOptions): Provider {
@@ -129,8 +137,13 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     chain,
     ...(kube ? [kube] : []),
-    ...(market ? [market.cluster, market.bidengine] : []),
-    ...(after?.({ ...foundation, bidengine: market?.bidengine.opened }) ?? []),
+    ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
+    ...(after?.({
+      ...foundation,
+      bidengine: market?.bidengine.opened,
+      manifests: market?.manifest.opened,
+      cluster: market?.cluster.opened,
+    }) ?? []),
   ];
   const running = createProcess({ services, metrics, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
   return {
@@ -140,23 +153,50 @@ export function createProvider(options: ProviderOptions): Provider {
       bus: bus.status?.(),
       chain: chain.status?.(),
       cluster: market?.cluster.status?.(),
+      manifest: market?.manifest.status?.(),
       bidengine: market?.bidengine.status?.(),
     }),
   };
 }
 
 function createMarket(options: MarketOptions, foundation: Foundation & { readonly kube: Promise<Kube> }) {
-  const { inventory, ipOperator, pricing, policies } = options;
+  const { inventory, ipOperator, pricing } = options;
+  // Orders and manifests are judged by the same; who comes first opens them.
+  let opened: PolicySource | undefined;
+  const policies = () => {
+    opened ??= options.policies(foundation);
+    return opened;
+  };
   const cluster = createClusterService(options.cluster, {
     ...foundation,
     inventory: inventory(foundation),
     ipOperator: ipOperator?.(foundation),
   });
+  const manifest = createManifestService(options.manifest, {
+    ...foundation,
+    cluster: cluster.opened.then(({ side }) => side),
+    rules: () => policies().judge,
+  });
   const bidengine = createBidEngineService(options.bidengine, {
     ...foundation,
     capacity: cluster.opened.then(({ capacity }) => capacity),
     pricing: () => pricing(foundation),
-    policies: () => policies(foundation),
+    policies,
   });
-  return { cluster, bidengine };
+  return { cluster, manifest: joined(manifest, cluster.opened), bidengine };
+}
+
+/** The loop of a lease is woken when its manifest is another. */
+function joined(
+  manifest: ReturnType<typeof createManifestService>,
+  cluster: Promise<Cluster>,
+): ReturnType<typeof createManifestService> {
+  return {
+    ...manifest,
+    async start(scope) {
+      await manifest.start(scope);
+      const [manifests, { wake }] = await Promise.all([manifest.opened, cluster]);
+      scope.onStop(manifests.onReceived((leaseKey) => wake(leaseKey, "high")));
+    },
+  };
 }

@@ -597,6 +597,10 @@ export const limits = {
   leaseWrites: 4,
   /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
   leaseRecheckMs: 10 * minute,
+  /** Conditions of leases that are told: the first ones say what is wrong with the others too. */
+  leaseConditions: 50,
+  /** How often it is looked whether the cluster may be relied on again: all leases wait for that. */
+  leaseTroubleLookMs: second,
   /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
   leaseGoingRecheckMs: 15 * second,
   /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */

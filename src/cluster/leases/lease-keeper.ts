@@ -5,23 +5,28 @@ import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import type { NetworkFacts } from "../../kube/objects/network-policies.ts";
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import type { Outcome } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
+import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
+import { createHostnames } from "../hostnames/hostnames.ts";
+import { watchNetwork } from "../network/watched-network.ts";
 import { createLeaseLoop } from "./lease-loop.ts";
 import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
+import { createLeaseTally } from "./lease-tally.ts";
 import { type LiveObjects, watchLiveObjects } from "./live-objects.ts";
 
 interface LeaseKeeperDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;
-  readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep" | "status">;
+  readonly journal: Pick<Journal, "read" | "durable">;
   readonly kube: Kube;
   readonly options: LeaseOptions & Pick<ObjectSettings, "overcommit">;
   readonly clock: Clock;
@@ -35,41 +40,53 @@ export type LeaseKeeper = ReturnType<typeof createLeaseKeeper>;
 
 export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const { chain, journal, kube, options, clock, random, log } = deps;
-  const { manifestNamespace } = options;
+  const { manifestNamespace, hosts, clusterPublicHostname } = options;
+  const { provider } = chain;
   const states = createLeaseStates(deps.onChange);
-  /** Whose namespace it is, of all leases that have been looked at. */
+  const tally = createLeaseTally();
+  /** Which lease has a namespace of this name, of all that have been looked at. */
   const keyOf = new Map<string, string>();
   const live: LiveObjects = watchLiveObjects({ kube, manifestNamespace, onChange: wakeNamespace });
-  const facts: NetworkFacts = { ranges: [], apiServer: [] };
-  const objectsOf = (workload: LeaseWorkload) =>
-    leaseObjects(workload, { ...options, policies: { ...options.policies, facts } });
-  const look = createLeaseLoop({ ...deps, objectsOf, manifestNamespace, live, states });
+  const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
+  const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
+  const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
+  const network = watchNetwork(kube, options.network, clock);
+  const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
+  const look = createLeaseLoop({
+    ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
+    staticHosts: hosts,
+    trouble,
+  });
   const queue = createQueue({
-    ...{ name: "leases", clock, random, log },
+    ...{ name: "leases", work, clock, random, log },
     concurrency: limits.leaseRuns,
-    async work(key, signal) {
-      const outcome = await look(key, signal);
-      if (outcome.kind === "done" && states.get(key) === undefined) keyOf.delete(leaseNamespace(parseLeaseId(key)));
-      return outcome;
-    },
   });
 
-  function wake(key: string, priority: "high" | "normal" | "low" = "normal"): void {
+  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
+    const outcome = await look(key, signal);
+    if (outcome.kind === "done" && !states.get(key)) keyOf.delete(leaseNamespace(parseLeaseId(key)));
+    return outcome;
+  }
+
+  /** Why nothing may be judged by what is known of the cluster now. */
+  function trouble(): string | undefined {
+    return live.trouble ?? hostnames.trouble ?? addresses.trouble ?? network.trouble;
+  }
+
+  function wake(key: string, priority: Priority = "normal"): void {
     keyOf.set(leaseNamespace(parseLeaseId(key)), key);
     queue.add(key, priority);
   }
 
   function wakeNamespace(name: string): void {
-    const key = keyOf.get(name) ?? keyOfLabels(name);
+    const key = keyOf.get(name) ?? keyByLabels(name);
     if (key !== undefined) wake(key, "low");
   }
 
-  /** What says that it is of a lease of ours, and has the name of that lease. */
-  function keyOfLabels(name: string): string | undefined {
-    const labels = live.namespace(name)?.labels ?? live.manifest(name)?.metadata.labels;
-    const lease = leaseOfLabels(labels);
-    const isOurs = lease?.provider === chain.provider && leaseNamespace(lease) === name;
-    return isOurs ? formatLeaseId(lease) : undefined;
+  /** Of what says that it is of a lease of ours, and has the name of that lease. */
+  function keyByLabels(name: string): string | undefined {
+    const lease = leaseOfLabels(live.namespace(name)?.labels ?? live.manifest(name)?.metadata.labels);
+    return lease?.provider === provider && leaseNamespace(lease) === name ? formatLeaseId(lease) : undefined;
   }
 
   function wakeAll(): void {
@@ -78,23 +95,45 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     for (const key of keyOf.values()) wake(key, "low");
   }
 
+  /** Nobody says so when what is known of the cluster may be relied on again. */
+  async function wakeAfterTrouble(signal: AbortSignal): Promise<void> {
+    let before = trouble();
+    while (!signal.aborted) {
+      await sleep(clock, limits.leaseTroubleLookMs, signal);
+      const now = trouble();
+      if (before !== now) deps.onChange();
+      if (before !== undefined && now === undefined) wakeAll();
+      before = now;
+    }
+  }
+
   return {
     queue,
     states,
+    tally,
     live,
+    hostnames,
+    addresses,
     wake,
-    wakeAll,
-    /** Those that have something in the cluster or wait for it. */
-    get size() {
-      return states.size;
+    get trouble() {
+      return trouble();
     },
     open(scope: Scope): void {
-      scope.onStop(() => live.close());
+      scope.onStop(async () => {
+        await Promise.all([live.close(), network.close()]);
+      });
       chain.onStep(({ changed }) => {
         for (const { kind, key } of changed) if (kind === "lease") wake(key, "high");
       });
+      for (const declared of [hostnames, addresses]) {
+        declared.open(scope);
+        declared.onChange((key) => wake(key, "low"));
+      }
+      // Every lease has policies.
+      network.onChange(wakeAll);
       wakeAll();
       scope.task("leases", queue.run);
+      scope.task("trouble of the cluster", wakeAfterTrouble);
     },
   };
 }

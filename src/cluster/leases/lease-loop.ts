@@ -9,46 +9,36 @@
  *   does not run             torn down, where the chain itself says that it is over
  *   nobody knows             nothing is touched, and that is said
  */
-import type { Chain } from "../../chain/chain.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { Kube } from "../../kube/kube.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { runs } from "../reservations/upkeep.ts";
 import { createDeploy, type DeployDeps } from "./deploy.ts";
-import type { LeaseStates } from "./lease-states.ts";
 import { isBehindCluster, readTruth } from "./lease-truth.ts";
-import type { LiveObjects } from "./live-objects.ts";
 import { createTeardown, type TeardownDeps } from "./teardown.ts";
 
-export interface LeaseLoopDeps extends DeployDeps, TeardownDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
-  readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
-  readonly kube: Kube;
-  readonly live: LiveObjects;
-  readonly states: LeaseStates;
-  readonly log: Log;
-}
+type LeaseLoopDeps = DeployDeps &
+  TeardownDeps & {
+    /** Why nothing may be judged by what is known of the cluster now. */
+    readonly trouble: () => string | undefined;
+  };
 
 export function createLeaseLoop(deps: LeaseLoopDeps) {
-  const { chain, live, states } = deps;
+  const { chain, states, trouble } = deps;
   const deploy = createDeploy(deps);
   const teardown = createTeardown(deps);
 
+  function unknown(key: string, on: string, why: string): Outcome {
+    states.note(key, { state: "unknown", why });
+    return waiting(on, why);
+  }
+
   return async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (!chain.mirror.ready) return waiting("chain", "the mirror has not been built yet");
-    if (live.trouble !== undefined) {
-      states.note(key, { state: "unknown", why: live.trouble });
-      return waiting("cluster", live.trouble);
-    }
+    if (!chain.mirror.ready) return unknown(key, "chain", "the mirror has not been built yet");
+    const wrong = trouble();
+    if (wrong !== undefined) return unknown(key, "cluster", wrong);
     const truth = readTruth(key, deps);
     if (!runs(truth.lease)) return teardown(truth, signal);
-    if (isBehindCluster(truth)) {
-      const why = "its manifest is in the cluster and not yet in the journal";
-      states.note(key, { state: "unknown", why });
-      return waiting("manifest", why);
-    }
+    if (isBehindCluster(truth)) return unknown(key, "manifest", "its manifest is not in the journal yet");
     if (!truth.row) {
       states.note(key, { state: "waiting for manifest" });
       return done();

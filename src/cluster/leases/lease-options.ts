@@ -1,16 +1,20 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import type { PolicySettings } from "../../kube/objects/network-policies.ts";
+import type { HostRules } from "../hostnames/host-rules.ts";
+import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
+import type { NetworkSettings } from "../network/watched-network.ts";
 
 export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "policies"> {
   /** Where the custom resources of all leases are; it must exist. */
   readonly manifestNamespace: string;
-  readonly policies: Omit<PolicySettings, "facts">;
+  readonly hosts: Pick<HostRules, "blockedHosts" | "ingressDomain"> & StaticHosts;
+  readonly network: NetworkSettings;
 }
 
 /** Of settings that nobody has set. */
 export const leaseDefaults: LeaseOptions = {
   manifestNamespace: "lease",
   clusterPublicHostname: "",
-  policies: { enabled: true, admitted: [{ pods: "ingress-nginx" }] },
+  hosts: { blockedHosts: [], ingressDomain: undefined, staticHostDomain: undefined },
+  network: { enabled: true, admitted: [{ pods: "ingress-nginx" }, { pods: "traefik" }], closedRanges: [] },
 };

@@ -1,17 +1,22 @@
-/** Where each lease stands, in words that an operator can read. What is not told anew is forgotten with the lease. */
+/** Where each lease stands, in words that an operator can read. */
+export const leaseStates = [
+  "waiting for manifest",
+  "deploying",
+  "deployed",
+  "refused",
+  "withdrawn",
+  "closing",
+  "frozen",
+  "unknown",
+] as const;
+
 export interface LeaseState {
-  readonly state:
-    | "waiting for manifest"
-    | "deploying"
-    | "deployed"
-    | "withdrawn"
-    | "refused"
-    | "closing"
-    | "frozen"
-    | "unknown";
+  readonly state: (typeof leaseStates)[number];
   /** What it waits for, or what is wrong. */
   readonly why?: string;
-  /** Objects with our labels that we did not make: left alone. */
+  /** Host names and ports of addresses that it wants and does not have, with the reason. */
+  readonly withheld?: readonly string[];
+  /** Objects in its namespace with our labels that we did not make: left alone. */
   readonly foreign?: readonly string[];
 }
 

@@ -3,18 +3,22 @@
  * What is gone is what the server no longer has.
  */
 import type { Chain } from "../../chain/chain.ts";
+import type { Lease } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { formatLeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
+import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
+import type { Hostnames } from "../hostnames/hostnames.ts";
 import { runs } from "../reservations/upkeep.ts";
 import type { LeaseStates } from "./lease-states.ts";
+import type { LeaseTally } from "./lease-tally.ts";
 import type { LeaseTruth } from "./lease-truth.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
 
@@ -23,55 +27,89 @@ export interface TeardownDeps {
   readonly journal: Pick<Journal, "durable">;
   readonly kube: Pick<Kube, "get" | "delete">;
   readonly live: LiveObjects;
+  readonly hostnames: Pick<Hostnames, "release">;
+  readonly addresses: Pick<LeasedAddresses, "release">;
   readonly states: LeaseStates;
+  readonly tally: LeaseTally;
   readonly manifestNamespace: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export function createTeardown(deps: TeardownDeps) {
-  const { chain, journal, kube, live, states, clock, log } = deps;
+  const { chain, journal, kube, live, hostnames, addresses, states, tally, clock, log } = deps;
 
-  return async function teardown(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
-    const { key, id, name } = truth;
-    if (!truth.row && !truth.namespace && !live.manifest(name)) {
+  /** Of a lease that does not run, by the mirror. */
+  async function end(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
+    const { key, id, name, namespace } = truth;
+    // What carries another provider's address is that one's.
+    const isNothing = !truth.row && !namespace && !live.manifest(name);
+    if (isNothing || id.provider !== chain.provider) {
       states.forget(key);
       return done();
     }
-    if (id.provider !== chain.provider) return done();
-    if (truth.namespace?.deletingSinceMs !== undefined) return awaitEnd(truth, truth.namespace);
-    const proof = await chain.queries.lease(id, { atOrAbove: chain.mirror.height, signal });
-    if (runs(proof.value)) return waiting("chain", "the mirror does not have this lease yet, and the chain does");
-    if (!proof.value) {
-      const why = `the chain has no lease of this id at height ${proof.height}; its namespace ${name} is left alone`;
-      states.note(key, { state: "frozen", why });
-      return stalled(why);
-    }
+    if (namespace?.deletingSinceMs !== undefined) return awaitEnd(key, namespace);
+    const { value: lease, height } = await proofOf(truth, signal);
+    if (runs(lease)) return waiting("chain", "the chain has this lease, and the mirror does not yet");
+    if (!lease) return freeze(key, `the chain has no such lease at height ${height}: namespace ${name} is left alone`);
     states.note(key, { state: "closing" });
+    try {
+      return await takeDown(truth, lease, height, signal);
+    } catch (thrown) {
+      tally.teardown.fail += 1;
+      states.note(key, { state: "closing", why: reasonOf(thrown) });
+      throw thrown;
+    }
+  }
+
+  /** The chain itself is asked, at or above all that we know of it. While it does not answer, nothing is touched. */
+  async function proofOf({ key, id, name }: LeaseTruth, signal: AbortSignal) {
+    try {
+      return await chain.queries.lease(id, { atOrAbove: chain.mirror.height, signal });
+    } catch (thrown) {
+      const why = `no proof that the lease is over, so namespace ${name} is left alone: ${reasonOf(thrown)}`;
+      states.note(key, { state: "frozen", why });
+      throw thrown;
+    }
+  }
+
+  function freeze(key: string, why: string): Outcome {
+    const isNews = states.get(key)?.why !== why;
+    states.note(key, { state: "frozen", why });
+    if (isNews) log.error("lease frozen", { lease: key, reason: why });
+    return stalled(why);
+  }
+
+  async function takeDown(
+    { key, id, name }: LeaseTruth,
+    { state, closedOn }: Lease,
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    await hostnames.release(id, signal);
+    await addresses.release(id, signal);
     const namespace = await kube.get(kinds.namespace, { name }, { signal });
     if (namespace) {
-      const owner = leaseOfLabels(namespace.metadata.labels);
-      const { uid, deletionTimestamp } = namespace.metadata;
+      const { uid, labels, deletionTimestamp } = namespace.metadata;
+      const owner = leaseOfLabels(labels);
       if (!owner || formatLeaseId(owner) !== key || uid === undefined) {
-        const why = `the namespace ${name} does not say that it is of this lease, and is left alone`;
-        states.note(key, { state: "frozen", why });
-        return stalled(why);
+        return freeze(key, `namespace ${name} does not say that it is of this lease, and is left alone`);
       }
       if (deletionTimestamp === undefined) await remove(name, uid, signal);
-      // The cache tells when it is gone.
+      // Its cache tells when it is gone.
       return recheck(limits.leaseGoingRecheckMs);
     }
     await removeManifestResource(deps, name, signal);
-    const { state, closedOn } = proof.value;
     await journal.durable("lease torn down", ({ manifests, history }) => {
       manifests.remove(key);
-      const line = `torn down: ${state} on chain since height ${closedOn}, read at height ${proof.height}`;
+      const line = `torn down: ${state} on chain since height ${closedOn}, by a reading at height ${height}`;
       history.add({ kind: "lease", subject: key, line });
     });
-    log.info("tore a lease down", { lease: key, state, closedOn, height: proof.height });
+    log.info("tore down lease", { lease: key, state, closedOn, height });
+    tally.teardown.success += 1;
     states.forget(key);
     return done();
-  };
+  }
 
   async function remove(name: string, uid: string, signal: AbortSignal): Promise<void> {
     try {
@@ -82,15 +120,15 @@ export function createTeardown(deps: TeardownDeps) {
     }
   }
 
-  function awaitEnd({ key }: LeaseTruth, { deletingSinceMs = 0, heldBy }: LiveNamespace): Outcome {
+  /** Looked at by its cache alone, and told what holds it once that is more than its pods. */
+  function awaitEnd(key: string, { deletingSinceMs = 0, heldBy }: LiveNamespace): Outcome {
     const seconds = Math.floor((clock.now() - deletingSinceMs) / 1_000);
     const isHeld = heldBy.length > 0 && seconds * 1_000 >= limits.leaseHeldMs;
-    states.note(key, {
-      state: "closing",
-      ...(isHeld && { why: `held for ${seconds} s: ${heldBy.join("; ")}` }),
-    });
+    states.note(key, { state: "closing", ...(isHeld && { why: `held for ${seconds} s: ${heldBy.join(" ")}` }) });
     return recheck(limits.leaseGoingRecheckMs);
   }
+
+  return end;
 }
 
 type ManifestDeps = Pick<TeardownDeps, "live" | "manifestNamespace"> & { readonly kube: Pick<Kube, "delete"> };

@@ -15,7 +15,7 @@ import {
 import { type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
 import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 
 export interface NetworkSettings {
@@ -27,13 +27,13 @@ export interface NetworkSettings {
 }
 
 export interface WatchedNetwork {
-  /** What policies are made of now; the same object for as long as nothing changes. Empty facts until it is synced. */
+  /** What policies are made of now; the same object for as long as nothing changes. While there is trouble, it may lack facts. */
   policies(): PolicySettings;
   /** Called when policies have to be made anew. */
   onChange(listener: () => void): void;
   synced(signal?: AbortSignal): Promise<void>;
-  /** Why it may be out of date, if it may. */
-  readonly trouble: Error | undefined;
+  /** Why it may be out of date or has not been read yet, if so. */
+  readonly trouble: string | undefined;
   close(): Promise<void>;
 }
 
@@ -43,6 +43,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
   const { enabled, admitted } = settings;
   const given = settings.closedRanges.map(readRange);
   const listeners: (() => void)[] = [];
+  let isRead = false;
   let current: PolicySettings = { enabled, admitted, facts: factsOf(given, [], []) };
   // Without policies nobody asks.
   if (!enabled) {
@@ -66,6 +67,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
   function look(): void {
     // Half of the facts would close what should be open, or the other way.
     if (!caches.every(({ ready }) => ready)) return;
+    isRead = true;
     const facts = factsOf(given, [...nodes.list()].flat(), [...apiServer.list()].flat());
     if (JSON.stringify(facts) === JSON.stringify(current.facts)) return;
     current = { ...current, facts };
@@ -73,14 +75,21 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
   }
 
   return {
-    policies: () => current,
+    policies() {
+      if (!isRead) look();
+      return current;
+    },
     onChange: (listener) => void listeners.push(listener),
     async synced(signal) {
       await Promise.all(caches.map((cache) => cache.synced(signal)));
       look();
     },
     get trouble() {
-      return caches.find(({ trouble }) => trouble)?.trouble;
+      for (const { resource, ready, trouble } of caches) {
+        if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
+        if (!ready) return `the ${resource} of the cluster have not been read yet`;
+      }
+      return undefined;
     },
     async close() {
       changes.stop();

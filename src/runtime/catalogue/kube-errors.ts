@@ -113,6 +113,11 @@ export const kubeErrors = {
     advice: "It is tried again. Look at the log of the API server if this lasts.",
     ...statuses(503, "UNAVAILABLE"),
   },
+  AKP_CLUSTER_UNKNOWN: {
+    message: "what our leases have in the cluster is not known right now: {reason}",
+    advice: "It is worked on, and nothing is changed meanwhile. If this lasts, the reason says what is missing.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_KUBE_ANSWER_TOO_LARGE: {
     message: "the Kubernetes API at {server} answered more than {bytes} bytes (to {verb} {resource})",
     advice: "Lists are read in smaller pages by themselves. Else look for an object that is larger than any should be.",

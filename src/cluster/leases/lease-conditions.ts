@@ -1,0 +1,36 @@
+/** What an operator should know about leases: those that are not as they should be, and why. */
+import { limits } from "../../runtime/limits.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { LeaseState } from "./lease-states.ts";
+
+export interface LeaseCondition {
+  readonly type:
+    | "ClusterUnknown"
+    | "LeaseFrozen"
+    | "LeaseHeld"
+    | "LeaseRefused"
+    | "LeaseFailing"
+    | "LeaseWithheld"
+    | "ForeignObjects";
+  readonly message: string;
+}
+
+/** The first of them: what is wrong with everything is said once. */
+export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" | "trouble">): LeaseCondition[] {
+  if (trouble !== undefined) return [{ type: "ClusterUnknown", message: `leases are left as they are: ${trouble}` }];
+  const found: LeaseCondition[] = [];
+  for (const [key, state] of states.all()) {
+    for (const { type, message } of conditionsOf(state)) found.push({ type, message: `lease ${key}: ${message}` });
+    if (found.length >= limits.leaseConditions) break;
+  }
+  return found.slice(0, limits.leaseConditions);
+}
+
+function* conditionsOf({ state, why = "", withheld, foreign }: LeaseState): Iterable<LeaseCondition> {
+  if (state === "frozen") yield { type: "LeaseFrozen", message: why };
+  if (state === "refused") yield { type: "LeaseRefused", message: why };
+  if (state === "closing" && why !== "") yield { type: "LeaseHeld", message: why };
+  if (state === "deploying" && why !== "") yield { type: "LeaseFailing", message: why };
+  if (withheld) yield { type: "LeaseWithheld", message: `does not have ${withheld.join("; ")}` };
+  if (foreign) yield { type: "ForeignObjects", message: `objects that we did not make: ${foreign.join(", ")}` };
+}

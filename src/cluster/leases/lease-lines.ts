@@ -1,0 +1,33 @@
+/** Every lease in one line, for an operator. */
+import type { Chain } from "../../chain/chain.ts";
+import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { LeaseState } from "./lease-states.ts";
+
+export interface LeaseLine extends LeaseState {
+  readonly lease: string;
+  readonly namespace: string;
+  /** That lead to it. */
+  readonly hosts: readonly string[];
+  /** Since it was made on the chain; undefined where the mirror does not know it. */
+  readonly ageMs: number | undefined;
+}
+
+/** In the order of their ids. */
+export function leaseLines(
+  { states, hostnames, trouble }: LeaseKeeper,
+  chain: Pick<Chain, "mirror" | "status">,
+): LeaseLine[] {
+  const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
+  return keys.map(([lease, state]) => {
+    const id = parseLeaseId(lease);
+    const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
+    return { lease, namespace: leaseNamespace(id), ...state, hosts, ageMs: ageOf(id, chain) };
+  });
+}
+
+function ageOf(id: LeaseId, { mirror, status }: Pick<Chain, "mirror" | "status">): number | undefined {
+  const lease = mirror.lease(id);
+  return lease && Number(mirror.height - lease.createdAt) * status.blockTimeMs;
+}

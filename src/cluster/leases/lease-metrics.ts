@@ -1,0 +1,42 @@
+/** The network's metrics of leases under its names, and in which state how many are. */
+import type { Metrics } from "../../runtime/metrics.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import { leaseStates } from "./lease-states.ts";
+
+export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
+  const { states, tally } = keeper;
+  metrics.read(
+    {
+      name: "provider_deployment_manager",
+      help: "Leases that have something in the cluster or wait for it",
+      kind: "gauge",
+    },
+    () => states.size,
+  );
+  metrics.read(
+    {
+      name: "provider_deployment",
+      help: "Manifests brought to the cluster, and leases torn down",
+      kind: "counter",
+      labels: ["action", "result"],
+    },
+    () =>
+      (["deploy", "teardown"] as const).flatMap((action) =>
+        (["success", "fail"] as const).map((result) => [{ action, result }, tally[action][result]] as const),
+      ),
+  );
+  metrics.read({ name: "akash_provider_leases", help: "Leases by state", kind: "gauge", labels: ["state"] }, () => {
+    const counts = countStates(keeper);
+    return leaseStates.map((state) => [{ state }, counts[state]] as const);
+  });
+  metrics.read(
+    { name: "akash_provider_leases_known", help: "1 while what leases have in the cluster is known", kind: "gauge" },
+    () => (keeper.trouble === undefined ? 1 : 0),
+  );
+}
+
+export function countStates({ states }: Pick<LeaseKeeper, "states">): Record<(typeof leaseStates)[number], number> {
+  const counts = Object.fromEntries(leaseStates.map((state) => [state, 0])) as ReturnType<typeof countStates>;
+  for (const [, { state }] of states.all()) counts[state] += 1;
+  return counts;
+}
