@@ -215,7 +215,7 @@ async function posting(stage: ManifestStage) {
     dseq += 1n;
     const { manifest } = readManifest(groupsFrom, limits.manifestBytes);
     const wish = { groups: groupsOf(manifest), manifest };
-    const hash = Buffer.from(readManifest(hashOf, limits.manifestBytes).version, "hex");
+    const hash = Buffer.from(readManifest(hashOf, limits.manifestBytes).version(), "hex");
     const id = await stage.post(dseq, wish, hash);
     if (then) await stage.lease(id, wish);
     if (then === "closed") await stage.close(id);

@@ -112,7 +112,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
 /** Which of the manifest's hashes the chain has, if any. */
 function versionOn({ hash }: Deployment, { version, rawVersion }: ReadManifest): string | undefined {
   const onChain = Buffer.from(hash).toString("hex");
-  return onChain === version || onChain === rawVersion() ? onChain : undefined;
+  return onChain === version() || onChain === rawVersion() ? onChain : undefined;
 }
 
 function hostsOf(groups: readonly ManifestGroup[]): string[] {

@@ -14,12 +14,19 @@ export interface GoObject {
   readonly fields: readonly (readonly [name: string, value: GoJson])[];
 }
 
-/** Throws a SyntaxError with Go's words. */
-export function readFirstValue(text: string, mostDepth: number): GoJson {
+interface Bounds {
+  readonly mostDepth: number;
+  /** All values in it, however deep: reading one takes about a microsecond. */
+  readonly mostValues: number;
+}
+
+/** Throws a SyntaxError with Go's words; there are none for too many values. */
+export function readFirstValue(text: string, { mostDepth, mostValues }: Bounds): GoJson {
   let at = 0;
+  let values = 0;
 
   function skipSpace(): void {
-    while (spaces.has(text.charCodeAt(at))) at += 1;
+    for (let sign = text.charCodeAt(at); isSpace(sign); sign = text.charCodeAt(at)) at += 1;
   }
 
   function unexpected(where: string): SyntaxError {
@@ -29,6 +36,8 @@ export function readFirstValue(text: string, mostDepth: number): GoJson {
 
   function readValue(depth: number): GoJson {
     skipSpace();
+    values += 1;
+    if (values > mostValues) throw new SyntaxError(`it has more than ${mostValues} values`);
     const sign = text[at];
     if (sign === "{" || sign === "[") {
       if (depth >= mostDepth) throw new SyntaxError("exceeded max depth");
@@ -110,11 +119,11 @@ export function readFirstValue(text: string, mostDepth: number): GoJson {
     }
     if (sign !== "u") throw unexpected("in string escape code");
     at += 1;
-    const start = at;
-    for (; at < start + 4; at += 1) {
-      if (!/[0-9a-fA-F]/.test(text[at] ?? "")) throw unexpected("in \\u hexadecimal character escape");
-    }
-    return String.fromCharCode(Number.parseInt(text.slice(start, at), 16));
+    hexadecimal.lastIndex = at;
+    const [digits = ""] = hexadecimal.exec(text) ?? [];
+    at += digits.length;
+    if (digits.length < 4) throw unexpected("in \\u hexadecimal character escape");
+    return String.fromCharCode(Number.parseInt(digits, 16));
   }
 
   function readDigits(where: string): void {
@@ -198,9 +207,9 @@ const literals: readonly Literal[] = [
   { word: "false", value: false },
   { word: "null", value: null },
 ];
-const spaces = new Set([..." \t\r\n"].map((sign) => sign.charCodeAt(0)));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these end a text in JSON
 const plainCharacters = /[^"\\\u0000-\u001f]*/y;
+const hexadecimal = /[0-9a-fA-F]{0,4}/y;
 const escapes = new Map([
   ["b", "\b"],
   ["f", "\f"],
@@ -212,6 +221,10 @@ const escapes = new Map([
   ['"', '"'],
 ]);
 const goEscapes: Readonly<Record<string, string>> = { "07": "\\a", "0b": "\\v" };
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
+}
 
 function isDigit(sign: string | undefined): boolean {
   return sign !== undefined && sign >= "0" && sign <= "9";

@@ -7,7 +7,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import { type GoJson, type GoObject, goQuote, isList, isNumber, kindOf, plainOf, readFirstValue } from "./go-json.ts";
 import type { Attribute } from "./group-spec.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
-import { type Field, manifestShape, type RecordShape, type Shape } from "./manifest-shape.ts";
+import { type Field, foldName, manifestShape, type RecordShape, type Shape } from "./manifest-shape.ts";
 import { sortedJson } from "./sorted-json.ts";
 
 export interface ReadManifest {
@@ -15,13 +15,15 @@ export interface ReadManifest {
   /** What every service must have and this one has not, in the network's words. */
   readonly lacks: ReadonlyMap<ManifestService, string>;
   /** The hash that the chain knows it by, in hex. */
-  readonly version: string;
+  readonly version: () => string;
   /** The same with the fields that we do not know: of a manifest that is newer than we are. */
   readonly rawVersion: () => string;
 }
 
-/** A manifest is nine levels deep; fields that we do not know may be deeper. */
-const mostDepth = 100;
+/** A manifest is nine levels deep; fields that we do not know may be deeper. One of three hundred services has 20,000 values. */
+const bounds = { mostDepth: 100, mostValues: 50_000 };
+/** Each part of a service takes some microseconds, also when nothing was given of it. */
+const mostRecords = 10_000;
 /** Go's amounts have at most 256 bits, in binary digits at the longest. */
 const mostAmountChars = 300;
 const mostAmountBits = 256;
@@ -42,8 +44,12 @@ export function readManifest(body: string | Uint8Array, mostBytes: number): Read
       return usable;
     }),
   }));
-  const rawVersion = () => hashOf(sortedJson(plainOf(json)));
-  return { manifest, lacks, version: hashOf(sortedJson(written)), rawVersion };
+  return {
+    manifest,
+    lacks,
+    version: () => hashOf(sortedJson(written)),
+    rawVersion: () => hashOf(sortedJson(plainOf(json))),
+  };
 }
 
 /** With every field, and null where a list or a part was not given. */
@@ -63,7 +69,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 function parse(text: string): GoJson {
   try {
-    return readFirstValue(text, mostDepth);
+    return readFirstValue(text, bounds);
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw unreadable(thrown.message);
     throw thrown;
@@ -109,6 +115,7 @@ function decodeManifest(json: GoJson): Decoded {
   const path: string[] = [];
   let inside: RecordShape | undefined;
   let firstFault: string | undefined;
+  let records = 0;
 
   function mismatch(given: string, { go }: Pick<Shape, "go">): string {
     const place = inside ? `struct field ${nameOf(inside)}.${path.join(".")}` : "value";
@@ -133,20 +140,21 @@ function decodeManifest(json: GoJson): Decoded {
   }
 
   function decodeRecord(shape: RecordShape, { fields }: GoObject): unknown {
+    records += 1;
+    if (records > mostRecords) throw unreadable(`it has more than ${mostRecords} parts`);
     const record = emptyOf(shape) as Record<string, unknown>;
     const outside = inside;
     for (const [given, value] of fields) {
-      const name = fieldName(shape, given);
-      const field = name === undefined ? undefined : shape.fields[name];
-      if (name === undefined || !field) continue;
+      const field = shape.byName.get(foldName(given));
+      if (!field) continue;
       if (value === null && field.shape.kind !== "amount") {
         // Go sets what may be nil, and leaves everything else as it is.
-        if (field.nullable) record[name] = null;
+        if (field.nullable) record[field.name] = null;
         continue;
       }
       inside = shape;
-      path.push(name);
-      record[name] = decode(field.shape, value);
+      path.push(field.name);
+      record[field.name] = decode(field.shape, value);
       path.pop();
       inside = outside;
     }
@@ -185,25 +193,12 @@ function emptyOf(shape: Shape): unknown {
       return "0";
     case "list":
       return null;
-    case "record":
-      return Object.fromEntries(
-        Object.entries(shape.fields).map(([name, field]) => [name, field.nullable ? null : emptyOf(field.shape)]),
-      );
+    case "record": {
+      const record: Record<string, unknown> = {};
+      for (const { name, shape: part, nullable } of shape.fields) record[name] = nullable ? null : emptyOf(part);
+      return record;
+    }
   }
-}
-
-function fieldName({ fields }: RecordShape, given: string): string | undefined {
-  if (Object.hasOwn(fields, given)) return given;
-  const folded = fold(given);
-  return Object.keys(fields).find((name) => fold(name) === folded);
-}
-
-/** These two signs are letters of ASCII in another case. */
-function fold(name: string): string {
-  return name
-    .replaceAll("\u017f", "s")
-    .replaceAll("\u212a", "k")
-    .replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 function nameOf({ go }: RecordShape): string {
@@ -215,11 +210,12 @@ function write(shape: Shape, value: unknown): unknown {
   if (shape.kind === "list") return (value as unknown[]).map((item) => write(shape.of, item));
   if (shape.kind !== "record") return value;
   const record = value as Readonly<Record<string, unknown>>;
-  return Object.fromEntries(
-    Object.entries(shape.fields)
-      .filter(([name, field]) => !(field.omits && isEmpty(field, record[name])))
-      .map(([name, field]) => [name, write(field.shape, record[name])]),
-  );
+  const written: Record<string, unknown> = {};
+  for (const field of shape.fields) {
+    const given = record[field.name];
+    if (!(field.omits && isEmpty(field, given))) written[field.name] = write(field.shape, given);
+  }
+  return written;
 }
 
 function isEmpty({ shape }: Field, value: unknown): boolean {

@@ -99,8 +99,10 @@ function* faultsOfExpose({ port, proto, service, ip, hosts }: ManifestExpose, ta
 /** They become names and paths in the cluster, of which the network's own provider looks at none. */
 function* faultsOfVolumes({ name, resources, params }: ManifestService): Generator<string> {
   const volumes = new Set<string>();
-  for (const { name: volume } of resources.storage ?? []) {
-    if (!isName(`${name}-${volume}`, volumeName)) yield `storage ${show(volume)} has an invalid name`;
+  for (const { name: volume, attributes } of resources.storage ?? []) {
+    // Those of some class become volumes of the pod, named with the service.
+    const isTooLong = attributes !== undefined && name.length + 1 + volume.length > mostLabelChars;
+    if (isTooLong || !isName(volume, volumeName)) yield `storage ${show(volume)} has an invalid name`;
     if (volumes.has(volume)) yield `storage ${show(volume)} is given twice`;
     volumes.add(volume);
   }

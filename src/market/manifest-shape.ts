@@ -12,10 +12,13 @@ export type Shape =
 export interface RecordShape {
   readonly kind: "record";
   readonly go: string;
-  readonly fields: Readonly<Record<string, Field>>;
+  readonly fields: readonly Field[];
+  /** By their names in any case. */
+  readonly byName: ReadonlyMap<string, Field>;
 }
 
 export interface Field {
+  readonly name: string;
   readonly shape: Shape;
   /** It is left out where it is empty. */
   readonly omits: boolean;
@@ -90,22 +93,30 @@ function list(of: Shape, go: string): Shape {
   return { kind: "list", go, of };
 }
 
-function record(go: string, fields: Readonly<Record<string, Shape | Field>>): RecordShape {
-  return {
-    kind: "record",
-    go,
-    fields: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, asField(field)])),
-  };
+/** A field before it has its name. */
+type Part = Omit<Field, "name">;
+
+function record(go: string, parts: Readonly<Record<string, Shape | Part>>): RecordShape {
+  const fields = Object.entries(parts).map(([name, part]) => ({ name, ...asPart(part) }));
+  return { kind: "record", go, fields, byName: new Map(fields.map((field) => [foldName(field.name), field])) };
 }
 
-function omits(field: Shape | Field): Field {
-  return { ...asField(field), omits: true };
+function omits(part: Shape | Part): Part {
+  return { ...asPart(part), omits: true };
 }
 
-function pointer(field: Shape | Field): Field {
-  return { ...asField(field), nullable: true };
+function pointer(part: Shape | Part): Part {
+  return { ...asPart(part), nullable: true };
 }
 
-function asField(field: Shape | Field): Field {
-  return "shape" in field ? field : { shape: field, omits: false, nullable: field.kind === "list" };
+function asPart(part: Shape | Part): Part {
+  return "shape" in part ? part : { shape: part, omits: false, nullable: part.kind === "list" };
+}
+
+/** The same for names that Go takes for the same: case is nothing, and two signs are letters of ASCII in another case. */
+export function foldName(name: string): string {
+  return name
+    .replaceAll("\u017f", "s")
+    .replaceAll("\u212a", "k")
+    .replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
