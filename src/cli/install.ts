@@ -25,15 +25,15 @@ async function installCrds(given: Command, dryRun: boolean): Promise<void> {
   const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
   const deps = { clock: realClock, random: realRandom, log: silentLog };
   const kube = createHttpKube({ fieldManager: "akash-provider-install", kubeconfig, environment: process.env }, deps);
-  const say = (kind: string, name: string, written: boolean) => {
+  const say = (what: string, { written, warnings }: { written: boolean; warnings: readonly string[] }) => {
+    for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
     const outcome = written ? (dryRun ? "would be written" : "written") : "as it should be";
-    process.stdout.write(`${kind} ${name}  ${outcome}\n`);
+    process.stdout.write(`${what}  ${outcome}\n`);
   };
   try {
-    for (const { name, written } of await installDefinitions(kube, realClock, { dryRun })) say("crd", name, written);
+    for (const each of await installDefinitions(kube, realClock, { dryRun })) say(`crd ${each.name}`, each);
     const name = values.k8sManifestNamespace;
-    const { written } = await kube.apply(kinds.namespace, { metadata: { name } }, { dryRun });
-    say("namespace", name, written);
+    say(`namespace ${name}`, await kube.apply(kinds.namespace, { metadata: { name } }, { dryRun }));
   } finally {
     await kube.close();
   }

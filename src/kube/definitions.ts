@@ -18,6 +18,8 @@ export interface Installed {
   readonly name: string;
   /** False where it was so already. */
   readonly written: boolean;
+  /** What the server said besides. */
+  readonly warnings: readonly string[];
 }
 
 export function readDefinitions(): KubeObject[] {
@@ -33,8 +35,9 @@ export async function installDefinitions(
 ): Promise<Installed[]> {
   const installed: Installed[] = [];
   for (const definition of readDefinitions()) {
-    const { written } = await kube.apply(kinds.customResourceDefinition, definition, { ...call, force: true, dryRun });
-    installed.push({ name: definition.metadata.name, written });
+    const options = { ...call, force: true, dryRun };
+    const { written, warnings } = await kube.apply(kinds.customResourceDefinition, definition, options);
+    installed.push({ name: definition.metadata.name, written, warnings });
   }
   const defined = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];
   if (!dryRun) await Promise.all(defined.map((kind) => untilServed(kube, kind, clock, call)));
