@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../src/kube/kinds.ts";
-import type { KubeObject } from "../src/kube/kube.ts";
+import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { InvariantError } from "../src/runtime/invariant.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { clusterMs, configMap, follow, ownName, pickUid, refusal } from "./kube-objects.ts";
+import { clusterMs, configMap, deployment, follow, ownName, pickUid, refusal } from "./kube-objects.ts";
 
 export function checkDeletion(open: OpenKube): void {
   test("only the very object that was looked at is deleted", async (t) => {
@@ -68,6 +69,8 @@ export function checkDeletion(open: OpenKube): void {
     const namespace = ownName("doomed");
     const made = await kube.create(kinds.namespace, { metadata: { name: namespace } });
     await kube.apply(kinds.configMap, held(namespace, "held", ["example.com/hold"]));
+    const web = deployment(namespace, "held", "one", 0);
+    await kube.create(kinds.deployment, { ...web, metadata: { ...web.metadata, finalizers: ["example.com/hold"] } });
     await kube.create(kinds.secret, { metadata: { namespace, name: "free" } });
     await assert.rejects(kube.delete(kinds.namespace, { name: namespace }), InvariantError);
     await refusal(kube.delete(kinds.namespace, { name: namespace }, { uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
@@ -78,10 +81,37 @@ export function checkDeletion(open: OpenKube): void {
     await eventually("the end of what is free", async () => (await secret()) === undefined, clusterMs);
     const object = await kube.get(kinds.namespace, { name: namespace });
     assert.equal((object?.["status"] as { phase?: string } | undefined)?.phase, "Terminating");
+    // Not at once: what goes by itself may take a moment.
+    const isHeld = async () => isDeepStrictEqual(await conditionsOf(kube, namespace), holding);
+    await eventually("what holds it", isHeld, clusterMs);
     await kube.apply(kinds.configMap, held(namespace, "held", []));
+    await kube.patch(kinds.deployment, { namespace, name: "held" }, [{ op: "remove", path: "/metadata/finalizers" }]);
     const gone = async () => (await kube.get(kinds.namespace, { name: namespace })) === undefined;
     await eventually("the end of the namespace", gone, clusterMs);
   });
+}
+
+/** What a namespace says when a config map and a deployment in it are held. */
+const holding = [
+  "NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered",
+  "NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types successfully parsed",
+  "NamespaceDeletionContentFailure False ContentDeleted: All content successfully deleted, may be waiting on finalization",
+  "NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: configmaps. has 1 resource instances, deployments.apps has 1 resource instances",
+  "NamespaceFinalizersRemaining True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
+];
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Of a namespace on its way out, why it is still there. */
+async function conditionsOf(kube: Kube, name: string): Promise<string[]> {
+  const namespace = await kube.get(kinds.namespace, { name });
+  const { conditions = [] } = (namespace?.["status"] ?? {}) as { conditions?: readonly Condition[] };
+  return conditions.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);
 }
 
 function held(namespace: string, name: string, finalizers: string[]): KubeObject {

@@ -1,6 +1,6 @@
 /** What every namespace has from the start, and how it goes: everything in it first. */
 import { isDeepStrictEqual } from "node:util";
-import { kinds, resourceOf } from "../../../../kube/kinds.ts";
+import { kinds } from "../../../../kube/kinds.ts";
 import type { Component, Ground } from "../component.ts";
 import { isDeleting, type StatusCondition, type Stored, withConditions } from "../shapes/metadata.ts";
 import { stampOf } from "../shapes/time.ts";
@@ -42,7 +42,7 @@ export function createNamespaces({ server, view, clock }: Ground): Component {
 
   /** Why it is still there. */
   function tell(namespace: Namespace, left: readonly Seen[]): void {
-    const next = [remaining(left), finalizersRemaining(left)];
+    const next = [...allDeleted, remaining(left), finalizersRemaining(left)];
     const conditions = withConditions(namespace.status?.conditions, next, stampOf(clock.now()));
     const status = { ...namespace.status, phase: "Terminating", conditions };
     if (isDeepStrictEqual(status, namespace.status)) return;
@@ -64,11 +64,17 @@ export function createNamespaces({ server, view, clock }: Ground): Component {
   };
 }
 
+/** Nothing else ever goes wrong here. */
+const allDeleted: readonly StatusCondition[] = [
+  ["DiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"],
+  ["GroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"],
+  ["ContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"],
+].map(([type, reason = "", message = ""]) => ({ type: `NamespaceDeletion${type}`, status: "False", reason, message }));
+
 function remaining(left: readonly Seen[]): StatusCondition {
-  const message = `Some resources are remaining: ${countBy(
-    left.map(({ kind }) => resourceOf(kind)),
-    "has",
-  )}`;
+  // With the dot before the group, also where there is none.
+  const resources = left.map(({ kind: { plural, group } }) => `${plural}.${group}`);
+  const message = `Some resources are remaining: ${countBy(resources, "has")}`;
   return { type: "NamespaceContentRemaining", status: "True", reason: "SomeResourcesRemain", message };
 }
 
@@ -78,12 +84,15 @@ function finalizersRemaining(left: readonly Seen[]): StatusCondition {
     left.flatMap(({ object }) => object.metadata.finalizers ?? []),
     "in",
   );
-  if (list === "") return { type, status: "False", reason: "ContentHasNoFinalizers" };
+  if (list === "") {
+    const message = "All content-preserving finalizers finished";
+    return { type, status: "False", reason: "ContentHasNoFinalizers", message };
+  }
   const message = `Some content in the namespace has finalizers remaining: ${list}`;
   return { type, status: "True", reason: "SomeFinalizersRemain", message };
 }
 
-/** "configmaps has 1 resource instances" */
+/** "configmaps. has 1 resource instances" */
 function countBy(names: readonly string[], word: string): string {
   const counts = [...Map.groupBy(names, (name) => name)].sort();
   return counts.map(([name, { length }]) => `${name} ${word} ${length} resource instances`).join(", ");
