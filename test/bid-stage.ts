@@ -44,8 +44,8 @@ import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
+import { cell } from "./lease-sdl.ts";
 import { pictureNode } from "./reservation-stage.ts";
-import { skeletonGroups } from "./skeleton-workload.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
@@ -137,7 +137,7 @@ export function fixedPricing(price = "10uact"): Pricing {
   };
 }
 
-export const smallGroup = skeletonGroups[0] as GroupSpec;
+export const smallGroup = cell().groups[0] as GroupSpec;
 
 /** The same with so many CPUs. */
 export function groupOfCpus(milli: bigint): GroupSpec {
@@ -382,7 +382,12 @@ export interface PictureFeed extends InventoryFeed {
   resume(): void;
 }
 
-export function pictureFeed(clock: Clock, cpuMilli: bigint, cards: readonly CardCount[] = []): PictureFeed {
+export function pictureFeed(
+  clock: Clock,
+  cpuMilli: bigint,
+  cards: readonly CardCount[] = [],
+  storageClasses: readonly string[] = [],
+): PictureFeed {
   let heardAtMs: number | undefined;
   const newest = createNewestPicture(clock, silentLog, () => ({
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,
@@ -390,8 +395,10 @@ export function pictureFeed(clock: Clock, cpuMilli: bigint, cards: readonly Card
   }));
   const draw = (milli: bigint) => {
     heardAtMs = undefined;
-    const nodes = [pictureNode("one", { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards })];
-    newest.show({ nodes, storage: [], podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
+    const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards, storageClasses };
+    const nodes = [pictureNode("one", sizes)];
+    const storage = storageClasses.map((name) => ({ class: name, bytes: { allocatable: 2n ** 46n, allocated: 0n } }));
+    newest.show({ nodes, storage, podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
   };
   return Object.assign(newest, {
     draw,

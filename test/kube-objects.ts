@@ -84,3 +84,21 @@ export function deployment(namespace: string, name: string, word: string, replic
     },
   };
 }
+
+/** The smallest that answers: it is ready once its page is there. */
+export function webDeployment(namespace: string, image: string, port: number): KubeObject {
+  const labels = { app: "web" };
+  const container = { name: "web", image, ports: [{ containerPort: port }] };
+  const readinessProbe = { httpGet: { path: "/", port }, periodSeconds: 1 };
+  return {
+    metadata: { name: "web", namespace },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ ...container, readinessProbe }], terminationGracePeriodSeconds: 1 },
+      },
+    },
+  };
+}

@@ -14,12 +14,12 @@ import type { Kube, KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
 import { eventually } from "../eventually.ts";
 import { definitionOf } from "../kube-definition.ts";
+import { webDeployment } from "../kube-objects.ts";
 import { shapes } from "../object-shapes.ts";
 import { createOwner } from "../owner.ts";
 import { recordedObjects } from "../recorded-objects.ts";
 import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../restart-properties.ts";
 import { runs } from "../runs.ts";
-import { skeletonWorkload } from "../skeleton-workload.ts";
 import { vectorsPresent } from "../vectors.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
@@ -78,7 +78,7 @@ describe("a restart on a real API server", { skip }, () => {
     const namespace = "meddled";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });
     const at = { namespace, name: "web" };
-    const wish = skeletonWorkload({ namespace, image, port: 80 });
+    const wish = webDeployment(namespace, image, 80);
     const env = [
       { name: "A", value: "1" },
       { name: "B", value: "" },
@@ -147,12 +147,8 @@ async function builtObjects(kube: Kube, namespace: string): Promise<DesiredObjec
     { what: "labels of a node", kind: kinds.node, object: { metadata: { name: "one", uid, labels: { a: "b" } } } },
     { what: "a discovery pod", kind: kinds.pod, object: pod },
     { what: "a tolerant pod", kind: kinds.pod, object: { metadata: { namespace, name: "tolerant" }, spec: tolerant } },
-    { what: "a namespace", kind: kinds.namespace, object: { metadata: { name: "skeleton" } } },
-    {
-      what: "a skeleton",
-      kind: kinds.deployment,
-      object: skeletonWorkload({ namespace: "skeleton", image, port: 80 }),
-    },
+    { what: "a namespace", kind: kinds.namespace, object: { metadata: { name: "web" } } },
+    { what: "a web server", kind: kinds.deployment, object: webDeployment("web", image, 80) },
     ...leaseObjects(namespace, 1).map(({ kind, desired }) => ({ what: kind.kind, kind, object: desired("same") })),
     ...shapes.map(({ name, kind, wish }, n) => ({ what: name, kind, object: wish({ namespace, name: `shape-${n}` }) })),
   ];

@@ -1,0 +1,69 @@
+/** What the tenants of histories ask for: a shop with a page that the world sees, and a store that keeps its data. */
+import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
+
+export const images = { page: "example.com/page:1", newPage: "example.com/page:2", store: "example.com/store:1" };
+
+interface Shop {
+  readonly page?: string;
+  readonly host?: string;
+}
+
+/** Two services, one exposed under a host name, one with a volume; only the image of the first differs in an update. */
+export function shop({ page = images.page, host = "shop.example.com" }: Shop = {}): Sdl {
+  return readSdl(
+    JSON.stringify({
+      version: "2.1",
+      services: {
+        page: {
+          image: page,
+          env: ["GREETING=hello"],
+          expose: [{ port: 8080, as: 80, accept: [host], to: [{ global: true }] }],
+          dependencies: [{ service: "store" }],
+        },
+        store: {
+          image: images.store,
+          params: { storage: { data: { mount: "/data" } } },
+          expose: [{ port: 5432, to: [{ service: "page" }] }],
+        },
+      },
+      profiles: {
+        compute: {
+          page: { resources: { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
+          store: {
+            resources: {
+              cpu: { units: "100m" },
+              memory: { size: "64Mi" },
+              storage: [
+                { size: "64Mi" },
+                { name: "data", size: "1Gi", attributes: { persistent: true, class: "beta3" } },
+              ],
+            },
+          },
+        },
+        placement: {
+          box: {
+            pricing: { page: { denom: "uact", amount: 10_000 }, store: { denom: "uact", amount: 10_000 } },
+          },
+        },
+      },
+      deployment: { page: { box: { profile: "page", count: 1 } }, store: { box: { profile: "store", count: 1 } } },
+    }),
+  );
+}
+
+/** The smallest there is: one container. */
+export function cell(image = images.page): Sdl {
+  return readSdl(
+    JSON.stringify({
+      version: "2.1",
+      services: { cell: { image, expose: [{ port: 8080, as: 80, to: [{ global: true }] }] } },
+      profiles: {
+        compute: {
+          cell: { resources: { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
+        },
+        placement: { box: { pricing: { cell: { denom: "uact", amount: 10_000 } } } },
+      },
+      deployment: { cell: { box: { profile: "cell", count: 1 } } },
+    }),
+  );
+}
