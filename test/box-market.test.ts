@@ -49,7 +49,15 @@ async function playMarket(
     chain: { nodes: () => [node.transport()], signer, settings },
     after(foundation) {
       chain = foundation.chain;
-      tenants = createTenantsService({ signers: tenantSigners, wishes, settings }, foundation);
+      // Nothing is won, so nobody looks at these.
+      const nothing = {
+        workloads: Promise.resolve({ of: () => undefined, namespaces: 0 }),
+        submit: () => Promise.reject(new Error("nobody takes manifests here")),
+      };
+      tenants = createTenantsService(
+        { signers: tenantSigners, wishes, settings, stories },
+        { ...foundation, ...nothing },
+      );
       const rivals = [{ signer: rival, attributes: region, sells: () => true }];
       return [createRivalsService({ rivals, settings }, foundation), tenants];
     },

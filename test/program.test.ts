@@ -20,18 +20,22 @@ import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
 test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
   const folder = temporaryFolder(t);
-  const program = startProgram(t, ["demo", "--stories", "4"], { TMPDIR: folder });
+  const program = startProgram(t, ["demo", "--stories", "6"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
-  // One yes that nobody else can undercut, and one no.
+  // One yes that nobody else can undercut, which runs and is updated, and one no.
   assert.match(
     program.said,
-    /database \(100Gi beta3 4 cpu 16Gi\): bid [\d.]+uact; 1 bids, leased for [\d.]+uact .*: won\n/,
+    /database \(100Gi beta3 4 cpu 16Gi\): bid [\d.]+uact; 1 bids, leased for [\d.]+uact .*, manifest updated: won\n/,
   );
   assert.match(program.said, /premium \(2 cpu 4Gi\): no: attributesMatch: we do not publish tier=premium; 0 bids/);
+  // One who sends another manifest than it promised, and one who sends none.
+  assert.match(program.said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
+  assert.match(program.said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   const summary =
-    /(\d+) stories complete \(.*\), (\d+) blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped/;
-  const [, stories, blocks] = summary.exec(program.said) ?? [];
-  assert.ok(Number(stories) >= 4 && Number(blocks) >= 5, program.said);
+    /6 stories complete \((\d) won, .*, 1 refused, 1 no manifest\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests\n/;
+  const [, won] = summary.exec(program.said) ?? [];
+  assert.ok(Number(won) >= 1, program.said);
+  assert.doesNotMatch(program.said, / (WARN|ERROR) /);
   assert.deepEqual(readdirSync(folder), []);
 });
 

@@ -1,4 +1,5 @@
 /** The cluster of the demo: a few machines as a small provider might have them, simulated in this process. */
+import { readDefinitions } from "../kube/definitions.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Hardware } from "../operators/inventory/hardware.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -11,6 +12,8 @@ import { createSimulatedCluster, type SimulatedCluster } from "./cluster/simulat
 const image = "akash-provider:demo";
 /** Where operators and their discovery pods live. */
 const namespace = "akash-services";
+/** Where the custom resources of leases live. */
+const manifestNamespace = "lease";
 
 /** How the inventory operator looks at this cluster. */
 export const demoInventory = {
@@ -71,8 +74,10 @@ export function createDemoCluster(deps: {
     deps,
   );
   const { server } = cluster;
-  server.create(kinds.namespace, { metadata: { name: namespace } }, "demo");
+  for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "demo");
+  for (const name of [namespace, manifestNamespace]) server.create(kinds.namespace, { metadata: { name } }, "demo");
   server.create(kinds.storageClass, beta3, "demo");
+  server.create(kinds.runtimeClass, nvidia, "demo");
   return cluster;
 }
 
@@ -83,6 +88,9 @@ export function createClusterService(cluster: SimulatedCluster): Service {
     detail: () => `simulated, ${cluster.counts.requests} requests, ${cluster.counts.watching} watches`,
   };
 }
+
+/** What pods with cards run under. */
+const nvidia = { metadata: { name: "nvidia" }, handler: "nvidia" };
 
 const beta3 = {
   metadata: { name: "beta3", labels: { "akash.network": "true" } },

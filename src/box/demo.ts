@@ -17,6 +17,7 @@ import type { ClusterView } from "../operators/inventory/cluster-view.ts";
 import { createInventoryService } from "../operators/inventory/inventory-service.ts";
 import { createProvider, type Provider, type ProviderStatus } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -30,10 +31,13 @@ import { createRegistrationService } from "./registration-service.ts";
 import { createRivalsService, type Rival } from "./rivals-service.ts";
 import { createTenantsService, type TenantsDocument } from "./tenants-service.ts";
 import { readWishes } from "./wishes.ts";
+import { createWorkloadsService, type Workloads } from "./workloads-service.ts";
 
 interface DemoOptions {
   readonly dataDir: string;
   readonly version: string;
+  /** How many deployments tenants make in all; for ever if not said. */
+  readonly stories?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -46,6 +50,8 @@ export interface Demo extends Provider {
 export interface DemoStatus extends ProviderStatus {
   readonly inventory: ClusterView | undefined;
   readonly market: MarketView | undefined;
+  /** What leases have left or still have; all 0 when there is none. */
+  readonly left: { readonly namespaces: number; readonly reservations: number; readonly manifests: number };
 }
 
 /** Quick enough to watch, slow enough to follow. */
@@ -53,6 +59,10 @@ const blockMs = 500;
 /** Four minutes of blocks: nobody asks for older ones, and the demo may run all day. */
 const keepBlocks = 500;
 const tenantCount = 4;
+/** Those who send theirs do so at once; a person sees what becomes of one who does not. */
+const manifestTimeoutMs = 5_000;
+/** What is reached over HTTP has a name of its own here. */
+const hosts = { blockedHosts: [], ingressDomain: undefined, staticHostDomain: "box.example.com" };
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 
@@ -64,7 +74,7 @@ const attributes = attributesOf({
   ...cards("h100", "rtx4090"),
 });
 
-export function createDemo({ dataDir, version, clock, random, log }: DemoOptions): Demo {
+export function createDemo({ dataDir, version, stories, clock, random, log }: DemoOptions): Demo {
   const signer = createSigner(random.bytes(32));
   const rivals = createRivals(random);
   const tenantSigners = Array.from({ length: tenantCount }, () => createSigner(random.bytes(32)));
@@ -80,11 +90,12 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     keepBlocks,
   });
   const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
-  const kube = createKubeService(() => cluster.connect("akash-operator-inventory"));
+  const kube = createKubeService(() => cluster.connect("akash-provider"));
   const pictures = Promise.withResolvers<PictureSource>();
   const said = new Map<string, OrderLine>();
   let inventory: Service<ClusterView> | undefined;
   let tenants: Service<TenantsDocument> | undefined;
+  let workloads: Service<Workloads> | undefined;
   const provider = createProvider({
     dataDir,
     metricsListener: { host: "127.0.0.1", port: 0 },
@@ -93,8 +104,8 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
     chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer, settings },
     kube,
     market: {
-      cluster: { overcommit: noOvercommit },
-      manifest: { timeoutMs: 0, requireHost: false },
+      cluster: { overcommit: noOvercommit, leases: { hosts } },
+      manifest: { timeoutMs: manifestTimeoutMs, requireHost: false },
       inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
       bidengine: {
         attributes,
@@ -106,18 +117,33 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
       pricing: (foundation) => createPricing({ current: demoPrices }, foundation),
       policies: (foundation) => createPolicySource(undefined, foundation),
     },
-    after(foundation) {
+    after(house) {
       const operator = createInventoryService(() => ({ ...demoInventory, version }), {
-        ...foundation,
-        kube: kube.opened,
+        ...house,
+        // Under a name of its own, as the process that it would be.
+        kube: Promise.resolve(cluster.connect("akash-operator-inventory")),
       });
       inventory = operator;
       pictures.resolve(operator.opened);
-      tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings }, foundation);
+      const observed = createWorkloadsService({ kube: kube.opened });
+      workloads = observed;
+      const { manifests } = house;
+      invariant(manifests, "the provider of the demo takes manifests");
+      tenants = createTenantsService(
+        { signers: tenantSigners, wishes: readWishes(), settings, stories },
+        {
+          ...house,
+          workloads: observed.opened,
+          submit: async (deployment, manifest) => {
+            await (await manifests).submit(deployment, JSON.stringify(manifest));
+          },
+        },
+      );
       return [
         inventory,
-        createRegistrationService(signer.address, attributes, foundation),
-        createRivalsService({ rivals, settings }, foundation),
+        observed,
+        createRegistrationService(signer.address, attributes, house),
+        createRivalsService({ rivals, settings }, house),
         tenants,
       ];
     },
@@ -135,8 +161,14 @@ export function createDemo({ dataDir, version, clock, random, log }: DemoOptions
         tenants: told,
         answerTo: (order: string) => said.get(order),
         provider: signer.address,
+        workloads: workloads?.status?.(),
       };
-      return { ...status, inventory: inventory?.status?.(), market };
+      const left = {
+        namespaces: workloads?.status?.()?.namespaces ?? 0,
+        reservations: status.cluster?.reservations ?? 0,
+        manifests: status.manifest?.received ?? 0,
+      };
+      return { ...status, inventory: inventory?.status?.(), market, left };
     },
   };
 }

@@ -1,8 +1,10 @@
-/** The orders of the demo's market, each with what the provider said to it and what became of it. */
+/** The orders of the demo's market, each with what the provider said to it and what became of it, and what runs. */
 import type { OrderLine } from "../bidengine/answers.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
-import { endsText, type StoryDocument, type TenantsDocument } from "./tenants-service.ts";
+import type { StoryDocument } from "./story.ts";
+import { endsText, type TenantsDocument } from "./tenants-service.ts";
+import type { Workloads } from "./workloads-service.ts";
 
 /** What the provider said to an order. */
 export type SaidToOrder = Pick<OrderLine, "verdict" | "reason" | "price">;
@@ -13,12 +15,17 @@ export interface MarketView {
   readonly answerTo: (order: string) => SaidToOrder | undefined;
   /** Our own address. */
   readonly provider: string;
+  readonly workloads: Workloads | undefined;
 }
 
 /** "100Gi beta3 4 cpu 16Gi" */
 const askedColumns = 22;
-/** "elsewhere" */
-const outcomeColumns = 9;
+/** "no manifest" */
+const outcomeColumns = 11;
+/** "10/10" */
+const podsColumns = 5;
+/** "awaited" */
+const manifestColumns = 8;
 
 /** The newest first: they are what moves. */
 export function marketLines({ tenants, answerTo, provider }: MarketView, rows: number, palette: Palette): string[] {
@@ -35,11 +42,26 @@ export function marketLines({ tenants, answerTo, provider }: MarketView, rows: n
   ];
 }
 
+/** The leases that run: pods that are ready of those asked for, and where they are reached. */
+export function leaseLines({ tenants, workloads }: MarketView, palette: Palette): string[] {
+  const rows = tenants.stories.flatMap((story) => {
+    const workload = story.namespace === undefined ? undefined : workloads?.of(story.namespace);
+    if (!workload) return [];
+    const pods = `${workload.ready}/${workload.asked}`.padEnd(podsColumns);
+    const manifest = fit(story.manifest ?? "awaited", manifestColumns);
+    return [`${numberOf(story)} ${pods} ${manifest} ${palette.faint(workload.hosts.join(", "))}`];
+  });
+  if (rows.length === 0) return [];
+  const head = `LEASE ${"pods".padEnd(podsColumns)} ${"manifest".padEnd(manifestColumns)} hosts`;
+  return [palette.heading(head), ...rows, ""];
+}
+
 /** One line about a story that has ended, for where nothing is drawn. */
 export function storyLine(story: StoryDocument, answer: SaidToOrder | undefined): string {
-  const { order, wish, asked, bids, lease, end } = story;
+  const { order, wish, asked, bids, lease, manifest, end } = story;
   const paid = lease ? `leased for ${showDecCoin(lease.price)} a block` : "closed";
-  return `${order} ${wish} (${asked}): ${answerWords(answer)}; ${bids} bids, ${paid}: ${end}`;
+  const sent = manifest === undefined ? "" : `, manifest ${manifest}`;
+  return `${order} ${wish} (${asked}): ${answerWords(answer)}; ${bids} bids, ${paid}${sent}: ${end}`;
 }
 
 /** A lease of ours that has ended is closed; the heading counts it as won. */

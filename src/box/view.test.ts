@@ -7,15 +7,19 @@ import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { DemoStatus } from "./demo.ts";
 import { type SaidToOrder, storyLine } from "./market-view.ts";
-import type { StoryDocument } from "./tenants-service.ts";
+import type { StoryDocument } from "./story.ts";
 import { renderView, seconds, shortId } from "./view.ts";
 
 const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
 const price = { denom: "uact", amount: parseDecimal("4.5") };
-const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, lease: undefined, end: undefined };
+const unleased = { lease: undefined, namespace: undefined, manifest: undefined, end: undefined };
+const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, ...unleased };
 const stories: StoryDocument[] = [
   { ...story, order: `${owner}/10001/1/1`, lease: { provider: "us", price }, end: "won" },
-  { ...story, order: `${owner}/10002/1/1`, lease: { provider: "us", price } },
+  {
+    ...{ ...story, order: `${owner}/10002/1/1`, lease: { provider: "us", price } },
+    ...{ namespace: "here", manifest: "updated" },
+  },
   { ...story, order: `${owner}/10003/1/1`, lease: { provider: "them", price }, end: "lost" },
   { ...story, order: `${owner}/10004/1/1`, asked: "1 a100 and far more than fits", bids: 0, end: "no bids" },
   { ...story, order: `${owner}/10005/1/1` },
@@ -27,9 +31,13 @@ const answers: Record<string, SaidToOrder> = {
   "10004": { verdict: "no", reason: "placement: no node has a card of nvidia/a100", price: undefined },
 };
 const market = {
-  tenants: { stories, ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1 } },
+  tenants: { stories, ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, refused: 0, "no manifest": 0 } },
   answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
   provider: "us",
+  workloads: {
+    of: (namespace: string) => (namespace === "here" ? { ready: 1, asked: 2, hosts: ["web.example.com"] } : undefined),
+    namespaces: 1,
+  },
 };
 const status: DemoStatus = {
   nowMs: 65_000,
@@ -94,6 +102,7 @@ const status: DemoStatus = {
   manifest: undefined,
   bidengine: undefined,
   market,
+  left: { namespaces: 1, reservations: 3, manifests: 1 },
 };
 const options = {
   title: "akash-provider demo",
@@ -106,12 +115,22 @@ const options = {
 
 test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
-  assert.match(text, /so far 1 won, 1 lost, 0 elsewhere, 1 no bids\nORDER asks for +outcome +answer\n/);
+  assert.match(
+    text,
+    /so far 1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest\nORDER asks for +outcome +answer\n/,
+  );
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
   assert.match(text, /10002 2 × 500m cpu 512Mi +won +bid 4\.5uact\n/);
   assert.match(text, /10003 2 × 500m cpu 512Mi +lost +bid 5\.1uact\n/);
   assert.match(text, /10004 1 a100 and far more t… no bids +no: no node has a card of nvidia\/a100\n/);
+});
+
+test("the view shows what runs: pods that are ready of those asked for, and where they are reached", () => {
+  const text = renderView(status, options).join("\n");
+  assert.match(text, /LEASE pods +manifest hosts\n10002 1\/2 +updated +web\.example\.com\n\n/);
+  const idle = renderView({ ...status, market: { ...market, workloads: undefined } }, options).join("\n");
+  assert.doesNotMatch(idle, /LEASE/);
 });
 
 test("a small terminal has the market, the nodes and the chain", () => {
@@ -134,6 +153,8 @@ test("where nothing is drawn, a story that has ended is a line", () => {
     storyLine(won, answers["10001"]),
     `${owner}/10001/1/1 web (2 × 500m cpu 512Mi): bid 4.5uact; 2 bids, leased for 4.5uact a block: won`,
   );
+  const refused = { ...won, manifest: "refused: another hash", end: "refused" } as const;
+  assert.match(storyLine(refused, answers["10001"]), /a block, manifest refused: another hash: refused$/);
   assert.match(storyLine(unserved, answers["10004"]), /: no: placement: no node .*; 0 bids, closed: no bids$/);
 });
 

@@ -2,7 +2,7 @@
 import type { Share } from "../operators/inventory/cluster-view.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 import type { DemoStatus } from "./demo.ts";
-import { marketLines } from "./market-view.ts";
+import { leaseLines, marketLines } from "./market-view.ts";
 import { colors, cut, type Palette, plain } from "./palette.ts";
 
 interface ViewOptions {
@@ -23,7 +23,8 @@ const orderRows = { least: 4, most: 14 };
 export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
   const top = titleLines(status, options, palette);
-  const below = [...clusterBlock(status, palette), ...chainBlock(status, palette)];
+  const leases = status.market ? leaseLines(status.market, palette) : [];
+  const below = [...leases, ...clusterBlock(status, palette), ...chainBlock(status, palette)];
   const room = options.rows - top.length - below.length - 2;
   const orders = status.market
     ? [...marketLines(status.market, clamp(room, orderRows.least, orderRows.most), palette), ""]

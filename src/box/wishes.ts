@@ -8,6 +8,10 @@ import { readSdl, type Sdl } from "../market/sdl/sdl.ts";
 export interface Wish extends Sdl {
   /** What a person calls it. */
   readonly name: string;
+  /** What its tenant sends once it has the lease: what it promised, something else, or nothing. */
+  readonly sends: "manifest" | "lie" | "nothing";
+  /** The same with a newer image, where its tenant updates it. */
+  readonly update: Sdl | undefined;
 }
 
 interface Written {
@@ -23,6 +27,8 @@ interface Written {
   readonly address?: boolean;
   readonly attributes?: Readonly<Record<string, string>>;
   readonly auditor?: string;
+  readonly sends?: Wish["sends"];
+  readonly updates?: boolean;
 }
 
 const region = { region: "box" };
@@ -31,10 +37,13 @@ const strangeAuditor = addressOf(new Uint8Array(20).fill(9));
 
 /** Cards come later: the inventory operator needs a moment to find out their names. */
 const written: readonly Written[] = [
-  { name: "web", cpu: 0.5, memory: "512Mi", count: 2, most: 12 },
+  { name: "web", cpu: 0.5, memory: "512Mi", count: 2, most: 12, updates: true },
   { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },
-  { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120 },
+  { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120, updates: true },
   { name: "bargain", cpu: 16, memory: "32Gi", most: 0.5 },
+  // Nobody else sells volumes, so these two are always ours.
+  { name: "liar", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "lie" },
+  { name: "silent", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "nothing" },
   { name: "h100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "h100" }, most: 5_000 },
   { name: "a100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "a100" }, most: 4_000 },
   { name: "audited", cpu: 1, memory: "2Gi", auditor: strangeAuditor, most: 40 },
@@ -47,11 +56,16 @@ const written: readonly Written[] = [
 
 /** Read once: the reader is worth more to a tenant than to a demo that runs all day. */
 export function readWishes(): Wish[] {
-  return written.map((wish) => ({ name: wish.name, ...readSdl(sdlOf(wish), wish.name) }));
+  return written.map((wish) => {
+    const { name, sends = "manifest", updates = false } = wish;
+    const read = (version: number) => readSdl(sdlOf(wish, version), name);
+    return { name, sends, update: updates ? read(2) : undefined, ...read(1) };
+  });
 }
 
 /** JSON is YAML too. */
-function sdlOf({ name, cpu, memory, count = 1, most, cards, volume, address, attributes = region, auditor }: Written) {
+function sdlOf(wish: Written, version: number) {
+  const { name, cpu, memory, count = 1, most, cards, volume, address, attributes = region, auditor } = wish;
   const vendor = { nvidia: cards?.model === undefined ? [] : [{ model: cards.model }] };
   const data = { name: "data", size: volume, attributes: { persistent: true, class: "beta3" } };
   const to = [{ global: true, ...(address && { ip: "front" }) }];
@@ -60,7 +74,7 @@ function sdlOf({ name, cpu, memory, count = 1, most, cards, volume, address, att
     ...(address && { endpoints: { front: { kind: "ip" } } }),
     services: {
       main: {
-        image: `example/${name.replaceAll(" ", "-")}:1`,
+        image: `example/${name.replaceAll(" ", "-")}:${version}`,
         expose: [{ port: 8080, as: 80, to }],
         ...(volume !== undefined && { params: { storage: { data: { mount: "/data" } } } }),
       },

@@ -40,7 +40,7 @@ export function demoCommand(): Command {
     });
 }
 
-async function demo(dataDir: string, { stories = Number.POSITIVE_INFINITY, live }: DemoOptions): Promise<void> {
+async function demo(dataDir: string, { stories, live }: DemoOptions): Promise<void> {
   const ended = new AbortController();
   const quit = () => ended.abort();
   const signal = AbortSignal.any([abortOnSignals(), ended.signal]);
@@ -48,7 +48,7 @@ async function demo(dataDir: string, { stories = Number.POSITIVE_INFINITY, live 
   const drawn = live && process.stdout.isTTY === true;
   const destination = drawn ? { write: (line: string) => keepLine(logLines, line), lost: 0 } : undefined;
   const log = createLog({ timestamp: "kitchen", ...(destination && { destination }) });
-  const provider = createDemo({ dataDir, version, clock: realClock, random: realRandom, log });
+  const provider = createDemo({ dataDir, version, stories, clock: realClock, random: realRandom, log });
   const hints = hintsFor(dataDir);
   const show = drawn ? drawFrames(hints, logLines, quit) : printStories(hints);
   try {
@@ -64,12 +64,18 @@ interface Show {
   end(): void;
 }
 
-async function showFrames(provider: Demo, show: Show, stories: number, signal: AbortSignal, quit: () => void) {
+async function showFrames(
+  provider: Demo,
+  show: Show,
+  stories: number | undefined,
+  signal: AbortSignal,
+  quit: () => void,
+) {
   try {
     while (!signal.aborted) {
       const status = provider.status();
       show.frame(status);
-      if (storiesTold(status) >= stories) quit();
+      if (isOver(status, stories)) quit();
       else await sleep(realClock, frameMs, signal).catch(() => undefined);
     }
     show.frame(provider.status());
@@ -108,22 +114,30 @@ function printStories(hints: readonly string[]): Show {
 
 /** What a person, or a test, reads at the end. */
 function summary(status: DemoStatus): string {
-  const { bus: topics = [], chain, inventory, market } = status;
+  const { bus: topics = [], chain, inventory, market, left } = status;
   const dropped = topics.reduce((sum, topic) => sum + topic.dropped, 0);
   const { height = 0n, landed = 0, failed = 0 } = chain ?? {};
   const transactions = `${landed} transactions landed, ${failed} failed`;
   const nodes = `${inventory?.nodes.filter(({ state }) => state === "offered").length ?? 0} nodes offered`;
   const ends = market ? ` (${endsText(market.tenants.ended)})` : "";
   const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
-  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped`;
+  const { namespaces, reservations, manifests } = left;
+  const over = `left ${namespaces} namespaces, ${reservations} reservations, ${manifests} manifests`;
+  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${over}`;
 }
 
 /** A view of 80 columns shows them whole. */
 function hintsFor(dataDir: string): string[] {
   return [
     `ask it from another terminal: export AP_DATA_DIR=${dataDir}`,
-    "then bin/akash-provider orders, … why ORDER, … screen docs/deploy.yaml",
+    "then bin/akash-provider orders, … leases, … why ORDER, … screen docs/deploy.yaml",
   ];
+}
+
+/** All stories are told, and nothing is left of them. */
+function isOver(status: DemoStatus, stories = Number.POSITIVE_INFINITY): boolean {
+  const { namespaces, reservations, manifests } = status.left;
+  return storiesTold(status) >= stories && namespaces + reservations + manifests === 0;
 }
 
 function storiesTold({ market }: DemoStatus): number {

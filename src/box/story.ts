@@ -1,0 +1,155 @@
+/**
+ * One deployment of a scripted tenant from beginning to end: it is posted, bids come, the cheapest bidder gets the lease.
+ * Where that is the provider of the demo, a manifest is sent, pods come up, some are updated, and when the lease is closed
+ * all of it goes.
+ */
+import type { Chain } from "../chain/chain.ts";
+import type { Bid } from "../chain/records.ts";
+import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
+import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/tenant-messages.ts";
+import { type DecCoin, parseCoin } from "../market/coin.ts";
+import { compareDecimals } from "../market/decimal.ts";
+import type { BidId, DeploymentId, OrderId } from "../market/ids.ts";
+import { leaseNamespace } from "../market/lease-namespace.ts";
+import { type Manifest, manifestHash } from "../market/manifest.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Wish } from "./wishes.ts";
+import type { Workloads } from "./workloads-service.ts";
+
+/**
+ * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or nobody did; it
+ * refused the manifest, or none came in time.
+ */
+export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest"] as const;
+export type StoryEnd = (typeof storyEnds)[number];
+
+export interface StoryDocument {
+  readonly order: string;
+  readonly wish: string;
+  readonly asked: string;
+  readonly bids: number;
+  /** Who has the lease, and for how much a block. */
+  readonly lease: { readonly provider: string; readonly price: DecCoin } | undefined;
+  /** Where it runs, once it is ours. */
+  readonly namespace: string | undefined;
+  /** What the provider said to its manifest: that it took it, and why not. */
+  readonly manifest: string | undefined;
+  readonly end: StoryEnd | undefined;
+}
+
+export type Story = { -readonly [Key in keyof StoryDocument]: StoryDocument[Key] };
+
+export interface StoryGround {
+  readonly chain: Pick<Chain, "provider" | "mirror" | "queries">;
+  /** Hands a manifest to the provider of the demo, which throws what it has against it. */
+  readonly submit: (deployment: DeploymentId, manifest: Manifest) => Promise<void>;
+  readonly workloads: Workloads;
+  readonly sending: SendDeps;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What the leases of a deployment are paid from: hours of the dearest one. */
+const deposit = parseCoin("20000000uact");
+/** A provider needs one block to hear of an order and one for its bid; the others are for a machine that is busy. */
+const blocksForBids = 4n;
+/** Long enough for a person to see it. */
+const leasedBlocks = 8n;
+const lookMs = 200;
+/** More than a pod takes to come up and a namespace to go, on a machine that is busy. */
+const patienceMs = 60_000;
+
+export async function tellStory(story: Story, order: OrderId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
+  const { chain, sending, signal } = ground;
+  const { mirror, queries, provider } = chain;
+  const hash = manifestHash(wish.manifest);
+  const posted = await sendMessages(sending, [createDeployment({ id: order, groups: wish.groups, hash, deposit })]);
+  await mirror.reached(posted.height + blocksForBids, signal);
+  const { items } = await queries.bids({ ...order, state: "open" }, { atOrAbove: mirror.height, signal });
+  story.bids = items.length;
+  const [best] = [...items].sort(byPrice);
+  if (!best) {
+    await sendMessages(sending, [closeDeployment(order)]);
+    return "no bids";
+  }
+  const leased = await sendMessages(sending, [createLease(best.id)]);
+  story.lease = { provider: best.id.provider, price: best.price };
+  if (best.id.provider === provider) return runWon(story, best.id, wish, ground);
+  await mirror.reached(leased.height + leasedBlocks, signal);
+  await sendMessages(sending, [closeDeployment(order)]);
+  return items.some(({ id }) => id.provider === provider) ? "lost" : "elsewhere";
+}
+
+/** The lease is ours: what its tenant does with it. */
+async function runWon(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
+  const { chain, sending, signal } = ground;
+  const { mirror } = chain;
+  const namespace = leaseNamespace(lease);
+  story.namespace = namespace;
+  const end = await use(story, lease, wish, ground);
+  if (end === "won") await mirror.reached(mirror.height + leasedBlocks, signal);
+  await sendMessages(sending, [closeDeployment(lease)]);
+  await until("its namespace is gone", ground, () => ground.workloads.of(namespace) === undefined);
+  return end;
+}
+
+async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
+  const { chain, sending, submit } = ground;
+  if (wish.sends === "nothing") {
+    await until("the lease is closed", ground, () => chain.mirror.lease(lease)?.state !== "active");
+    return "no manifest";
+  }
+  // A wallet may be quicker than the provider's own node.
+  await until("the lease is known", ground, () => chain.mirror.lease(lease)?.state === "active");
+  const refusal = await refusalOf(submit(lease, wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest));
+  story.manifest = refusal === undefined ? "taken" : `refused: ${refusal}`;
+  if (refusal !== undefined) return "refused";
+  const isUp = () => {
+    const { ready = 0, asked = 0 } = ground.workloads.of(story.namespace ?? "") ?? {};
+    return asked > 0 && ready === asked;
+  };
+  await until("its pods are ready", ground, isUp);
+  if (wish.update) {
+    const { manifest } = wish.update;
+    const { height } = await sendMessages(sending, [updateDeployment(lease, manifestHash(manifest))]);
+    await chain.mirror.reached(height, ground.signal);
+    await submit(lease, manifest);
+    story.manifest = "updated";
+    // What ran before is ready too, until the provider has put the new one in its place.
+    await chain.mirror.reached(height + 1n, ground.signal);
+    await until("its new pods are ready", ground, isUp);
+  }
+  return "won";
+}
+
+/** What the provider has against it, in its own words. */
+async function refusalOf(submitted: Promise<void>): Promise<string | undefined> {
+  try {
+    await submitted;
+    return undefined;
+  } catch (thrown) {
+    return ProviderError.from(thrown).message;
+  }
+}
+
+/** Not what its hash on the chain promises. */
+function withOtherImage(manifest: Manifest): Manifest {
+  const other = (image: string) => image.replace("example/", "elsewhere/");
+  return manifest.map((group) => ({
+    ...group,
+    services: group.services.map((service) => ({ ...service, image: other(service.image) })),
+  }));
+}
+
+async function until(what: string, { clock, signal }: StoryGround, isSo: () => boolean): Promise<void> {
+  const limitMs = clock.now() + patienceMs;
+  while (!isSo()) {
+    if (clock.now() > limitMs) throw new Error(`a tenant waited in vain until ${what}`);
+    await sleep(clock, lookMs, signal);
+  }
+}
+
+function byPrice(left: Bid, right: Bid): number {
+  return compareDecimals(left.price.amount, right.price.amount);
+}
