@@ -1,0 +1,123 @@
+/** The parent's side of the leases benchmark: the tenant, and the other processes. */
+import { type ChildProcess, fork } from "node:child_process";
+import { on, once } from "node:events";
+import { join } from "node:path";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import type { PackedMessage } from "../src/chain/tx/messages.ts";
+import { sendMessages } from "../src/chain/tx/send.ts";
+import { createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import { parseCoin } from "../src/market/coin.ts";
+import { manifestHash } from "../src/market/manifest.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { temporaryFolder } from "../test/folder.ts";
+import { cell } from "../test/lease-sdl.ts";
+import { fees, registration } from "../test/lease-stage.ts";
+import type { Owner } from "../test/owner.ts";
+import type { Told as BoxTold } from "./leases-box.ts";
+import { chainId, deploymentOf, leaseOf, providerSigner, tenantSigner } from "./leases-people.ts";
+import type { Asked, Told } from "./leases-provider.ts";
+import { nodeFlags } from "./node-flags.ts";
+
+/** Messages of one transaction. */
+const perTransaction = 50;
+
+export type Market = Awaited<ReturnType<typeof startMarket>>;
+
+export async function startMarket(owner: Owner) {
+  const box = start("leases-box.ts", temporaryFolder(owner));
+  const boxEnded = once(box, "exit");
+  owner.after(async () => {
+    box.send("stop");
+    await boxEnded;
+  });
+  const { rpcUrl, kubeconfig } = await told<BoxTold, "ready">(box, "ready");
+  const deps = { clock: realClock, random: realRandom, log: silentLog };
+  const pool = createPool({ nodes: createHttpTransports([{ url: rpcUrl }], realClock), ...deps });
+  owner.after(() => pool.close());
+  await pool.open();
+  const queries = createQueries(pool);
+  const sending = {
+    chainId,
+    chain: createCometBroadcaster(pool),
+    settings: fees,
+    clock: realClock,
+    random: realRandom,
+  };
+
+  async function send(messages: readonly PackedMessage[]): Promise<void> {
+    for (let from = 0; from < messages.length; from += perTransaction) {
+      await sendMessages({ ...sending, signer: tenantSigner }, messages.slice(from, from + perTransaction));
+    }
+  }
+  await sendMessages({ ...sending, signer: providerSigner }, [registration(providerSigner.address)]);
+
+  return {
+    rpcUrl,
+    /** Of the simulated cluster. */
+    kubeconfig,
+    /** The provider that runs must bid on them. */
+    async lease(dseqs: readonly number[]): Promise<void> {
+      const { groups, manifest } = cell();
+      const hash = manifestHash(manifest);
+      const deposit = parseCoin("5000000uact");
+      await send(dseqs.map((dseq) => createDeployment({ id: deploymentOf(dseq), groups, hash, deposit })));
+      for (const dseq of dseqs) {
+        while ((await queries.bid(leaseOf(dseq))).value?.state !== "open") await sleep(realClock, 100);
+      }
+      await send(dseqs.map((dseq) => createLease(leaseOf(dseq))));
+    },
+    /** What the simulated cluster was asked since the last time, by a provider that does only what is measured. */
+    async requests(): Promise<readonly string[]> {
+      const answer = told<BoxTold, "requests">(box, "requests");
+      box.send("requests");
+      return (await answer).requests;
+    },
+  };
+}
+
+export type BenchedProvider = Awaited<ReturnType<typeof startProvider>>;
+
+/** Resolves when it is ready. */
+export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string) {
+  const child = start("leases-provider.ts", rpcUrl, kubeconfig, dataDir);
+  const ended = once(child, "exit");
+  const ask = (asked: Asked) => void child.send(asked);
+  const { seconds, leases } = await told<Told, "ready">(child, "ready");
+  return {
+    seconds,
+    leases,
+    async submit(dseqs: readonly number[]): Promise<readonly number[]> {
+      const answer = told<Told, "applied">(child, "applied");
+      ask({ what: "submit", dseqs });
+      return (await answer).ms;
+    },
+    async memory(): Promise<number> {
+      const answer = told<Told, "memory">(child, "memory");
+      ask({ what: "memory" });
+      return (await answer).rssMb;
+    },
+    async stop(): Promise<void> {
+      ask({ what: "stop" });
+      await ended;
+    },
+  };
+}
+
+function start(program: string, ...args: readonly string[]): ChildProcess {
+  return fork(join(import.meta.dirname, program), args, { execArgv: nodeFlags, serialization: "advanced" });
+}
+
+async function told<Message extends { what: string }, What extends Message["what"]>(
+  child: ChildProcess,
+  what: What,
+): Promise<Extract<Message, { what: What }>> {
+  for await (const [message] of on(child, "message", { close: ["exit"] })) {
+    if (message.what === what) return message;
+  }
+  throw new Error(`a process ended before it told of "${what}"`);
+}

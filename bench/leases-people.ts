@@ -1,0 +1,18 @@
+/** Who meets on the chain of the leases benchmark, the same in each of its processes. */
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { bidOn, type DeploymentId, type LeaseId } from "../src/market/ids.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+
+const random = createSeededRandom(1);
+
+export const chainId = "leases-1";
+export const providerSigner = createSigner(random.bytes(32));
+export const tenantSigner = createSigner(random.bytes(32));
+
+export function deploymentOf(dseq: number): DeploymentId {
+  return { owner: tenantSigner.address, dseq: BigInt(dseq) };
+}
+
+export function leaseOf(dseq: number): LeaseId {
+  return bidOn({ ...deploymentOf(dseq), gseq: 1, oseq: 1 }, providerSigner.address);
+}

@@ -1,0 +1,88 @@
+/**
+ * The provider that the leases benchmark measures, in a process of its own: all of it, over the wire, with a journal on
+ * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR`; it does what its parent asks and tells how long
+ * that took.
+ */
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
+import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
+import { createKubeService } from "../src/kube/kube-service.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { createProvider, type House } from "../src/provider/provider.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { fixedPricing, pictureFeed } from "../test/bid-stage.ts";
+import { cell } from "../test/lease-sdl.ts";
+import { fees, marketOptions } from "../test/lease-stage.ts";
+import { deploymentOf, leaseOf, providerSigner } from "./leases-people.ts";
+import { rssMb } from "./report.ts";
+
+export type Asked =
+  /** The manifests of these deployments, all at once. */
+  | { readonly what: "submit"; readonly dseqs: readonly number[] }
+  | { readonly what: "memory" }
+  | { readonly what: "stop" };
+
+export type Told =
+  /** Every service runs, and every lease has been looked at; so long after the process began. */
+  | { readonly what: "ready"; readonly seconds: number; readonly leases: number }
+  /** Of each, from the answer to its tenant until its objects were in the cluster. */
+  | { readonly what: "applied"; readonly ms: readonly number[] }
+  | { readonly what: "memory"; readonly rssMb: number };
+
+const [rpcUrl = "", kubeconfig = "", dataDir = ""] = process.argv.slice(2);
+const deps = { clock: realClock, random: realRandom, log: silentLog };
+const stopping = new AbortController();
+const living = Promise.withResolvers<House>();
+const provider = createProvider({
+  dataDir,
+  chain: {
+    nodes: () => createHttpTransports([{ url: rpcUrl }], realClock),
+    signer: providerSigner,
+    settings: fees,
+  },
+  kube: createKubeService(() => createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps)),
+  market: {
+    ...marketOptions({}),
+    inventory: () => pictureFeed(realClock, 640_000n, [], ["beta3"]),
+    pricing: () => ({ ...fixedPricing(), run: untilAborted }),
+    policies: () => createPolicySource(undefined, deps),
+  },
+  after: (house) => [{ name: "bench", start: () => living.resolve(house) }],
+  ...deps,
+});
+const ended = provider.run(stopping.signal);
+const house = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
+const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
+await atRest();
+tell({ what: "ready", seconds: performance.now() / 1_000, leases: provider.status().cluster?.leases ?? 0 });
+process.on("message", (asked: Asked) => void answer(asked));
+
+async function answer(asked: Asked): Promise<void> {
+  if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
+  if (asked.what === "memory") tell({ what: "memory", rssMb: rssMb() });
+  if (asked.what === "stop") {
+    stopping.abort();
+    await ended;
+    process.disconnect();
+  }
+}
+
+async function submit(dseq: number): Promise<number> {
+  await manifests?.submit(deploymentOf(dseq), JSON.stringify(cell().manifest));
+  const startedMs = performance.now();
+  const key = formatLeaseId(leaseOf(dseq));
+  while (journal.read.manifests.get(key)?.deployed === undefined) await sleep(realClock, 2);
+  return performance.now() - startedMs;
+}
+
+async function atRest(): Promise<void> {
+  const isBusy = () => provider.status().queues.some(({ counts }) => counts.ready + counts.running > 0);
+  while (isBusy()) await sleep(realClock, 5);
+}
+
+function tell(message: Told): void {
+  process.send?.(message);
+}
