@@ -4,6 +4,7 @@
  */
 import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { kinds } from "../../kube/kinds.ts";
 import type { ApplyOptions, Kube } from "../../kube/kube.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
@@ -81,9 +82,12 @@ export function createDeploy(deps: DeployDeps) {
     const { namespace, policies, credentials, workloads, services } = objectsOf(workload);
     if (isNew) states.note(key, { state: "deploying" });
     const manifest = note ? [manifestResource(workload, note, { manifestNamespace })] : [];
-    const steps = [manifest, policies, credentials, workloads, services];
+    // The server looks for the role when it is asked to bind it, so a binding comes after, and cannot be tried before.
+    const bindings = credentials.filter(isBinding);
+    const others = credentials.filter((object) => !isBinding(object));
+    const steps = [manifest, policies, others, bindings, workloads, services];
     await apply([namespace], { signal });
-    if (isNew) await apply(steps.flat(), { signal, dryRun: true });
+    if (isNew) await apply([manifest, policies, others, workloads, services].flat(), { signal, dryRun: true });
     for (const step of steps) await apply(step, { signal });
     const hosts = await hostnames.declare(id, hostsWanted(workload, staticHosts), signal);
     const ports = await addresses.declare(id, addressesWanted(workload), signal);
@@ -152,6 +156,10 @@ export function createDeploy(deps: DeployDeps) {
 function stateOf({ row }: LeaseTruth): LeaseState {
   if (row?.withdrawnAtMs !== undefined) return { state: "withdrawn" };
   return row?.refusal === undefined ? { state: "deployed" } : { state: "refused", why: row.refusal };
+}
+
+function isBinding({ kind }: DesiredObject): boolean {
+  return kind === kinds.roleBinding;
 }
 
 /** Asking again will not help until somebody has changed the manifest. */
