@@ -69,6 +69,8 @@ export interface BidStage {
   readonly clock: Clock;
   readonly node: Node;
   readonly queries: Queries;
+  /** Of all providers, without nodes; the network's custom resources are not defined there. */
+  readonly cluster: SimulatedCluster;
   /** A deployment with one group; resolves when its order is on the chain. */
   post(dseq: bigint, group?: GroupSpec): Promise<OrderId>;
   /** Many of them, as few transactions as will do. */
@@ -105,6 +107,8 @@ export interface ProviderParts {
   readonly pricing?: Pricing | ((foundation: Foundation) => RunningPricing);
   /** A file of policies. */
   readonly policies?: string;
+  /** How long a lease waits for its manifest; for ever if not said. */
+  readonly manifestTimeoutMs?: number;
   readonly boundary?: Boundary;
 }
 
@@ -219,6 +223,7 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
     clock,
     node,
     queries: createQueries(pool),
+    cluster,
     async post(dseq, group = smallGroup) {
       await send(tenant, deploymentOf(dseq, group));
       return { owner: tenant.address, dseq, gseq: 1, oseq: 1 };
@@ -322,7 +327,7 @@ export function startProvider(starting: Starting): StartedProvider {
     ...(!plant && {
       market: {
         ...{ cluster, inventory: () => feed, bidengine, pricing: pricingOf, policies: () => policies },
-        manifest: { timeoutMs: 0, requireHost: false },
+        manifest: { timeoutMs: starting.manifestTimeoutMs ?? 0, requireHost: false },
       },
     }),
     boundary,

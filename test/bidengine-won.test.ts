@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
+import { installDefinitions } from "../src/kube/definitions.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
 import { SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
@@ -66,5 +68,25 @@ test("a bid that is won, and its lease closed, while nobody runs was not lost", 
     const [line] = again.engine.orders(1);
     assert.deepEqual([line?.outcome, again.status()?.outcomes.lost], ["won", 0]);
     await stage.until("its room to be free", () => again.freeMilli() === free);
+  });
+});
+
+test("a lease that is closed for the lack of a manifest gives its room back, and is no bid that was taken back", async (t) => {
+  await onBidStage(t, async (stage) => {
+    await installDefinitions(stage.cluster.connect("akash-provider-install"), stage.clock);
+    const one = await stage.provider("one", { manifestTimeoutMs: 20_000 });
+    const free = one.freeMilli();
+    const bid = one.bidOn(await stage.post(1n));
+    await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+    await stage.accept(bid);
+    await stage.until("its end", async () => (await stage.queries.lease(bid)).value?.state === "closed");
+    assert.equal((await stage.queries.lease(bid)).value?.reason, 10_003);
+    await stage.until("its room to be free", () => one.freeMilli() === free);
+    assert.equal(one.engine.orders(1)[0]?.outcome, "won");
+    const sent = one.journal.read.intents.about(formatLeaseId(bid));
+    assert.deepEqual(
+      sent.map(({ what, state }) => [what, state]),
+      [["closeBid", "done"]],
+    );
   });
 });
