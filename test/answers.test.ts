@@ -168,7 +168,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.match(refusalOf(huge), /huge\.yaml is not a deployment that can be posted:\n.*10000015 characters/);
     assert.ok(performance.now() - startedMs < 500);
     const strange = file("strange.yaml", sdl.replaceAll("web", '"\\e[2J"'));
-    assert.match(refusalOf(strange), /\\u\{1b\}\[2J/);
+    assert.match(refusalOf(strange), /service "\\x1b\[2J" name is invalid/);
     assert.ok(!controlSigns.test(refusalOf(strange).replaceAll("\n", "")));
     assert.match(refusalOf(join(folder, "nothing")), /no such file/);
   });

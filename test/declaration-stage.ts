@@ -7,6 +7,7 @@ import { type AddressWanted, addressesWanted } from "../src/cluster/addresses/ad
 import { createLeasedAddresses, type LeasedAddresses } from "../src/cluster/addresses/leased-addresses.ts";
 import { createHostnames, type HostnameSettings, type Hostnames } from "../src/cluster/hostnames/hostnames.ts";
 import { type HostWanted, hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
+import { readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { addressOf } from "../src/market/address.ts";
@@ -18,7 +19,6 @@ import { silentLog } from "../src/runtime/log.ts";
 import { done } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
-import { definitionOf } from "./kube-definition.ts";
 import type { Owner } from "./owner.ts";
 
 export const manifestNamespace = "lease";
@@ -62,8 +62,7 @@ export async function openStage(
   const clock = createVirtualClock();
   const cluster = createSimulatedCluster({}, { clock, random: createSeededRandom(1), log: silentLog });
   owner.after(() => cluster.close());
-  for (const kind of [kinds.providerHost, kinds.providerLeasedIp])
-    cluster.server.create(kinds.customResourceDefinition, definitionOf(kind), "test");
+  for (const definition of readDefinitions()) cluster.server.create(kinds.customResourceDefinition, definition, "test");
   cluster.server.create(kinds.namespace, { metadata: { name: manifestNamespace } }, "test");
 
   const wants = new Map<string, ManifestGroup | undefined>();
@@ -79,7 +78,8 @@ export async function openStage(
     const scope = { signal, task: () => undefined, onStop: () => undefined };
     hostnames.open(scope);
     addresses.open(scope);
-    await clock.advance(0);
+    for (let turn = 0; turn < 100 && (hostnames.trouble ?? addresses.trouble) !== undefined; turn++)
+      await clock.advance(0);
     const queue = createQueue({ name: "leases", work: look, clock, random: createSeededRandom(2), log: silentLog });
     hostnames.onChange((leaseId) => void queue.add(leaseId));
     addresses.onChange((leaseId) => void queue.add(leaseId));
