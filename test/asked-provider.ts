@@ -9,6 +9,8 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import { readDefinitions } from "../src/kube/definitions.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
@@ -56,6 +58,9 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   const entry = { owner: provider.address, hostUri: "https://p.example.com:8443", attributes: [], info: undefined };
   await send(provider, packMessage("createProvider", entry));
   const cluster = createSimulatedCluster({ nodes: [] }, ground);
+  for (const definition of readDefinitions())
+    cluster.server.create(kinds.customResourceDefinition, definition, "install");
+  cluster.server.create(kinds.namespace, { metadata: { name: "lease" } }, "install");
   const start = () => startProvider({ clock: realClock, node, cluster, dir: dataDir, signer: provider, control: true });
   let process = start();
   let running = await process.ready;

@@ -13,6 +13,8 @@ const commands: Record<string, () => Promise<Command>> = {
   screen: async () => (await import("./screen.ts")).screenCommand(),
   pause: async () => (await import("./pause.ts")).pauseCommand(),
   resume: async () => (await import("./pause.ts")).resumeCommand(),
+  leases: async () => (await import("./leases.ts")).leasesCommand(),
+  lease: async () => (await import("./lease.ts")).leaseCommand(),
   policies: async () => (await import("./policies.ts")).policiesCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),
   config: async () => (await import("./config.ts")).configCommand(),

@@ -76,6 +76,7 @@ function leasesOf(values: UsedConfig): LeaseOptions {
     pullSecret: values.dockerImagePullSecretsName,
     runtimeClass: deploymentRuntimeClass === "none" ? undefined : deploymentRuntimeClass,
     hosts: { blockedHosts, ingressDomain, staticHostDomain },
+    addressSharing: values.ipSharing,
     network: networkSettings(values),
   };
 }

@@ -21,6 +21,8 @@ import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./c
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
+import { leaseAnswers } from "./leases/lease-answers.ts";
+import { type CloseRequest, type Closing, closeLease } from "./leases/lease-closing.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
 import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
@@ -42,6 +44,8 @@ export interface Cluster {
   readonly side: ReturnType<typeof createClusterSide>;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
+  /** By an operator. */
+  closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
 }
 
 interface ClusterGround {
@@ -91,6 +95,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         options: { ...leaseDefaults, ...leases, overcommit },
         onChange: publisher.changed,
       });
+      const { hostsOf } = leaseKeeper.hostnames;
       queues.push(leaseKeeper.queue);
       own.onChange(publisher.changed);
       scope.onStop(publisher.stop);
@@ -103,6 +108,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         wake: leaseKeeper.wake,
         side: createClusterSide(leaseKeeper),
         leases: () => leaseLines(leaseKeeper, chain),
+        closeLease: (request, signal) => closeLease(request, { chain, journal, hostsOf, log }, signal),
       });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
@@ -119,7 +125,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       return wrong ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
-    answers: { leases: async () => (await opened).leases() },
+    answers: leaseAnswers(opened),
     measure(metrics) {
       if (!running) return;
       const { keeper, leaseKeeper } = running;

@@ -25,7 +25,7 @@ export const usedSettings = [
   ...["ingressMode", "gatewayNamespace"],
   ...["clusterPublicHostname", "dockerImagePullSecretsName", "deploymentRuntimeClass", "manifestTimeoutMs"],
   ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],
-  ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint"],
+  ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint", "ipSharing"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
   ...["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"],
   ...["bidPriceEndpointScale", "bidPriceIpScale"],

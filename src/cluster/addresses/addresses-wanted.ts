@@ -9,7 +9,13 @@ export interface AddressWanted extends Omit<IpDeclaration, "lease"> {
   readonly endpoint: string;
 }
 
-export function addressesWanted({ lease, group }: Pick<LeaseWorkload, "lease" | "group">): AddressWanted[] {
+/** Which ports are on one address: those of one endpoint, or all of an owner, as the network's first documents have it. */
+export type AddressSharing = "endpoint" | "owner";
+
+export function addressesWanted(
+  { lease: { owner }, group }: Pick<LeaseWorkload, "lease" | "group">,
+  sharing: AddressSharing = "endpoint",
+): AddressWanted[] {
   return group.services.flatMap(({ name: service, expose }) =>
     expose
       .filter(({ global, ip }) => global && ip !== "")
@@ -19,7 +25,7 @@ export function addressesWanted({ lease, group }: Pick<LeaseWorkload, "lease" | 
         port,
         externalPort: externalPort || port,
         protocol: proto,
-        sharingKey: sharingKey(lease.owner, endpoint),
+        sharingKey: sharing === "owner" ? owner : sharingKey(owner, endpoint),
       })),
   );
 }

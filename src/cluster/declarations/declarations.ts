@@ -9,8 +9,9 @@ import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
+import { watchTrouble } from "../watch-trouble.ts";
 
 export type Declarations<Wanted> = ReturnType<typeof createDeclarations<Wanted>>;
 
@@ -64,8 +65,12 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   let opened: WatchCache<Declared, "lease"> | undefined;
 
   function cache(): WatchCache<Declared, "lease"> {
-    if (!opened?.ready) throw new ProviderError("AKP_CLUSTER_UNREAD", { resource: resourceOf(kind) });
+    if (!opened?.ready) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: trouble() ?? "" });
     return opened;
+  }
+
+  function trouble(): string | undefined {
+    return opened ? watchTrouble(opened) : `nobody has begun to read ${resourceOf(kind)}`;
   }
 
   function declared(subject: string): Declared | undefined {
@@ -199,9 +204,9 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       for (const each of [...losers, lease]) wake(formatLeaseId(each));
       for (const each of wanted) await write(lease, each, signal);
     },
-    /** What a lease has, by the cluster. */
+    /** What a lease has, as far as the cluster is known. */
     subjectsOf(leaseId: string): string[] {
-      return [...cache().by("lease", leaseId)].map(({ subject }) => subject);
+      return [...(opened?.by("lease", leaseId) ?? [])].map(({ subject }) => subject);
     },
     /** What it wanted when it last declared, and did not get. */
     withheldFrom: (leaseId: string) => withheld.get(leaseId) ?? [],
@@ -209,9 +214,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     onChange: (listener: (leaseId: string) => void) => void listeners.push(listener),
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
-      const resource = resourceOf(kind);
-      if (opened?.trouble) return `${resource} are not followed: ${reasonOf(opened.trouble)}`;
-      return opened?.ready ? undefined : `the ${resource} of the cluster have not been read yet`;
+      return trouble();
     },
   };
 }

@@ -13,7 +13,7 @@ import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, stalled, waiting } from "../../runtime/outcome.ts";
-import { addressesWanted } from "../addresses/addresses-wanted.ts";
+import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
@@ -29,9 +29,10 @@ export interface DeployDeps {
   readonly journal: Pick<Journal, "read" | "durable">;
   readonly kube: Pick<Kube, "apply" | "delete">;
   readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "declare">;
+  readonly hostnames: Pick<Hostnames, "settle" | "declare">;
   readonly addresses: Pick<LeasedAddresses, "declare">;
   readonly staticHosts: StaticHosts;
+  readonly addressSharing: AddressSharing;
   readonly states: LeaseStates;
   readonly tally: LeaseTally;
   readonly objectsOf: (workload: LeaseWorkload) => LeaseObjects;
@@ -40,7 +41,7 @@ export interface DeployDeps {
 }
 
 export function createDeploy(deps: DeployDeps) {
-  const { chain, journal, kube, live, hostnames, addresses, staticHosts } = deps;
+  const { chain, journal, kube, live, hostnames, addresses, staticHosts, addressSharing } = deps;
   const { states, tally, objectsOf, manifestNamespace, log } = deps;
 
   async function deploy(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
@@ -80,6 +81,9 @@ export function createDeploy(deps: DeployDeps) {
   async function bring(truth: LeaseTruth, { workload, note, isNew }: Wanted, signal: AbortSignal): Promise<LeaseState> {
     const { key, id, name, row } = truth;
     const { namespace, policies, credentials, workloads, services } = objectsOf(workload);
+    const hostsNeeded = hostsWanted(workload, staticHosts);
+    // Nobody else may get them while it is on its way.
+    hostnames.settle(id, hostsNeeded);
     if (isNew) states.note(key, { state: "deploying" });
     const manifest = note ? [manifestResource(workload, note, { manifestNamespace })] : [];
     // The server looks for the role when it is asked to bind it, so a binding comes after, and cannot be tried before.
@@ -89,8 +93,8 @@ export function createDeploy(deps: DeployDeps) {
     await apply([namespace], { signal });
     if (isNew) await apply([manifest, policies, others, workloads, services].flat(), { signal, dryRun: true });
     for (const step of steps) await apply(step, { signal });
-    const hosts = await hostnames.declare(id, hostsWanted(workload, staticHosts), signal);
-    const ports = await addresses.declare(id, addressesWanted(workload), signal);
+    const hosts = await hostnames.declare(id, hostsNeeded, signal);
+    const ports = await addresses.declare(id, addressesWanted(workload, addressSharing), signal);
     // Of a manifest that never came to run as a whole.
     if (!note && truth.recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
     const foreign = await prune(deps, name, steps.flat(), signal);

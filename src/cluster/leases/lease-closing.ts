@@ -6,7 +6,7 @@ import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { TableReads } from "../../journal/tables.ts";
 import { formatDecCoin } from "../../market/coin.ts";
-import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Manifest, ManifestService } from "../../market/manifest.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
@@ -42,12 +42,20 @@ interface Loses {
   readonly volumes: readonly { readonly service: string; readonly name: string; readonly bytes: string }[];
 }
 
+export interface CloseRequest {
+  /** Of the lease, or of the order that it came from: as people have it at hand. */
+  readonly id: string;
+  readonly reason: CloseReason;
+  readonly dryRun: boolean;
+}
+
 export async function closeLease(
-  { id, reason, dryRun }: { readonly id: LeaseId; readonly reason: CloseReason; readonly dryRun: boolean },
+  { id: text, reason, dryRun }: CloseRequest,
   deps: ClosingDeps,
   signal: AbortSignal,
 ): Promise<Closing> {
   const { chain, journal, log } = deps;
+  const id = text.split("/").length <= 4 ? bidOn(parseOrderId(text), chain.provider) : parseLeaseId(text);
   const key = formatLeaseId(id);
   const lease = await runningLease(id, chain, signal);
   const message = endLeaseMessage(lease, reason);

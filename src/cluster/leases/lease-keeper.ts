@@ -55,6 +55,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const look = createLeaseLoop({
     ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
     staticHosts: hosts,
+    addressSharing: options.addressSharing,
     trouble,
   });
   const queue = createQueue({

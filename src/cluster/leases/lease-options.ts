@@ -1,5 +1,6 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
+import type { AddressSharing } from "../addresses/addresses-wanted.ts";
 import type { HostRules } from "../hostnames/host-rules.ts";
 import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { NetworkSettings } from "../network/watched-network.ts";
@@ -8,6 +9,7 @@ export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "polic
   /** Where the custom resources of all leases are; it must exist. */
   readonly manifestNamespace: string;
   readonly hosts: Pick<HostRules, "blockedHosts" | "ingressDomain"> & StaticHosts;
+  readonly addressSharing: AddressSharing;
   readonly network: NetworkSettings;
 }
 
@@ -16,5 +18,6 @@ export const leaseDefaults: LeaseOptions = {
   manifestNamespace: "lease",
   clusterPublicHostname: "",
   hosts: { blockedHosts: [], ingressDomain: undefined, staticHostDomain: undefined },
+  addressSharing: "endpoint",
   network: { enabled: true, admitted: [{ pods: "ingress-nginx" }, { pods: "traefik" }], closedRanges: [] },
 };

@@ -8,7 +8,7 @@ import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts"
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { watchTrouble } from "../watch-trouble.ts";
 
 export interface LiveObject {
   readonly kind: Kind;
@@ -102,8 +102,8 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
       for (const cache of caches) {
-        if (cache.trouble) return troubleOf(cache);
-        if (!cache.ready) return `the ${cache.resource} of the cluster have not been read yet`;
+        const trouble = watchTrouble(cache);
+        if (trouble !== undefined) return trouble;
       }
       return undefined;
     },
@@ -111,13 +111,6 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
       for (const cache of caches) await cache.close();
     },
   };
-}
-
-function troubleOf({ resource, trouble }: WatchCache<unknown>): string {
-  if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
-    return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
-  }
-  return `${resource} are not followed: ${reasonOf(trouble)}`;
 }
 
 function projectLive(kind: Kind, object: KubeObject, fieldManager: string): LiveObject {

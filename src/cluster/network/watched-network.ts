@@ -15,8 +15,9 @@ import {
 import { type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
 import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import { watchTrouble } from "../watch-trouble.ts";
 
 export interface NetworkSettings {
   /** Whether leases have network policies. */
@@ -85,9 +86,9 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
       look();
     },
     get trouble() {
-      for (const { resource, ready, trouble } of caches) {
-        if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
-        if (!ready) return `the ${resource} of the cluster have not been read yet`;
+      for (const cache of caches) {
+        const trouble = watchTrouble(cache);
+        if (trouble !== undefined) return trouble;
       }
       return undefined;
     },

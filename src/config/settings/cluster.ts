@@ -1,5 +1,5 @@
 import { endpoint, hostname, kubernetesName } from "../formats/addresses.ts";
-import { count, duration, onOff, path, percent } from "../formats/plain.ts";
+import { choice, count, duration, onOff, path, percent } from "../formats/plain.ts";
 import { belowHome, belowUserHome, dead, group, operators, optional, setting } from "../setting.ts";
 
 export const clusterGroup = group({
@@ -76,6 +76,10 @@ export const clusterGroup = group({
     }),
     ipOperatorEndpoint: optional("ip-operator-endpoint", endpoint, {
       doc: "Where the IP operator answers; without it, it is looked for in the cluster.",
+    }),
+    ipSharing: setting("ip-sharing", choice(["endpoint", "owner"]), {
+      default: "endpoint",
+      doc: "Which ports share a leased address: those of one endpoint, or all of an owner, who can then use each port once.",
     }),
     hostnameOperatorEndpoint: optional("hostname-operator-endpoint", endpoint, {
       doc: "Where the hostname operator answers; without it, it is looked for in the cluster.",

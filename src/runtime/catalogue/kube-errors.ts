@@ -46,11 +46,6 @@ export const kubeErrors = {
       "Install its custom resource definition; those of akash.network with `akash-provider install crds`. It is waited for, and found by itself once it is there.",
     ...statuses(503, "FAILED_PRECONDITION"),
   },
-  AKP_CLUSTER_UNREAD: {
-    message: "the {resource} of the cluster have not been read yet",
-    advice: "Wait a moment; if it stays so, the provider's status says what is wrong with the cluster.",
-    ...statuses(503, "UNAVAILABLE"),
-  },
   AKP_KUBE_NOT_FOUND: {
     message: "cannot {verb} {resource}: {reason}",
     advice: "It may have been deleted meanwhile; look at the cluster again.",

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { closingLines } from "./lease.ts";
+import { leaseRows } from "./leases.ts";
+
+const namespace = "q9f6b2s34hmde3vje8r9o44420t83aa0u6k2s1fcv4noe";
+
+test("each lease is a row, and what is wrong with it stands below", () => {
+  const rows = leaseRows([
+    { lease: "a/1/1/1/p", namespace, state: "deployed", hosts: ["a.com", "b.com"], ageMs: 180_000 },
+    {
+      lease: "akash1long/22/1/1/p",
+      namespace,
+      state: "refused",
+      why: "no such image",
+      withheld: ["c.com: held by another owner"],
+      hosts: [],
+      ageMs: undefined,
+    },
+  ]);
+  assert.deepEqual(rows, [
+    "LEASE                AGE  STATE     NAMESPACE                                      HOSTS",
+    `a/1/1/1/p            3m   deployed  ${namespace}  a.com b.com`,
+    `akash1long/22/1/1/p       refused   ${namespace}`,
+    "  no such image",
+    "  withheld: c.com: held by another owner",
+  ]);
+});
+
+test("what a close costs is said, and that data goes with it", () => {
+  const loses = {
+    price: "10uact",
+    namespace,
+    hosts: ["a.com"],
+    services: [
+      { name: "db", count: 1 },
+      { name: "web", count: 3 },
+    ],
+    volumes: [{ service: "db", name: "data", bytes: "10737418240" }],
+  };
+  const about = { lease: "a/1/1/1/p", reason: "decommission", loses } as const;
+  assert.deepEqual(closingLines({ ...about, message: "closeBid", dryRun: true, underWay: false }), [
+    "dry run: the lease would be closed (reason: decommission)",
+    "  lease      a/1/1/1/p",
+    "  income     10uact per block",
+    "  services   db, web ×3",
+    "  hosts      a.com",
+    "  volumes    data of db (10Gi): what is in them is lost for good",
+    `  namespace  ${namespace}`,
+  ]);
+  const head = (message: string, underWay: boolean) =>
+    closingLines({ ...about, message, dryRun: false, underWay })[0] ?? "";
+  assert.match(head("closeBid", false), /^the lease is closed \(reason: decommission\)$/);
+  assert.match(head("startReclaim", false), /^its tenant is told that the lease will be reclaimed; close it again/);
+  assert.match(head("closeBid", true), /^somebody has ended it already/);
+});

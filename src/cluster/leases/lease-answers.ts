@@ -1,0 +1,25 @@
+/** What commands may ask about leases over the control socket, by name. */
+import { z } from "zod";
+import { type CloseReason, closeReasons } from "../../chain/tx/closing.ts";
+import { parseQuestion } from "../../runtime/control/parse-question.ts";
+import type { Answer } from "../../runtime/lifecycle.ts";
+import type { CloseRequest, Closing } from "./lease-closing.ts";
+import type { LeaseLine } from "./lease-lines.ts";
+
+interface AskedLeases {
+  leases(): readonly LeaseLine[];
+  closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+}
+
+const close = z.object({
+  id: z.string().max(256),
+  reason: z.enum(Object.keys(closeReasons) as [CloseReason, ...CloseReason[]]),
+  dryRun: z.boolean().default(false),
+});
+
+export function leaseAnswers(opened: Promise<AskedLeases>): Readonly<Record<string, Answer>> {
+  return {
+    leases: async () => (await opened).leases(),
+    closeLease: async (question, signal) => (await opened).closeLease(parseQuestion(close, question), signal),
+  };
+}

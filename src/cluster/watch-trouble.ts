@@ -1,0 +1,11 @@
+/** Why nothing may be judged by a cache of the cluster right now, in words for an operator; undefined where it may. */
+import type { WatchCache } from "../kube/kube.ts";
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
+
+export function watchTrouble({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
+  if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
+    return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
+  }
+  if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
+  return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
+}

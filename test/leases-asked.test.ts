@@ -1,0 +1,92 @@
+/** What an operator asks about leases, and how one is ended: by commands, which are real processes. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { bidOn, formatLeaseId, type LeaseId, parseOrderId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { type AskedProvider, give, startAskedProvider } from "./asked-provider.ts";
+import { smallGroup } from "./bid-stage.ts";
+import { eventually } from "./eventually.ts";
+import type { Owner } from "./owner.ts";
+
+const endings: (() => void | Promise<void>)[] = [];
+const owner: Owner = { after: (end) => void endings.unshift(end) };
+after(async () => {
+  for (const end of endings) await end();
+});
+
+describe("a provider with a lease", { concurrency: false }, () => {
+  let provider: AskedProvider;
+  let lease: LeaseId;
+  let leaseId: string;
+  const at = () => ["--data-dir", provider.dataDir];
+  const close = (id: string, ...options: string[]) =>
+    give("lease", "close", id, "--reason", "unstable", ...options, ...at());
+
+  before(async () => {
+    provider = await startAskedProvider(owner);
+    const [order] = await provider.post(1n, smallGroup);
+    lease = bidOn(parseOrderId(order ?? ""), provider.running.chain.provider);
+    leaseId = formatLeaseId(lease);
+    await eventually("the bid", () => provider.running.chain.mirror.bid(lease)?.state === "open");
+    await provider.accept(lease);
+    await eventually("the lease", () => provider.running.chain.mirror.lease(lease)?.state === "active");
+  });
+
+  test("leases shows it with its state, age and namespace, for people and for programs", async () => {
+    const { stdout } = await eventually("it is listed", async () => {
+      const given = await give("leases", ...at());
+      return given.stdout.includes("waiting for manifest") && given;
+    });
+    const [heading, row] = stdout.trimEnd().split("\n");
+    assert.match(heading ?? "", /^LEASE +AGE +STATE +NAMESPACE +HOSTS$/);
+    assert.ok(row?.startsWith(`${leaseId} `), row);
+    assert.ok(row?.includes(leaseNamespace(lease)), row);
+    const { lease: named, state, hosts } = JSON.parse((await give("leases", "--json", ...at())).stdout);
+    assert.deepEqual([named, state, hosts], [leaseId, "waiting for manifest", []]);
+  });
+
+  test("a dry run says what would be lost, and nothing is sent", async () => {
+    const { code, stdout } = await close(leaseId, "--dry-run");
+    assert.equal(code, 0);
+    assert.match(stdout, /^dry run: the lease would be closed \(reason: unstable\)\n/);
+    assert.match(stdout, /income {5}10(\.0+)?uact per block/);
+    assert.ok(stdout.includes(leaseNamespace(lease)));
+    assert.deepEqual(provider.running.journal.read.intents.about(leaseId), []);
+  });
+
+  test("a lease that is not ours, or that nobody has, is refused in words", async () => {
+    const others = leaseId.replace(/[^/]+$/, provider.tenant);
+    assert.match((await close(others)).stderr, /AKP_LEASE_NOT_OURS/);
+    const unknown = await close(leaseId.replace("/1/1/1/", "/99/1/1/"));
+    assert.deepEqual([unknown.code, /AKP_LEASE_UNKNOWN/.test(unknown.stderr)], [1, true]);
+    assert.match((await close("nonsense")).stderr, /AKP_VALUE_MALFORMED/);
+    const wrong = await give("lease", "close", leaseId, "--reason", "boredom", ...at());
+    assert.match(wrong.stderr, /Allowed choices are unstable, decommission, unspecified/);
+  });
+
+  test("it is closed once, and then is over", async () => {
+    const order = leaseId.split("/").slice(0, 4).join("/");
+    assert.match((await close(order)).stdout, /^the lease is closed \(reason: unstable\)\n/);
+    const { chain, journal } = provider.running;
+    const closed = await eventually("the chain says so", async () => {
+      const { value } = await chain.queries.lease(lease);
+      return value?.state === "closed" && value;
+    });
+    assert.equal(closed.reason, 10_000);
+    await eventually("the mirror too", () => chain.mirror.lease(lease)?.state !== "active");
+    const again = await close(leaseId);
+    assert.match(again.stderr, /AKP_LEASE_OVER/);
+    const sent = journal.read.intents.about(leaseId).map(({ what, why }) => [what, why]);
+    assert.deepEqual(sent, [["closeBid", "closed by the operator, reason unstable"]]);
+    const [line] = journal.read.history.about(leaseId, 9).filter(({ line }) => line.includes("operator"));
+    assert.match(line?.line ?? "", /closeBid filed: closed by the operator, reason unstable/);
+  });
+
+  test("without a provider leases are told from the journal, and none is closed", async () => {
+    await provider.stop();
+    const { code, stderr } = await give("leases", ...at());
+    assert.equal(code, 0);
+    assert.match(stderr, /this is from its journal/);
+    assert.match((await close(leaseId)).stderr, /AKP_PROVIDER_NOT_RUNNING/);
+  });
+});
