@@ -138,11 +138,13 @@ test("a namespace stays as long as something in it has a finalizer, and says so"
   );
   server.delete(kinds.namespace, { name: "tenant" });
   await clock.advance(3_600_000);
-  const status = get(kinds.namespace, "tenant")?.["status"] as { conditions: { message: string }[] } | undefined;
+  const status = get(kinds.namespace, "tenant")?.["status"] as
+    | { conditions: { status: string; message: string }[] }
+    | undefined;
   assert.deepEqual(
-    status?.conditions.map(({ message }) => message),
+    status?.conditions.filter((each) => each.status === "True").map(({ message }) => message),
     [
-      "Some resources are remaining: configmaps has 1 resource instances",
+      "Some resources are remaining: configmaps. has 1 resource instances",
       "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
     ],
   );
