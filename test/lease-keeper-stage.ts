@@ -7,14 +7,14 @@ import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Lease } from "../src/chain/records.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import type { LeaseState } from "../src/cluster/leases/lease-states.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import type { Manifest } from "../src/market/manifest.ts";
-import { manifestHash } from "../src/market/manifest.ts";
+import { type Manifest, type ManifestGroup, manifestHash, type ServiceParams } from "../src/market/manifest.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
@@ -26,7 +26,10 @@ import { definitionOf } from "./kube-definition.ts";
 import type { Owner } from "./owner.ts";
 import { bidOf, chainOf, createWorld, leaseOf, orderKey, type World } from "./reservation-stage.ts";
 
-const machine = { name: "one", cpuMilli: 640_000n, memoryBytes: 2n ** 40n, ephemeralBytes: 2n ** 42n, pods: 5_000 };
+const machine = {
+  ...{ name: "one", cpuMilli: 640_000n, memoryBytes: 2n ** 40n, ephemeralBytes: 2n ** 42n, pods: 5_000 },
+  labels: { "akash.network": "true", "akash.network/capabilities.storage.class.beta3": "1" },
+};
 
 export interface LeaseStage {
   readonly clock: VirtualClock;
@@ -40,6 +43,7 @@ export interface LeaseStage {
   becomes(lease: LeaseId, state: Lease["state"] | undefined): void;
   /** All that is in the namespace of a lease: "deployments.apps web" and its uid. */
   objects(lease: LeaseId): Map<string, KubeObject>;
+  /** Those that run. */
   pods(lease: LeaseId): KubeObject[];
   until(what: string, isSo: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>;
 }
@@ -48,6 +52,8 @@ interface StartOptions {
   readonly dir?: string;
   readonly boundary?: Boundary;
   readonly leases?: Partial<LeaseOptions>;
+  /** A fault between the keeper and the cluster. */
+  readonly plant?: (sound: Kube) => Kube;
 }
 
 /** One process. */
@@ -60,7 +66,8 @@ export interface Life {
   withdraw(lease: LeaseId): Promise<void>;
   /** The lease has changed on the chain. */
   step(lease: LeaseId): Promise<void>;
-  state(lease: LeaseId): string | undefined;
+  state(lease: LeaseId): LeaseState["state"] | undefined;
+  why(lease: LeaseId): string;
   stop(): Promise<void>;
 }
 
@@ -85,9 +92,10 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
   const world = createWorld(clock);
   const { chain, step } = chainOf(world);
 
-  async function start({ dir: own = dir, boundary = openBoundary, leases = {} }: StartOptions = {}): Promise<Life> {
+  async function start(given: StartOptions = {}): Promise<Life> {
+    const { dir: own = dir, boundary = openBoundary, leases = {}, plant = (sound) => sound } = given;
     const { journal } = await openJournal({ dir: own, clock, log: silentLog, boundary });
-    const kube = cluster.connect("akash-provider", { boundary });
+    const kube = plant(cluster.connect("akash-provider", { boundary }));
     const options = { ...leaseDefaults, ...leases, overcommit: noOvercommit };
     const deps = { clock, random, log: silentLog };
     const keeper = createLeaseKeeper({ chain, journal, kube, options, ...deps, onChange: () => undefined });
@@ -125,6 +133,7 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
       },
       step: (lease) => step({ kind: "lease", key: formatLeaseId(lease) }),
       state: (lease) => keeper.states.get(formatLeaseId(lease))?.state,
+      why: (lease) => keeper.states.get(formatLeaseId(lease))?.why ?? "",
       async stop() {
         if (isStopped) return;
         isStopped = true;
@@ -168,7 +177,7 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
       }
       return found;
     },
-    pods: (lease) => [...cluster.server.list(kinds.pod, { namespace: leaseNamespace(lease) })],
+    pods: (lease) => [...cluster.server.list(kinds.pod, { namespace: leaseNamespace(lease) })].filter(isRunning),
     async until(what, isSo, limitMs = 120_000) {
       const endMs = clock.now() + limitMs;
       while (!(await isSo())) {
@@ -177,6 +186,10 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
       }
     },
   };
+}
+
+function isRunning(pod: KubeObject): boolean {
+  return (pod["status"] as { phase?: string } | undefined)?.phase === "Running";
 }
 
 const contents: readonly Kind[] = [
@@ -205,18 +218,29 @@ interface Shop {
   readonly permissions?: boolean;
   /** What the service of the page is called. */
   readonly name?: string;
+  readonly host?: string;
+  /** With a store that no API server takes: it mounts twice at one place. */
+  readonly broken?: boolean;
 }
 
 /** A page that the world sees, and a store that keeps its data. */
 export function shop(options: Shop = {}): Sdl {
-  const { page = "page:1", store = "store:1", persistent = true, credentials, permissions, name = "page" } = options;
+  const {
+    page = "page:1",
+    store = "store:1",
+    persistent = true,
+    credentials,
+    permissions,
+    name = "page",
+    host = "shop.example.com",
+  } = options;
   const data = { name: "data", size: "1Gi", attributes: { persistent: true, class: "beta3" } };
   const sdl = {
     version: "2.1",
     services: {
       [name]: {
         image: page,
-        expose: [{ port: 8080, as: 80, accept: ["shop.example.com"], to: [{ global: true }] }],
+        expose: [{ port: 8080, as: 80, accept: [host], to: [{ global: true }] }],
         ...(credentials && {
           credentials: { host: "https://registry.example.com", username: "me", password: "secret" },
         }),
@@ -245,5 +269,19 @@ export function shop(options: Shop = {}): Sdl {
     },
     deployment: { [name]: { box: { profile: "page", count: 1 } }, store: { box: { profile: "store", count: 1 } } },
   };
-  return readSdl(JSON.stringify(sdl));
+  const read = readSdl(JSON.stringify(sdl));
+  return options.broken ? { ...read, manifest: read.manifest.map(mountingTwice) } : read;
 }
+
+function mountingTwice({ services, ...group }: ManifestGroup): ManifestGroup {
+  const twice = (storage: readonly StorageMount[] | null) => (storage ? [...storage, ...storage] : null);
+  return {
+    ...group,
+    services: services.map(({ params, ...service }) => ({
+      ...service,
+      ...(params && { params: { ...params, storage: twice(params.storage) } }),
+    })),
+  };
+}
+
+type StorageMount = NonNullable<ServiceParams["storage"]>[number];

@@ -14,12 +14,13 @@ import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Manifest } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
+import { isNewerInCluster } from "../market/newer-manifest.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
 import { runs } from "./checks.ts";
-import type { ClusterSide, RecordedManifest } from "./cluster-side.ts";
+import type { ClusterSide } from "./cluster-side.ts";
 import type { Standings } from "./standings.ts";
 
 interface LoopDeps {
@@ -87,7 +88,7 @@ export function createManifestLoop(deps: LoopDeps) {
     const recorded = await cluster.recorded(id);
     const hash = mirror.deployment(deploymentOf(id))?.hash;
     const current = hash && Buffer.from(hash).toString("hex");
-    if (!recorded || !isNewer(recorded, before, current)) return read.manifests.get(key);
+    if (!recorded || !isNewerInCluster(recorded, before, current)) return read.manifests.get(key);
     const { version, group, receivedAtMs, withdrawnAtMs } = recorded;
     const body = JSON.stringify([group]);
     const found = { leaseId: key, version, body, receivedAtMs, deployed: { version, body } };
@@ -152,18 +153,4 @@ export function createManifestLoop(deps: LoopDeps) {
   }
 
   return { look, reunite };
-}
-
-/** By the chain where that says which of the two is current, by their times otherwise. */
-function isNewer(recorded: RecordedManifest, row: Manifest | undefined, current: string | undefined): boolean {
-  if (!row) return true;
-  if (recorded.version !== row.version) {
-    if (recorded.version === current) return true;
-    if (row.version === current) return false;
-  }
-  return lastChange(recorded) > lastChange(row);
-}
-
-function lastChange({ receivedAtMs, withdrawnAtMs = 0 }: Pick<Manifest, "receivedAtMs" | "withdrawnAtMs">): number {
-  return Math.max(receivedAtMs, withdrawnAtMs);
 }

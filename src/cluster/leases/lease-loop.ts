@@ -38,7 +38,7 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
     if (wrong !== undefined) return unknown(key, "cluster", wrong);
     const truth = readTruth(key, deps);
     if (!runs(truth.lease)) return teardown(truth, signal);
-    if (isBehindCluster(truth)) return unknown(key, "manifest", "its manifest is not in the journal yet");
+    if (isBehindCluster(truth, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");
     if (!truth.row) {
       states.note(key, { state: "waiting for manifest" });
       return done();

@@ -6,9 +6,10 @@ import type { Manifest } from "../../journal/manifests.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
 import { type ReadManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
-import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Manifest as TenantsManifest } from "../../market/manifest.ts";
+import { isNewerInCluster } from "../../market/newer-manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../reservations/promised-units.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
@@ -84,11 +85,7 @@ function groupOf(body: string) {
 }
 
 /** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */
-export function isBehindCluster({ row, recorded }: LeaseTruth): boolean {
-  if (!recorded) return false;
-  return !row || newest(recorded) > newest(row);
-}
-
-function newest({ receivedAtMs, withdrawnAtMs = 0 }: Omit<ManifestNote, "version">): number {
-  return Math.max(receivedAtMs, withdrawnAtMs);
+export function isBehindCluster({ id, row, recorded }: LeaseTruth, { mirror }: Pick<Chain, "mirror">): boolean {
+  const hash = mirror.deployment(deploymentOf(id))?.hash;
+  return isNewerInCluster(recorded, row, hash && Buffer.from(hash).toString("hex"));
 }
