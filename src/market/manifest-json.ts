@@ -27,6 +27,8 @@ const mostRecords = 10_000;
 /** Go's amounts have at most 256 bits, in binary digits at the longest. */
 const mostAmountChars = 300;
 const mostAmountBits = 256;
+/** Of a number that a stranger wrote, in one sentence. */
+const shownDigits = 64;
 
 /** Throws AKP_MANIFEST_TOO_LARGE or AKP_MANIFEST_UNREADABLE. */
 export function readManifest(body: string | Uint8Array, mostBytes: number): ReadManifest {
@@ -124,6 +126,8 @@ function decodeManifest(json: GoJson): Decoded {
 
   function decode(shape: Shape, json: GoJson): unknown {
     if (shape.kind === "amount") return decodeAmount(json, () => mismatch(kindOf(json), shape));
+    if (shape.kind === "record") records += 1;
+    if (records > mostRecords) throw unreadable(`it has more than ${mostRecords} parts`);
     if (json === null) return emptyOf(shape);
     if (shape.kind === "text" && typeof json === "string") return json;
     if (shape.kind === "flag" && typeof json === "boolean") return json;
@@ -133,15 +137,13 @@ function decodeManifest(json: GoJson): Decoded {
     if (shape.kind === "whole" && isNumber(json)) {
       const number = /^-?\d{1,10}$/.test(json.digits) ? Number(json.digits) : Number.NaN;
       if (number >= shape.least && number <= shape.most) return number;
-      given = `number ${json.digits}`;
+      given = `number ${json.digits.slice(0, shownDigits)}`;
     }
     firstFault ??= mismatch(given, shape);
     return emptyOf(shape);
   }
 
   function decodeRecord(shape: RecordShape, { fields }: GoObject): unknown {
-    records += 1;
-    if (records > mostRecords) throw unreadable(`it has more than ${mostRecords} parts`);
     const record = emptyOf(shape) as Record<string, unknown>;
     const outside = inside;
     for (const [given, value] of fields) {

@@ -10,6 +10,9 @@ import {
   type ManifestService,
 } from "./manifest.ts";
 
+/** Of a name that is not on chain, and may be as long as a body. */
+const shownChars = 512;
+
 /** The first thing that does not match. */
 export function mismatchOf(manifest: Manifest, groups: readonly GroupSpec[]): string | undefined {
   if (manifest.length !== groups.length) {
@@ -18,7 +21,7 @@ export function mismatchOf(manifest: Manifest, groups: readonly GroupSpec[]): st
   const offers = new Map(groups.map((group) => [group.name, unitsLeft(group)]));
   for (const group of manifest) {
     const left = offers.get(group.name);
-    if (!left) return `invalid manifest: unknown deployment group ('${group.name}')`;
+    if (!left) return `invalid manifest: unknown deployment group ('${group.name.slice(0, shownChars)}')`;
     const excess = takeGroup(group, left);
     if (excess !== undefined) return crossed(group.name, excess);
   }

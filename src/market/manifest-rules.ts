@@ -6,6 +6,8 @@ const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
 const hostName = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const volumeName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+/** No reference to an image has a space or anything unseen. Kubernetes takes one for a workload, and then makes no pod of it. */
+const imageName = /^[!-~]+$/;
 const endpointName = /^[a-z]+[-_a-z0-9]+$/;
 const mostPort = 65_535;
 /** The longest host name that Kubernetes takes. */
@@ -22,6 +24,10 @@ const mostPathChars = 1_024;
 /** Each becomes objects of the cluster, and replicas of zero are not bounded by what was bid on. */
 const mostServices = 300;
 const mostExposes = 300;
+/** Each is an object of the cluster, and is compared with those of all tenants. */
+const mostHosts = 1_000;
+/** A name of 255 signs, with a registry, a tag and a digest. */
+const mostImageChars = 1_024;
 /** Of what a stranger wrote, in one sentence. */
 const shownChars = 512;
 
@@ -68,6 +74,8 @@ function* faultsOfService(service: ManifestService, hosts: Set<string>, lacks: L
   if (name === "") yield invalid("service name is empty");
   else if (name.length > longestName(service) || !serviceName.test(name)) yield say(" name is invalid");
   if (image === "") yield say(" has empty image name");
+  else if (image.length > mostImageChars || !imageName.test(image))
+    yield say(` has an invalid image name ${show(image)}`);
   const lack = lacks.get(service);
   if (lack !== undefined) yield lack;
   for (const variable of env ?? []) {
@@ -82,14 +90,19 @@ function* faultsOfService(service: ManifestService, hosts: Set<string>, lacks: L
   for (const reason of faultsOfVolumes(service)) yield say(`: ${reason}`);
 }
 
-function* faultsOfExpose({ port, proto, service, ip, hosts }: ManifestExpose, taken: Set<string>): Generator<string> {
+function* faultsOfExpose(
+  { port, externalPort, proto, service, ip, hosts }: ManifestExpose,
+  taken: Set<string>,
+): Generator<string> {
   // The space at the end is the network's.
   if (port < 1 || port > mostPort) yield "port value must be 0 < value <= 65535 ";
+  if (externalPort > mostPort) yield "external port value must be 0 <= value <= 65535";
   if (proto !== "TCP" && proto !== "UDP") yield `protocol ${show(proto)} unknown`;
   for (const host of hosts ?? []) {
     if (host.length > mostHostChars || !hostName.test(host)) yield `has invalid hostname ${show(host)}`;
     if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
+    if (taken.size > mostHosts) return yield `more than ${mostHosts} hostnames are given`;
   }
   if (service !== "" && !isName(service, serviceName))
     yield `exposed to a service with an invalid name ${show(service)}`;
@@ -106,9 +119,12 @@ function* faultsOfVolumes({ name, resources, params }: ManifestService): Generat
     if (volumes.has(volume)) yield `storage ${show(volume)} is given twice`;
     volumes.add(volume);
   }
+  const mounts = new Set<string>();
   for (const { name: volume, mount } of params?.storage ?? []) {
     if (!volumes.has(volume)) yield `storage ${show(volume)} is not among its resources`;
     if (mount !== "" && !isMountPath(mount)) yield `storage ${show(volume)} has an invalid mount path ${show(mount)}`;
+    if (mount !== "" && mounts.has(mount)) yield `mount path ${show(mount)} is given twice`;
+    mounts.add(mount);
   }
 }
 

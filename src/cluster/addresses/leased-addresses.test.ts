@@ -63,6 +63,20 @@ test("ports on leased addresses are declared with both labels, and gone with the
   assert.deepEqual([of(ann), of(ben)], [[], ["blue TCP 80 → web:8080 of 1"]]);
 });
 
+test("a port that two services want on one address leads to the first, and is written once", async (t) => {
+  const { stage, of, objects } = await openWith(t);
+  const [web] = groupOf(blue).services;
+  const [api] = groupOf({ ...blue, port: 9090 }).services;
+  assert.ok(web && api);
+  stage.want(ann, { name: "dc", services: [web, { ...api, name: "api" }] });
+  await stage.settled();
+  assert.deepEqual(of(ann), ["blue TCP 80 → web:8080 of 1"]);
+  const [before] = objects();
+  stage.want(ann, { name: "dc", services: [web, { ...api, name: "api" }] });
+  await stage.settled();
+  assert.equal(objects()[0]?.metadata.resourceVersion, before?.metadata.resourceVersion);
+});
+
 test("a container port that changed is written to the object that is there", async (t) => {
   const { stage, of, uids } = await openWith(t);
   stage.want(ann, groupOf(blue));

@@ -34,20 +34,23 @@ function serviceAccount(workload: ServiceWorkload): DesiredObject {
 const look = ["get", "list", "watch"];
 
 /** What a tenant may ask to read in the lease's namespace. Other words mean nothing, as they do on the network. */
-const rulesOf: Readonly<Record<string, readonly object[]>> = {
-  logs: [
-    { apiGroups: [""], resources: ["pods"], verbs: look },
-    { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
-    { apiGroups: ["apps"], resources: ["deployments"], verbs: look },
+const rulesOf: ReadonlyMap<string, readonly object[]> = new Map([
+  [
+    "logs",
+    [
+      { apiGroups: [""], resources: ["pods"], verbs: look },
+      { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+      { apiGroups: ["apps"], resources: ["deployments"], verbs: look },
+    ],
   ],
-  events: [{ apiGroups: [""], resources: ["events"], verbs: look }],
-};
+  ["events", [{ apiGroups: [""], resources: ["events"], verbs: look }]],
+]);
 
 function permissionObjects(workload: ServiceWorkload): DesiredObject[] {
   const { lease, service } = workload;
   const { name } = service;
   const labels = idLabels(lease);
-  const rules = [...new Set(service.params?.permissions?.read)].flatMap((word) => rulesOf[word] ?? []);
+  const rules = [...new Set(service.params?.permissions?.read)].flatMap((word) => rulesOf.get(word) ?? []);
   const binding = {
     roleRef: { apiGroup: kinds.role.group, kind: kinds.role.kind, name },
     subjects: [{ kind: kinds.serviceAccount.kind, name, namespace: leaseNamespace(lease) }],

@@ -49,3 +49,12 @@ test("of a name given twice the last value counts, and references see what a con
 test("where no name is given twice, references are left to the cluster", () => {
   assert.deepEqual(tenants(["A=1", "B=$(A)"]), { A: "1", B: "$(A)" });
 });
+
+test("values that refer to each other again and again do not grow without end", () => {
+  const doubled = ["A=eight by", ...Array<string>(64).fill("A=$(A)$(A)")];
+  const copied = [`A=${"a".repeat(100_000)}`, "A=$(A)", ...Array.from({ length: 5_000 }, (_, n) => `B${n}=$(A)`)];
+  for (const env of [doubled, copied]) {
+    const chars = Object.values(tenants(env)).reduce((sum, value = "") => sum + value.length, 0);
+    assert.ok(chars <= 2 * 1024 * 1024, `${chars} signs`);
+  }
+});

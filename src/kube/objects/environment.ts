@@ -38,12 +38,22 @@ function variable(name: string, value: string): Variable {
  */
 function settled(variables: readonly Variable[]): readonly Variable[] {
   const values = new Map<string, string>();
+  let room = mostResolvedChars;
   for (const { name, value = "" } of variables) {
-    values.set(
-      name,
-      value.replace(/\$\$|\$\(([^)]*)\)/g, (text, referred) => values.get(referred) ?? text),
-    );
+    const resolved = value.replace(/\$\$|\$\(([^)]*)\)/g, (text, referred) => {
+      const given = values.get(referred);
+      if (given === undefined || given.length > room) return text;
+      room -= given.length;
+      return given;
+    });
+    values.set(name, resolved);
   }
   if (values.size === variables.length) return variables;
   return [...values].map(([name, value]) => variable(name, value));
 }
+
+/**
+ * What references may add to all values together. A value that refers to itself twice, a few dozen times over, would fill
+ * any memory; and no object of the cluster is larger than this.
+ */
+const mostResolvedChars = 1024 * 1024;

@@ -35,6 +35,17 @@ test("a service that may read and pulls with a secret of its own has both", () =
   ]);
 });
 
+test("words that nobody knows permit nothing, whatever they are", () => {
+  const read = ["logs", "__proto__", "constructor", "toString", "secrets"];
+  const rulesFor = (words: readonly string[]) => {
+    const service = sampleService({ params: { storage: null, permissions: { read: words } } });
+    const { credentials } = leaseObjects(sampleWorkload(service), objectSettings);
+    return credentials.find(({ kind }) => kind.kind === "Role")?.object["rules"];
+  };
+  assert.deepEqual(rulesFor(read), rulesFor(["logs"]));
+  assert.deepEqual(rulesFor(["secrets"]), []);
+});
+
 test("no two objects of a lease have the same name, however its services are called", () => {
   const open = { expose: [sampleExpose, { ...sampleExpose, port: 9_000 }] };
   const services = ["web", "web-np"].map((name) => sampleService({ name, ...open }));

@@ -1,0 +1,75 @@
+/** Manifests that are meant to hurt: each is told what is wrong with it, in few words and in little time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sampleExpose, sampleResources, sampleService } from "../../test/lease-samples.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { ManifestService } from "./manifest.ts";
+import { readManifest } from "./manifest-json.ts";
+import { mismatchOf } from "./manifest-match.ts";
+import { faultsOfManifest } from "./manifest-rules.ts";
+
+const mostBytes = limits.manifestBytes;
+
+test("a body full of nothing is refused before each of it becomes a service with every field", () => {
+  const nothing = Array<null>(20_000).fill(null);
+  for (const services of [nothing, nothing.map(() => ({}))]) {
+    const thrown = catchOf(() => readManifest(JSON.stringify([{ services }]), mostBytes));
+    assert.equal(thrown.message, "it has more than 10000 parts");
+  }
+});
+
+test("what a stranger wrote is told in a sentence, however long it is", () => {
+  const long = "7".repeat(100_000);
+  const number = catchOf(() => readManifest(`[{"services":[{"count":${long}}]}]`, mostBytes));
+  assert.match(number.message, /^json: cannot unmarshal number 7{64} into Go struct field/);
+  const group = { name: "dc", units: [], requirements: { attributes: [], allOf: [], anyOf: [] } };
+  const unknown = mismatchOf([{ name: long, services: [] }], [group]) ?? "";
+  assert.match(unknown, /^invalid manifest: unknown deployment group \('7{512}'\)$/);
+  assert.ok((faultsOf({ image: ` ${long}` })[0] ?? "").length < 1_000);
+});
+
+test("what Kubernetes would refuse is refused in words", () => {
+  const cases: [Partial<ManifestService>, string][] = [
+    [
+      { expose: [{ ...sampleExpose, externalPort: 65_536 }] },
+      'service "web": external port value must be 0 <= value <= 65535',
+    ],
+    [{ image: " nginx" }, 'service "web" has an invalid image name " nginx"'],
+    [{ image: "nginx\n" }, 'service "web" has an invalid image name "nginx\\n"'],
+    [{ image: "ngin\u0445" }, 'service "web" has an invalid image name "ngin\u0445"'],
+    [{ ...mounting("/a", "/b", "/a") }, 'service "web": mount path "/a" is given twice'],
+  ];
+  for (const [changes, expected] of cases) assert.deepEqual(faultsOf(changes), [`invalid manifest: ${expected}`]);
+  assert.deepEqual(faultsOf({ ...mounting("", "/b", "") }), [], "not mounted");
+  assert.deepEqual(faultsOf({ image: "ghcr.io:443/a_b/c--d:1.0@sha256:0123" }), []);
+});
+
+test("no manifest has more host names than a cluster can be asked for", () => {
+  const hosts = Array.from({ length: 1_000 }, (_, n) => `h${n}.example.com`);
+  assert.deepEqual(faultsOf({ expose: [{ ...sampleExpose, hosts }] }), []);
+  const [fault] = faultsOf({ expose: [{ ...sampleExpose, hosts: [...hosts, "one.example.com"] }] });
+  assert.equal(fault, 'invalid manifest: service "web": more than 1000 hostnames are given');
+});
+
+function faultsOf(changes: Partial<ManifestService>): string[] {
+  return faultsOfManifest([{ name: "dc", services: [sampleService(changes)] }]);
+}
+
+function mounting(...mounts: string[]): Partial<ManifestService> {
+  const names = mounts.map((_, index) => `v${index}`);
+  return {
+    resources: { ...sampleResources, storage: names.map((name) => ({ name, size: { val: "1" } })) },
+    params: { storage: names.map((name, index) => ({ name, mount: mounts[index] ?? "", readOnly: false })) },
+  };
+}
+
+function catchOf(act: () => unknown): ProviderError {
+  try {
+    act();
+  } catch (thrown) {
+    assert.ok(thrown instanceof ProviderError);
+    return thrown;
+  }
+  assert.fail("nothing was refused");
+}
