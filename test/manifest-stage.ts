@@ -31,6 +31,7 @@ import { type Manifest, manifestHash } from "../src/market/manifest.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
@@ -255,7 +256,7 @@ export function playedCluster(): PlayedCluster {
     },
     async recorded(lease) {
       this.asked += 1;
-      if (this.trouble !== undefined) throw new Error(this.trouble);
+      if (this.trouble !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.trouble });
       return records.get(formatLeaseId(lease));
     },
   };

@@ -146,6 +146,32 @@ test("what is sent before the loop has looked is not taken for older than what t
   });
 });
 
+test("what came last is the newer one, also where the mirror is behind and where the clock was set back", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const next = webWish({ image: "web:2" });
+    const { manifests, journal, chain } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    const [id, key] = [deploymentOf(lease), formatLeaseId(lease)];
+    const record = () => {
+      const sent = manifests.manifestOf(lease);
+      if (sent) stage.cluster.records.set(key, sent);
+    };
+    await stage.until("the mirror knows it", () => chain.mirror.lease(lease) !== undefined);
+    await manifests.submit(id, bodyOf(wish.manifest));
+    record();
+    stage.clock.jump(-3_600_000);
+    await manifests.withdraw(id);
+    await stage.pass(3_000);
+    assert.notEqual(manifests.manifestOf(lease)?.withdrawnAtMs, undefined);
+    record();
+    await stage.update(id, manifestHash(next.manifest));
+    await manifests.submit(id, bodyOf(next.manifest));
+    await stage.pass(3_000);
+    assert.equal(journal.read.manifests.get(key)?.version, versionOf(next.manifest));
+    assert.equal(journal.read.manifests.get(key)?.withdrawnAtMs, undefined);
+  });
+});
+
 test("an attempt that came to nothing is made again after a pause", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { chain, journal } = await stage.running({ timeoutMs });

@@ -43,7 +43,8 @@ export function createManifests(sql: Sql, clock: Clock) {
   const put = sql.run(
     `INSERT INTO manifests (lease_id, version, body, received_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (lease_id) DO UPDATE SET version = excluded.version, body = excluded.body,
-       received_at = excluded.received_at, withdrawn_at = NULL, refusal = NULL`,
+       received_at = max(excluded.received_at, received_at + 1, coalesce(withdrawn_at, 0) + 1),
+       withdrawn_at = NULL, refusal = NULL`,
   );
   const restore = sql.run(
     `INSERT OR REPLACE INTO manifests
@@ -51,7 +52,7 @@ export function createManifests(sql: Sql, clock: Clock) {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const withdraw = sql.run(
-    `UPDATE manifests SET withdrawn_at = ?, deployed_version = NULL, deployed_body = NULL
+    `UPDATE manifests SET withdrawn_at = max(?, received_at + 1), deployed_version = NULL, deployed_body = NULL
      WHERE lease_id = ? AND withdrawn_at IS NULL`,
   );
   const refuse = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
@@ -67,7 +68,10 @@ export function createManifests(sql: Sql, clock: Clock) {
     },
     /** Of every lease that has one: there are never more than the cluster has room for. */
     leaseIds: () => ids().map(({ leaseId }) => leaseId),
-    /** The tenant's newest takes the place of the one before; what runs is known until something else does. */
+    /**
+     * The tenant's newest takes the place of the one before; what runs is known until something else does. Of two changes
+     * the second is later, also where the clock was set back between them: by that the newer one is known elsewhere.
+     */
     put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
     /** One that the journal had lost, as it was found elsewhere. */
     restore: ({ leaseId, version, body, receivedAtMs, withdrawnAtMs, refusal, deployed }: Manifest) =>

@@ -101,13 +101,18 @@ const keyedActions: fc.Arbitrary<Action>[] = [
     return { ...nothing, got: to.cursor.set(chainId, height) };
   }),
   fc.record({ leaseId: name, version: name, body: text }).map((manifest) => (to, model, receivedAtMs) => {
-    const { deployed } = model.manifests.get(manifest.leaseId) ?? {};
-    model.manifests.set(manifest.leaseId, { ...manifest, receivedAtMs, ...(deployed && { deployed }) });
+    const before = model.manifests.get(manifest.leaseId);
+    const laterMs = before ? 1 + Math.max(before.receivedAtMs, before.withdrawnAtMs ?? 0) : 0;
+    const kept = before?.deployed && { deployed: before.deployed };
+    model.manifests.set(manifest.leaseId, { ...manifest, receivedAtMs: Math.max(receivedAtMs, laterMs), ...kept });
     return { ...nothing, got: to.manifests.put(manifest) };
   }),
   name.map((leaseId) => (to, model, withdrawnAtMs) => {
-    const manifest = model.manifests.get(leaseId);
-    if (manifest) model.manifests.set(leaseId, { withdrawnAtMs, ...manifest });
+    const { deployed: _, ...manifest } = model.manifests.get(leaseId) ?? {};
+    if ("receivedAtMs" in manifest && manifest.withdrawnAtMs === undefined) {
+      const laterMs = Math.max(withdrawnAtMs, manifest.receivedAtMs + 1);
+      model.manifests.set(leaseId, { ...manifest, withdrawnAtMs: laterMs });
+    }
     return { ...nothing, got: to.manifests.withdraw(leaseId) };
   }),
   fc.tuple(name, name, text).map(([leaseId, version, refusal]) => (to, model) => {

@@ -43,7 +43,7 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
       });
     } catch (thrown) {
       const { code, entry } = ProviderError.from(thrown);
-      const isRefusal = code.startsWith("AKP_MANIFEST") || entry.http < 500;
+      const isRefusal = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
       standings.counts[isRefusal ? "refused" : "failed"] += 1;
       // Only the code: the words may quote what the tenant sent.
       log.info("manifest not accepted", { deployment, code });

@@ -16,6 +16,7 @@ import type { Manifest } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
 import { isNewerInCluster } from "../market/newer-manifest.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
@@ -60,7 +61,13 @@ export function createManifestLoop(deps: LoopDeps) {
     if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
     const lease = mirror.lease(parseLeaseId(key));
     if (!lease || !runs(lease)) return forget(key);
-    const row = await reunite(lease, key);
+    let row: Manifest | undefined;
+    try {
+      row = await reunite(lease, key);
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) throw thrown;
+      return waiting("cluster", thrown.message);
+    }
     if (row) return settle(key, row);
     return timeoutMs === 0 ? settle(key, undefined) : watch(lease, key, signal);
   }
