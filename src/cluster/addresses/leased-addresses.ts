@@ -88,6 +88,8 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
       for (const each of moved) refuseForeign(lease, each);
       await declarations.take(lease, moved, signal);
     },
+    /** Whether something of the lease is in the cluster. */
+    has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
     /** The ports that a lease wanted when it last declared, and did not get. */
     withheldFrom: (leaseId: string): WithheldAddress[] => declarations.withheldFrom(leaseId).map(portOf),
     onChange: declarations.onChange,

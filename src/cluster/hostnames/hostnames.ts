@@ -134,6 +134,8 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       }
       await declarations.take(lease, moved, signal);
     },
+    /** Whether something of the lease is in the cluster. */
+    has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
     /** The host names that lead to a lease. */
     hostsOf: (leaseId: string): string[] => declarations.subjectsOf(leaseId),
     /** Those that it wants and does not have, by its last declaration. */

@@ -27,8 +27,8 @@ export interface TeardownDeps {
   readonly journal: Pick<Journal, "durable">;
   readonly kube: Pick<Kube, "get" | "delete">;
   readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "release">;
-  readonly addresses: Pick<LeasedAddresses, "release">;
+  readonly hostnames: Pick<Hostnames, "has" | "release">;
+  readonly addresses: Pick<LeasedAddresses, "has" | "release">;
   readonly states: LeaseStates;
   readonly tally: LeaseTally;
   readonly manifestNamespace: string;
@@ -43,7 +43,8 @@ export function createTeardown(deps: TeardownDeps) {
   async function end(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
     const { key, id, name, namespace } = truth;
     // What carries another provider's address is that one's.
-    const isNothing = !truth.row && !namespace && !live.manifest(name);
+    const isDeclared = hostnames.has(key) || addresses.has(key);
+    const isNothing = !truth.row && !namespace && !live.manifest(name) && !isDeclared;
     if (isNothing || id.provider !== chain.provider) {
       states.forget(key);
       return done();
