@@ -13,7 +13,8 @@ test("a lease runs without the name that another of its owner has, and gets it w
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
   const [first, second] = [stage.won(1), stage.won(2)];
-  const holder = () => stage.cluster.server.get(kinds.providerHost, host)?.metadata.labels?.["akash.network/lease.id.dseq"];
+  const holder = () =>
+    stage.cluster.server.get(kinds.providerHost, host)?.metadata.labels?.["akash.network/lease.id.dseq"];
   for (const lease of [first, second]) {
     await life.step(lease);
     await life.send(lease, shop().manifest);
