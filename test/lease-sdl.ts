@@ -5,11 +5,12 @@ export const images = { page: "example.com/page:1", newPage: "example.com/page:2
 
 interface Shop {
   readonly page?: string;
+  readonly store?: string;
   readonly host?: string;
 }
 
 /** Two services, one exposed under a host name, one with a volume; only the image of the first differs in an update. */
-export function shop({ page = images.page, host = "shop.example.com" }: Shop = {}): Sdl {
+export function shop({ page = images.page, store = images.store, host = "shop.example.com" }: Shop = {}): Sdl {
   return readSdl(
     JSON.stringify({
       version: "2.1",
@@ -21,7 +22,7 @@ export function shop({ page = images.page, host = "shop.example.com" }: Shop = {
           dependencies: [{ service: "store" }],
         },
         store: {
-          image: images.store,
+          image: store,
           params: { storage: { data: { mount: "/data" } } },
           expose: [{ port: 5432, to: [{ service: "page" }] }],
         },

@@ -68,8 +68,13 @@ export function createTenant(stage: LeaseStage, dseq: bigint) {
       await tenant.runs(sdl);
     },
 
+    /** On the chain: that another manifest is to come. */
+    async announce({ manifest }: Sdl): Promise<void> {
+      await stage.send(updateDeployment(id, manifestHash(manifest)));
+    },
+
     async update(sdl: Sdl): Promise<void> {
-      await stage.send(updateDeployment(id, manifestHash(sdl.manifest)));
+      await tenant.announce(sdl);
       await sendManifest(sdl);
       await tenant.runs(sdl);
     },

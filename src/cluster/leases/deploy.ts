@@ -75,8 +75,10 @@ export function createDeploy(deps: DeployDeps) {
   }
 
   /**
-   * Nothing comes before what it needs. A manifest that is new to the server is tried as a whole before any of it is
-   * written; the namespace is the same for every manifest, and without it nothing can be tried.
+   * Nothing comes before what it needs. An update is tried as a whole before any of it is written, so that one which is
+   * refused changes nothing; the namespace is the same for every manifest, and without it nothing can be tried. The
+   * first one changes nothing that runs: trying it would double the time until it does, and what a refused one left is
+   * pruned.
    */
   async function bring(truth: LeaseTruth, { workload, note, isNew }: Wanted, signal: AbortSignal): Promise<LeaseState> {
     const { key, id, name, row } = truth;
@@ -91,7 +93,9 @@ export function createDeploy(deps: DeployDeps) {
     const others = credentials.filter((object) => !isBinding(object));
     const steps = [manifest, policies, others, bindings, workloads, services];
     await apply([namespace], { signal });
-    if (isNew) await apply([manifest, policies, others, workloads, services].flat(), { signal, dryRun: true });
+    if (isNew && row?.deployed) {
+      await apply([manifest, policies, others, workloads, services].flat(), { signal, dryRun: true });
+    }
     for (const step of steps) await apply(step, { signal });
     const hosts = await hostnames.declare(id, hostsNeeded, signal);
     const ports = await addresses.declare(id, addressesWanted(workload, addressSharing), signal);
