@@ -92,15 +92,15 @@ export function checkDefinitions({ name, skip, open }: KubeContract): void {
 
     const why = vectorsPresent ? "" : " (skipped: no recorded data, set VECTORS to its folder)";
     test(`keep all that the network's provider wrote${why}`, { skip: !vectorsPresent }, async (t) => {
-      const { kube, namespace } = await installed(t, open);
+      const { kube, connect, namespace } = await installed(t, open);
+      const restarted = connect(kube.fieldManager);
       let count = 0;
       for (const [kind, object] of recorded()) {
         const { name, labels = {}, annotations = {} } = object.metadata;
-        const made = await kube.create(kind, {
-          metadata: { name, namespace, labels, annotations },
-          spec: object["spec"],
-        });
-        assert.deepEqual(made["spec"], object["spec"]);
+        const wish = { metadata: { name, namespace, labels, annotations }, spec: object["spec"] };
+        const { object: made } = await kube.apply(kind, wish);
+        assert.deepEqual(made?.["spec"], object["spec"]);
+        assert.equal((await restarted.apply(kind, wish)).written, false, name);
         await kube.delete(kind, { namespace, name });
         count += 1;
       }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProviderError } from "../runtime/errors.ts";
-import { covers, rangeText, readRange, smallestList } from "./ip-range.ts";
+import { coarserList, covers, rangeText, readRange, smallestList } from "./ip-range.ts";
 
 const canonical = [
   ["10.1.2.3/8", "10.0.0.0/8"],
@@ -51,4 +51,23 @@ test("a list keeps each address once, in one order, without what is known", () =
     expected,
   );
   assert.deepEqual(list(...expected.toReversed()), expected);
+});
+
+test("a list that is too long is made shorter by covering more, never less", () => {
+  const list = (most: number, ...ranges: string[]) => coarserList(ranges.map(readRange), most).map(rangeText);
+  const nodes = ["203.0.113.1", "203.0.113.2", "203.0.113.3", "198.51.100.0/24", "2001:db8::1", "2001:db8::2"];
+  assert.equal(list(6, ...nodes).length, 6);
+  assert.deepEqual(list(5, ...nodes), [
+    "198.51.100.0/24",
+    "203.0.113.0/31",
+    "203.0.113.2/31",
+    "2001:db8::/127",
+    "2001:db8::2/127",
+  ]);
+  assert.deepEqual(list(3, ...nodes), ["198.51.100.0/24", "203.0.113.0/30", "2001:db8::/126"]);
+  for (const most of [2, 4]) {
+    const shorter = coarserList(nodes.map(readRange), most);
+    assert.ok(shorter.length <= most);
+    for (const node of nodes) assert.ok(shorter.some((each) => covers(each, readRange(node))));
+  }
 });

@@ -47,6 +47,24 @@ export function smallestList(ranges: readonly IpRange[], known: readonly IpRange
   return kept;
 }
 
+/** Not more than so many (two at least, one of each family), which cover all of these and, where they must, more: the narrowest are widened until they meet. */
+export function coarserList(ranges: readonly IpRange[], most: number): IpRange[] {
+  let list = smallestList(ranges);
+  // Two of one family always meet in the end; one of each never would.
+  while (list.length > Math.max(most, 2)) {
+    const narrowest = Math.max(...list.map(({ family, prefix }) => prefix - bitsOf[family]));
+    list = smallestList(
+      list.map((range) => (range.prefix - bitsOf[range.family] < narrowest ? range : widened(range))),
+    );
+  }
+  return list;
+}
+
+function widened({ family, first, prefix }: IpRange): IpRange {
+  const hostBits = BigInt(bitsOf[family] - prefix + 1);
+  return { family, first: (first >> hostBits) << hostBits, prefix: prefix - 1 };
+}
+
 export function compareRanges(a: IpRange, b: IpRange): number {
   if (a.family !== b.family) return a.family - b.family;
   if (a.first !== b.first) return a.first < b.first ? -1 : 1;

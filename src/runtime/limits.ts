@@ -212,6 +212,8 @@ export const limits = {
   statusEveryMs: second,
   /** Changes of nodes to the next look at the cluster's network: each may write a policy of every lease. */
   networkEveryMs: second,
+  /** Ranges of public nodes in the policy of every lease, 16 KiB; beyond, neighbours of the nodes are closed with them. */
+  networkRanges: 500,
 
   // Manifests
   /** Of one body: etcd takes no object of more than 1.5 MiB, and the Manifest resource holds it in other words. */

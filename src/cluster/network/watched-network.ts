@@ -12,7 +12,7 @@ import {
   type NetworkFacts,
   type PolicySettings,
 } from "../../kube/objects/network-policies.ts";
-import { type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
+import { coarserList, type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
 import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -106,11 +106,10 @@ function factsOf(
   apiServer: readonly ApiServerAddress[],
 ): NetworkFacts {
   const addresses = new Map(apiServer.map((address) => [`${address.ip} ${address.port}`, address]));
+  // A managed cluster may have its API server on a public address.
+  const ranges = [...given, ...nodes, ...apiServer.flatMap(({ ip }) => readIfRange(ip))];
   return {
-    // A managed cluster may have its API server on a public address.
-    ranges: smallestList([...given, ...nodes, ...apiServer.flatMap(({ ip }) => readIfRange(ip))], closed).map(
-      rangeText,
-    ),
+    ranges: coarserList(smallestList(ranges, closed), limits.networkRanges).map(rangeText),
     apiServer: [...addresses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address),
   };
 }
