@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { closeBidMessage } from "../src/chain/tx/closing.ts";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
+import { type Boundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { type ManifestStage, onManifestStage } from "./manifest-stage.ts";
@@ -211,4 +212,34 @@ test("a tenant who is to be told before a reclamation is told, and the lease is 
     assert.ok((sent[0]?.filedAtMs ?? 0) - (sent[1]?.filedAtMs ?? 0) >= 3_600_000);
   };
   await onManifestStage(t, play, 60_000);
+});
+
+test("a manifest that came just in time spares its lease, also where the provider ended with the very write", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    let isMortal = false;
+    let isDead = false;
+    const boundary: Boundary = {
+      cross(_, point) {
+        isDead ||= isMortal && point === "manifest commit:after";
+        if (isDead) throw new SimulatedCrash(point);
+      },
+    };
+    const first = await stage.running({ timeoutMs, boundary });
+    const lease = await stage.leased(1n, wish);
+    const subject = formatLeaseId(lease);
+    await stage.until("it is watched", () => first.journal.read.deadlines.get("manifest", subject) !== undefined);
+    const message = closeBidMessage(lease, "manifest-timeout");
+    const why = "no manifest came in time";
+    await first.journal.durable("test", ({ intents }) => {
+      intents.file(first.chain.outbox.intentOf({ subject, why, message, priority: "close" }));
+    });
+    isMortal = true;
+    await assert.rejects(first.manifests.submit(deploymentOf(lease), bodyOf(wish.manifest)), SimulatedCrash);
+    await first.stop().catch(() => undefined);
+    const { journal } = await stage.running({ timeoutMs });
+    await stage.pass(timeoutMs);
+    assert.equal(journal.read.manifests.get(subject)?.version, versionOf(wish.manifest));
+    assert.equal(await closedBy(stage, lease), undefined);
+    assert.equal(journal.read.intents.about(subject)[0]?.state, "cancelled");
+  });
 });

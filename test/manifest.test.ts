@@ -1,11 +1,14 @@
 /** The life of a manifest: sent, updated, sent again, withdrawn; on a chain, with a journal. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeploymentId } from "../src/market/ids.ts";
+import type { Chain } from "../src/chain/chain.ts";
+import { createChecks } from "../src/manifest/checks.ts";
+import { noRules } from "../src/manifest/operator-rules.ts";
+import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { createLog } from "../src/runtime/log.ts";
+import { createLog, silentLog } from "../src/runtime/log.ts";
 import { onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, hashOfJson, registryPassword, secret, versionOf, webWish } from "./manifest-wishes.ts";
 
@@ -91,6 +94,28 @@ test("each of our leases gets its own group, and whoever has none here is told s
     await stage.close(id);
     await stage.pass(5_000);
     await assert.rejects(manifests.submit(id, body), { code: "AKP_NO_LEASE" });
+  });
+});
+
+test("a lease that the mirror has not seen yet gets its group too, beside another of the same deployment", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const wish = webWish({ placements: ["east", "west"] });
+    const { chain, journal } = await stage.running();
+    const id = await stage.post(1n, wish);
+    const seen = await stage.lease(id, wish, 1);
+    const unseen = await stage.lease(id, wish, 2);
+    const isWatched = (lease: LeaseId) => journal.read.deadlines.get("manifest", formatLeaseId(lease)) !== undefined;
+    await stage.until("both are known", () => isWatched(seen) && isWatched(unseen));
+    const leases = () => [...chain.mirror.leases()].filter(({ id }) => id.gseq === seen.gseq);
+    const mirror: Chain["mirror"] = Object.create(chain.mirror, { leases: { value: leases } });
+    const checks = createChecks({
+      ...{ chain: { ...chain, mirror }, cluster: stage.cluster, rules: () => noRules, log: silentLog },
+      requireHost: false,
+    });
+    assert.deepEqual(
+      (await checks.leasesOf(id)).map(formatLeaseId).toSorted(),
+      [seen, unseen].map(formatLeaseId).toSorted(),
+    );
   });
 });
 

@@ -68,11 +68,13 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     return { deployment, version };
   }
 
-  /** Those of ours that run. One that the mirror has not seen yet is asked for. */
-  async function leasesOf({ owner, dseq }: DeploymentId, signal?: AbortSignal): Promise<readonly LeaseId[]> {
+  /** Those of ours that run. While a group has none the chain is asked: the mirror may not have seen the last one yet. */
+  async function leasesOf(id: DeploymentId, signal?: AbortSignal): Promise<readonly LeaseId[]> {
+    const { owner, dseq } = id;
     const mirrored = [...mirror.leases()].filter(({ id }) => id.owner === owner && id.dseq === dseq);
     const running = mirrored.filter(runs);
-    if (running.length > 0) return running.map(({ id }) => id);
+    const groups = mirror.deployment(id)?.groups.length ?? 1;
+    if (running.length >= groups) return running.map(({ id }) => id);
     const { items } = await queries.leases({ owner, dseq, provider }, { atOrAbove: mirror.height, signal });
     return items.filter(runs).map(({ id }) => id);
   }

@@ -1,5 +1,4 @@
 /** What tenants ask for: to take a manifest, or to take it back. It is in the journal before they are answered. */
-import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Manifest } from "../journal/manifests.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
@@ -15,7 +14,6 @@ import type { Standings } from "./standings.ts";
 import { createTurns } from "./turns.ts";
 
 interface IntakeDeps {
-  readonly chain: Pick<Chain, "outbox">;
   readonly journal: Journal;
   readonly checks: Checks;
   readonly loop: Pick<ManifestLoop, "reunite">;
@@ -27,7 +25,7 @@ interface IntakeDeps {
 }
 
 export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
-  const { chain, journal, checks, loop, standings, onChange, onReceived, log } = deps;
+  const { journal, checks, loop, standings, onChange, onReceived, log } = deps;
   const { read } = journal;
   const inTurn = createTurns(limits.manifestWaiting);
 
@@ -57,17 +55,18 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
   }
 
   async function take(deployment: string, { version, groups }: Accepted): Promise<Submitted> {
-    const changed = await journal.durable("manifest", ({ manifests, deadlines, history }) => {
+    const changed = await journal.durable("manifest", ({ manifests, deadlines, intents, history }) => {
       const fresh = [...groups].filter(([leaseId]) => !isTaken(manifests.get(leaseId), version));
       for (const [leaseId, group] of fresh) {
         manifests.put({ leaseId, version, body: JSON.stringify([group]) });
         deadlines.remove(manifestDeadline, leaseId);
+        // It came just in time: the lease was about to be closed for the lack of it.
+        for (const { id } of intents.about(leaseId).filter(isTimeout)) intents.cancel(id, { log: "the manifest came" });
         history.add({ kind: "manifest", subject: leaseId, line: `manifest received: version ${version}` });
       }
       return fresh.map(([leaseId]) => leaseId);
     });
     for (const leaseId of changed) {
-      await spare(leaseId);
       standings.note(leaseId, "received");
       onChange(leaseId);
       onReceived(leaseId, version);
@@ -75,13 +74,6 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
     standings.counts[changed.length > 0 ? "accepted" : "replayed"] += 1;
     log.info("manifest accepted", { deployment, version, leases: groups.size, changed: changed.length });
     return { leases: [...groups.keys()], changed };
-  }
-
-  /** It came just in time: the lease was about to be closed for the lack of it. */
-  async function spare(leaseId: string): Promise<void> {
-    for (const intent of read.intents.about(leaseId).filter(isTimeout)) {
-      await chain.outbox.cancel(intent.id, "the manifest came");
-    }
   }
 
   function withdraw(id: DeploymentId, signal?: AbortSignal): Promise<Submitted> {

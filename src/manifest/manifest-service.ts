@@ -76,7 +76,7 @@ export function createManifestService(
     });
     const queue = createQueue({ name: "manifests", work: loop.look, clock, random, log });
     queues.push(queue);
-    const intake = createIntake({ ...{ chain, journal, checks, loop, standings: own, log }, onChange, onReceived });
+    const intake = createIntake({ ...{ journal, checks, loop, standings: own, log }, onChange, onReceived });
 
     chain.onStep(({ changed }: Step) => {
       for (const { kind, key } of changed) if (kind === "lease") queue.add(key);
