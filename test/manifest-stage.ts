@@ -105,16 +105,22 @@ export interface PlayedCluster extends ClusterSide {
 export async function onManifestStage(
   t: TestContext,
   play: (stage: ManifestStage) => Promise<void>,
-  blockMs = 1_000,
+  pace: Pace = {},
 ): Promise<void> {
   const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(t, clock, blockMs, play), 14_400_000);
+  await whileTimePasses(clock, setUp(t, clock, pace, play), 14_400_000);
+}
+
+interface Pace {
+  readonly blockMs?: number;
+  /** How many blocks the chain keeps; all if not said. */
+  readonly keepBlocks?: number;
 }
 
 async function setUp(
   t: TestContext,
   clock: VirtualClock,
-  blockMs: number,
+  { blockMs = 1_000, keepBlocks }: Pace,
   play: (stage: ManifestStage) => Promise<void>,
 ): Promise<void> {
   const random = createSeededRandom(1);
@@ -123,6 +129,7 @@ async function setUp(
   const node = createEmbeddedNode({
     chainId: "manifests-1",
     accounts: [tenant, provider].map(({ address }) => ({ address, coins: purse })),
+    ...(keepBlocks !== undefined && { keepBlocks }),
     ...{ blockMs, listens: false, clock, log: silentLog },
   });
   await node.start();

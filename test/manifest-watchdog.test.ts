@@ -74,6 +74,18 @@ test("a lease that was won while nobody ran takes its manifest after the start, 
   });
 });
 
+test("a lease from a block that no node has any more is as old as the blocks since then", async (t) => {
+  const play = async (stage: ManifestStage) => {
+    const lease = await stage.leased(1n, wish);
+    await stage.pass(40_000);
+    await stage.running({ timeoutMs });
+    const startedAtMs = stage.clock.now();
+    await untilClosed(stage, lease);
+    assert.ok(stage.clock.now() - startedAtMs < timeoutMs + 5_000);
+  };
+  await onManifestStage(t, play, { keepBlocks: 10 });
+});
+
 test("nothing is closed while the cluster cannot tell, nor while no node answers, for however long; then it is", async (t) => {
   await onManifestStage(t, async (stage) => {
     const transport = faultTransport(stage.node.transport());
@@ -211,7 +223,7 @@ test("a tenant who is to be told before a reclamation is told, and the lease is 
     );
     assert.ok((sent[0]?.filedAtMs ?? 0) - (sent[1]?.filedAtMs ?? 0) >= 3_600_000);
   };
-  await onManifestStage(t, play, 60_000);
+  await onManifestStage(t, play, { blockMs: 60_000 });
 });
 
 test("a manifest that came just in time spares its lease, also where the provider ended with the very write", async (t) => {

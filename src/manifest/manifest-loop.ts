@@ -98,12 +98,15 @@ export function createManifestLoop(deps: LoopDeps) {
     if (!recorded || !isNewerInCluster(recorded, before, current)) return read.manifests.get(key);
     const { version, group, receivedAtMs, withdrawnAtMs } = recorded;
     const body = JSON.stringify([group]);
-    const found = { leaseId: key, version, body, receivedAtMs, deployed: { version, body } };
+    const found = { leaseId: key, version, body, receivedAtMs };
     const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
       const now = manifests.get(key);
       // One that came meanwhile is newer than anything.
       if (now?.version !== before?.version || now?.receivedAtMs !== before?.receivedAtMs) return false;
-      manifests.restore(withdrawnAtMs === undefined ? found : { ...found, withdrawnAtMs });
+      manifests.restore({
+        ...found,
+        ...(withdrawnAtMs === undefined ? { deployed: { version, body } } : { withdrawnAtMs }),
+      });
       deadlines.remove(manifestDeadline, key);
       history.add({ kind: "manifest", subject: key, line: "manifest restored from the cluster" });
       return true;
@@ -125,11 +128,21 @@ export function createManifestLoop(deps: LoopDeps) {
   }
 
   async function arm({ createdAt }: Lease, key: string, signal: AbortSignal): Promise<number> {
-    const dueAtMs = nsToMs(await queries.blockTimeNs(createdAt, { signal })) + timeoutMs;
+    const dueAtMs = (await madeAtMs(createdAt, signal)) + timeoutMs;
     await journal.durable("manifest deadline", ({ manifests, deadlines }) => {
       if (!manifests.get(key)) deadlines.put({ kind: manifestDeadline, subject: key, dueAtMs });
     });
     return dueAtMs;
+  }
+
+  /** Nodes keep some of the last blocks. What is older is so old that it need not be known exactly. */
+  async function madeAtMs(height: bigint, signal: AbortSignal): Promise<number> {
+    try {
+      return nsToMs(await queries.blockTimeNs(height, { signal }));
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw thrown;
+      return nsToMs(mirror.timeNs) - Number(mirror.height - height) * chain.status.blockTimeMs;
+    }
   }
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
