@@ -24,12 +24,31 @@ export function judgeImage({ allow, refuse, dryRun }: NamePolicy, image: string)
   return { yes: true, reason: "the image is allowed by the policy", dryRun: false };
 }
 
+/** Under all of these Docker Hub answers, and a name without a registry is one of its own. */
+const hub = "docker.io";
+const hubNames = [hub, "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"];
+
 function namesOf(image: string): string[] {
   const [first = "", ...rest] = image.split("/");
-  const hasRegistry = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
-  const full = hasRegistry ? image : `docker.io/${rest.length > 0 ? image : `library/${image}`}`;
-  const forms = new Set([image, full, full.replace(/^docker\.io\//i, ""), full.replace(/^docker\.io\/library\//i, "")]);
-  return [...forms].flatMap((name) => [name, withoutVersion(name)]);
+  const hasRegistry = rest.length > 0 && isRegistry(first);
+  const registry = hasRegistry ? first.toLowerCase().replace(/:443$/, "") : hub;
+  const path = hasRegistry ? rest.join("/") : image;
+  const forms = hubNames.includes(registry) ? hubForms(path) : [`${registry}/${path}`];
+  return [...new Set([image, ...forms])].flatMap((name) => [name, withoutVersion(name)]);
+}
+
+/** What has no folder is in "library". */
+function hubForms(path: string): string[] {
+  const whole = path.includes("/") ? path : `library/${path}`;
+  const short = whole.replace(/^library\//i, "");
+  // Without its registry, a folder with a dot in it would be one.
+  const [folder = ""] = whole.split("/");
+  return isRegistry(folder) ? [`${hub}/${whole}`] : [`${hub}/${whole}`, `${hub}/${short}`, whole, short];
+}
+
+/** As containerd tells a registry from a folder. */
+function isRegistry(part: string): boolean {
+  return /[.:A-Z]/.test(part) || part === "localhost";
 }
 
 function withoutVersion(name: string): string {
@@ -48,7 +67,11 @@ export function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: strin
   return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence };
 }
 
-/** A tenant who has a whole domain has the refused name in it. */
+/** A tenant who has a whole domain has the refused name in it: whatever stands for the star is his to choose. */
 function covers(host: string, pattern: string): boolean {
-  return host.startsWith("*.") && pattern.toLowerCase().endsWith(host.slice(1));
+  if (!host.startsWith("*.")) return false;
+  const domain = host.slice(1);
+  const lastStar = pattern.lastIndexOf("*");
+  if (pattern.toLowerCase().endsWith(domain)) return true;
+  return lastStar >= 0 && compilePattern(pattern.slice(lastStar))?.(domain) === true;
 }

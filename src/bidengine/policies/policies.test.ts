@@ -91,6 +91,31 @@ test("images are allowed and refused by patterns, however their names are shorte
   );
 });
 
+test("an image is the same by every name that it can be pulled by", () => {
+  const refuses = judge("images: { refuse: [docker.io/library/nginx, acme/old, ghcr.io/acme/*] }");
+  const names = [
+    ...["nginx", "docker.io/nginx:1", "index.docker.io/nginx", "registry-1.docker.io/library/nginx@sha256:abc"],
+    ...["index.docker.io/acme/old", "docker.io:443/acme/old:2", "ghcr.io:443/acme/web"],
+  ];
+  for (const name of names) assert.equal(refuses.image(name).yes, false, name);
+  for (const name of ["acme/new", "ghcr.io:5000/acme/web", "example.com/nginx"])
+    assert.equal(refuses.image(name).yes, true, name);
+  const allows = judge("images: { allow: [ghcr.io/acme/*, nginx] }");
+  assert.equal(allows.image("docker.io/nginx:1").yes, true);
+  for (const name of ["docker.io/ghcr.io/acme/web", "example.com/nginx", "Docker/nginx", "localhost/nginx"])
+    assert.equal(allows.image(name).yes, false, name);
+});
+
+test("a whole domain is refused where a name in it could be, wherever the pattern has its stars", () => {
+  const { hostname } = judge("hostnames: { refuse: ['www.*.com', '*paypal*', 'mail.example.org'] }");
+  for (const name of ["*.bank.com", "*.example.net", "*.example.org", "*.a.example.org"])
+    assert.equal(hostname(name).yes, false, name);
+  for (const name of ["mail.bank.com", "a.example.org"]) assert.equal(hostname(name).yes, true, name);
+  const { hostname: narrow } = judge("hostnames: { refuse: ['*.bank.example', 'a*.shop.example'] }");
+  for (const name of ["*.other.example", "*.b.shop.example.com"]) assert.equal(narrow(name).yes, true, name);
+  for (const name of ["*.shop.example", "*.example", "*.a.shop.example"]) assert.equal(narrow(name).yes, false, name);
+});
+
 test("host names are refused in the network's words, also within a domain that covers them", () => {
   const { hostname } = judge("hostnames: { refuse: ['*.bank.example', 'login.example.com'] }");
   for (const name of ["a.example.com", "bank.example", "xlogin.example.com"])
