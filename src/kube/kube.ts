@@ -12,7 +12,7 @@ export interface Kube {
   /** A cache of all objects of a kind (in a namespace, with a selector) that is kept up to date until it is closed. */
   watch<T, Index extends string = never>(options: WatchOptions<T, Index>): WatchCache<T, Index>;
   /** Whether the server offers this kind now, or did some seconds ago; what a definition has to bring may not be there. */
-  serves(kind: Kind, options?: CallOptions): Promise<boolean>;
+  serves(kind: Kind, signal?: AbortSignal): Promise<boolean>;
   /** The object itself, from the server; undefined when there is none. */
   get(kind: Kind, at: ObjectAt, options?: CallOptions): Promise<KubeObject | undefined>;
   /** Every object, page by page, all of one moment. */

@@ -3,34 +3,38 @@
  * that a custom resource that is not installed costs the same, however many watches want it.
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { apiVersionOf, type Kind } from "../kinds.ts";
-import type { CallOptions } from "../kube.ts";
 import { groupPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 
 export interface Discovery {
-  serves(kind: Kind, options?: CallOptions): Promise<boolean>;
+  serves(kind: Kind, signal?: AbortSignal): Promise<boolean>;
   /** It turned out not to be there, whatever the server said before. */
   forget(kind: Kind): void;
   /** Resolves when the server offers it, or when it will not say, so that the caller sees for himself. */
   untilServed(kind: Kind, signal: AbortSignal): Promise<void>;
 }
 
+type Plurals = ReadonlySet<string>;
+
 interface Answer {
-  readonly plurals: Promise<ReadonlySet<string>>;
+  readonly plurals: Promise<Plurals>;
   readonly untilMs: number;
+  /** Once it is there. */
+  told?: Plurals;
 }
 
 export function createDiscovery(requests: Requests, clock: Clock): Discovery {
   const answers = new Map<string, Answer>();
 
-  async function ask(kind: Kind, options: CallOptions): Promise<ReadonlySet<string>> {
-    const asked = { verb: "discover", resource: apiVersionOf(kind), ...requests.begin(options) };
+  async function ask(kind: Kind): Promise<Plurals> {
     try {
-      const { resources } = fieldsOf(await requests.json({ ...asked, path: groupPath(kind) }));
+      const asked = { verb: "discover", resource: apiVersionOf(kind), path: groupPath(kind) };
+      const { resources } = fieldsOf(await requests.json(asked));
       return new Set(recordsOf(resources).map(({ name }) => String(name)));
     } catch (thrown) {
       // Nothing of the group is installed.
@@ -40,28 +44,34 @@ export function createDiscovery(requests: Requests, clock: Clock): Discovery {
     }
   }
 
-  async function serves(kind: Kind, options: CallOptions = {}): Promise<boolean> {
+  /** One request for all who ask meanwhile: it ends with none of them. */
+  function answerOf(kind: Kind): Answer {
     const group = apiVersionOf(kind);
     const known = answers.get(group);
-    if (known && clock.monotonicMs() < known.untilMs) return (await known.plurals).has(kind.plural);
-    const plurals = ask(kind, options);
-    answers.set(group, { plurals, untilMs: clock.monotonicMs() + limits.kubeDiscoveredMs });
-    return (await plurals).has(kind.plural);
+    if (known && clock.monotonicMs() < known.untilMs) return known;
+    const answer: Answer = { plurals: ask(kind), untilMs: clock.monotonicMs() + limits.kubeDiscoveredMs };
+    answers.set(group, answer);
+    return answer;
+  }
+
+  async function serves(kind: Kind, signal?: AbortSignal): Promise<boolean> {
+    const answer = answerOf(kind);
+    answer.told = await endedBy(answer.plurals, signal);
+    return answer.told.has(kind.plural);
   }
 
   return {
     serves,
-    forget: (kind) => void answers.delete(apiVersionOf(kind)),
+    forget(kind) {
+      const group = apiVersionOf(kind);
+      if (answers.get(group)?.told?.has(kind.plural)) answers.delete(group);
+    },
     async untilServed(kind, signal) {
-      for (;;) {
-        await sleep(clock, limits.kubeMissingKindMs, signal);
-        try {
-          if (await serves(kind, { signal })) return;
-        } catch (thrown) {
-          signal.throwIfAborted();
-          if (thrown instanceof ProviderError) return;
-          throw thrown;
-        }
+      try {
+        while (!(await serves(kind, signal))) await sleep(clock, limits.kubeMissingKindMs, signal);
+      } catch (thrown) {
+        signal.throwIfAborted();
+        if (!(thrown instanceof ProviderError)) throw thrown;
       }
     },
   };

@@ -276,6 +276,14 @@ test("a watch whose definition goes begins again with the next one", async (t) =
   assert.equal(cache.trouble, undefined);
 });
 
+test("a server that knows a kind no more for a moment is asked again as after any other failure", async (t) => {
+  const { watch, until, faults } = stage(t);
+  faults.refuse({ verb: "list", status: 404 });
+  const cache = watch();
+  await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
+  await until("the list", () => cache.ready, 1_000);
+});
+
 test("kinds that are not installed are asked for at a slow pace, with one question for all of a group", async (t) => {
   const { kube, clock, counts } = stage(t);
   const missing = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];

@@ -14,6 +14,7 @@ import { createFreshness } from "./freshness.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
+import { createProjection } from "./projection.ts";
 import { connectionError, isPassing, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
 import { createShownVersion } from "./shown-version.ts";
@@ -41,7 +42,7 @@ export function createListWatch<T, Index extends string = never>(
     handlerErrors: 0,
   };
   const cache = createCache<T>();
-  const indexes = Object.entries(options.indexes ?? {});
+  const indexes = Object.keys(options.indexes ?? {});
   const freshness = createFreshness(resource, clock, log);
   const relistCheck = createRelistCheck(kind, options, deps);
   const firstList = Promise.withResolvers<void>();
@@ -59,32 +60,10 @@ export function createListWatch<T, Index extends string = never>(
   /** The watch before this one told nothing, not even that nothing happened. */
   let toldNothing = false;
 
-  /** An object that cannot be made small is reported and left as it was known. */
-  function cachedOf(object: KubeObject): CachedObject<T> | undefined {
-    const { name, namespace, uid, resourceVersion } = object.metadata;
-    try {
-      const value = options.project(slim(object));
-      return { name, namespace, uid, version: resourceVersion, value, keys: keysOf(value) };
-    } catch (thrown) {
-      counts.handlerErrors += 1;
-      log.error("failed to read an object", { name, namespace, error: ProviderError.from(thrown) });
-      return undefined;
-    }
-  }
-
-  function keysOf(value: T): CachedObject<T>["keys"] {
-    return indexes.length === 0 ? noKeys : indexes.map(([, keyOf]) => keyOf(value));
-  }
-
-  function slim(object: KubeObject): KubeObject {
-    if (options.withManagedFields || !object.metadata.managedFields) return object;
-    const { managedFields: _, ...metadata } = object.metadata;
-    return { ...object, metadata };
-  }
-
   const onFailure = () => {
     counts.handlerErrors += 1;
   };
+  const cachedOf = createProjection<T>(options, onFailure, log);
   const handOver = createHandOver<T>(options.handle, onFailure, deps);
 
   async function startReading(): Promise<Reading<T>> {
@@ -195,12 +174,12 @@ export function createListWatch<T, Index extends string = never>(
     return pages > pagesBefore ? 1 : failures + 1;
   }
 
-  /** What is not installed is asked for at a slow pace, and with one question for all that want something of its group. */
+  /** After a server that was only confused for a moment; what is not installed is looked for at a pace of its own. */
   async function pause(failures: number, failed: unknown): Promise<void> {
-    if (!ProviderError.is(failed, "AKP_KUBE_KIND_MISSING"))
-      return sleep(clock, backOffMs(random, failures, failed), signal);
+    await sleep(clock, backOffMs(random, failures, failed), signal);
+    if (!ProviderError.is(failed, "AKP_KUBE_KIND_MISSING")) return;
     discovery.forget(kind);
-    return discovery.untilServed(kind, signal);
+    await discovery.untilServed(kind, signal);
   }
 
   async function run(): Promise<void> {
@@ -245,11 +224,7 @@ export function createListWatch<T, Index extends string = never>(
     resource,
     get: (at) => cache.get(at)?.value,
     list: cache.values,
-    by: (index, key) =>
-      cache.by(
-        indexes.findIndex(([name]) => name === index),
-        key,
-      ),
+    by: (index, key) => cache.by(indexes.indexOf(index), key),
     get size() {
       return cache.size;
     },
@@ -275,9 +250,6 @@ export function createListWatch<T, Index extends string = never>(
     },
   };
 }
-
-/** One for all objects of a watch without indexes. */
-const noKeys: readonly string[] = [];
 
 const lineBounds = { silenceMs: limits.kubeSilenceMs, mostBytes: limits.kubeEventBytes, tooLong: "fail" } as const;
 
