@@ -160,6 +160,13 @@ test("a service has its static host, may name it, and no other lease gets it", a
   const own2 = staticHost(annToo, "web", ingressDomain);
   assert.deepEqual(Object.keys(holders(stage.objects(kinds.providerHost))).sort(), [own, own2].sort());
   assert.match(stage.hostnames.withheldFrom(formatLeaseId(annToo))[0]?.reason ?? "", /given by the provider/);
+
+  stage.want(annToo, hosts(own));
+  await stage.settled();
+  await assert.rejects(stage.hostnames.transfer([own], annToo, stage.wanted(annToo).hosts, never), {
+    code: "AKP_HOSTNAME_NOT_ALLOWED",
+    message: /given by the provider/,
+  });
 });
 
 test("a wildcard and a name below it are never of two owners; one owner may have both", async (t) => {

@@ -49,12 +49,16 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     concerns: hostsOverlap,
   });
 
-  function objection(lease: LeaseId, { host, service }: HostWanted): string | undefined {
+  function objection(lease: LeaseId, wanted: HostWanted): string | undefined {
+    return barred(lease, wanted) ?? (isOthers(wanted.host, lease.owner) ? "held by another owner" : undefined);
+  }
+
+  /** Why a lease may not have a name, whoever has it. */
+  function barred(lease: LeaseId, { host, service }: HostWanted): string | undefined {
     const { ingressDomain } = settings;
-    const isOwn = ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain);
-    if (isOwn) return undefined;
+    if (ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain)) return undefined;
     if (isReserved(host, settings)) return "names below the ingress domain are given by the provider";
-    return blockedText(host, settings) ?? (isOthers(host, lease.owner) ? "held by another owner" : undefined);
+    return blockedText(host, settings);
   }
 
   /** The names that could be meant by a request for this one as well. */
@@ -82,7 +86,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     // One that the owner has by us is of a service of his; another lease of his still does not get it.
     const isHis = declarations.holder(host)?.lease?.owner === owner;
     if (isReserved(host, settings) && !isHis) return `domain ${JSON.stringify(host)} is blocked by this provider`;
-    return isOthers(host, owner) ? `host ${JSON.stringify(host)} in use` : undefined;
+    return isOthers(host, owner) ? inUse(host) : undefined;
   }
 
   function allow(hosts: readonly string[], owner: string): void {
@@ -128,8 +132,9 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
         if (!found) throw new ProviderError("AKP_HOSTNAME_UNUSED", { host });
         return found;
       });
-      for (const { host } of moved) {
-        const reason = refusalOf(host, lease.owner);
+      for (const each of moved) {
+        const isInUse = isOthers(each.host, lease.owner);
+        const reason = barred(lease, each) ?? (isInUse ? inUse(each.host) : undefined);
         if (reason !== undefined) throw new ProviderError("AKP_HOSTNAME_NOT_ALLOWED", { reason });
       }
       await declarations.take(lease, moved, signal);
@@ -150,6 +155,10 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
 function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: string } | undefined {
   const found = readProviderHost(object);
   return found && { lease: found.lease, subject: found.host };
+}
+
+function inUse(host: string): string {
+  return `host ${JSON.stringify(host)} in use`;
 }
 
 function hostOf({ wanted: { host }, reason }: Withheld<HostWanted>): WithheldHost {

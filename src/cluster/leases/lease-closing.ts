@@ -5,7 +5,7 @@ import { type CloseReason, endLeaseMessage, endLeaseWaitMs } from "../../chain/t
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { TableReads } from "../../journal/tables.ts";
-import { formatDecCoin } from "../../market/coin.ts";
+import { showDecCoin } from "../../market/coin.ts";
 import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Manifest, ManifestService } from "../../market/manifest.ts";
@@ -106,7 +106,7 @@ function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses
   const [group] = row && row.withdrawnAtMs === undefined ? (JSON.parse(row.body) as Manifest) : [];
   const services = group?.services ?? [];
   return {
-    price: formatDecCoin(price),
+    price: showDecCoin(price),
     namespace: leaseNamespace(id),
     hosts: hostsOf(key),
     services: services.map(({ name, count }) => ({ name, count })),
