@@ -8,13 +8,14 @@ import type { PauseAnswer, ScreenAnswer, Told } from "../src/bidengine/questions
 import { describeFailure } from "../src/cli/fail.ts";
 import { timeIn } from "../src/cli/pause.ts";
 import { soundSdlText } from "../src/cli/sdl.ts";
-import { parseOrderId } from "../src/market/ids.ts";
+import { formatLeaseId, parseOrderId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { ask } from "../src/runtime/control/control-client.ts";
 import { type AskedProvider, give, startAskedProvider } from "./asked-provider.ts";
 import { groupOfCpus, smallGroup } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
+import { sampleExpose, sampleService } from "./lease-samples.ts";
 import type { Owner } from "./owner.ts";
 import { startProgram } from "./program.ts";
 
@@ -143,11 +144,31 @@ describe("a provider that bids", { concurrency: false }, () => {
     });
   }
 
-  test("policies says what a file means and which orders it would refuse, and nothing is changed", async () => {
-    const path = file("policies.yaml", `tenants: { refuse: [${provider.tenant}], dry-run: true }\ncaps: { cpu: 8 }\n`);
+  test("policies says what a file means and which orders and manifests it would refuse, and nothing is changed", async () => {
+    const rules = 'images: { refuse: ["*miner*"] }\nhostnames: { refuse: ["*.bank.example"], dry-run: true }\n';
+    const path = file(
+      "policies.yaml",
+      `tenants: { refuse: [${provider.tenant}], dry-run: true }\ncaps: { cpu: 8 }\n${rules}`,
+    );
+    const expose = [{ ...sampleExpose, hosts: ["a.bank.example"] }];
+    const services = [sampleService({ image: "x/miner:1", env: ["PASSWORD=correct-horse"], expose })];
+    const { running } = provider;
+    // Of somebody whom the file does not refuse.
+    const order = { ...parseOrderId(large ?? ""), owner: running.signer.address };
+    const leaseId = formatLeaseId(running.bidOn(order));
+    await running.journal.durable("test", ({ manifests }) =>
+      manifests.put({ leaseId, version: "00", body: JSON.stringify([{ name: "dc", services }]) }),
+    );
     const { code, stdout } = await give("policies", "--check", path, "--json", ...at());
+    await running.journal.durable("test", ({ manifests }) => manifests.remove(leaseId));
     assert.equal(code, 0);
-    const { means, refused, judged } = JSON.parse(stdout);
+    const { means, refused, judged, judgedManifests, refusedManifests } = JSON.parse(stdout);
+    const reasons = [
+      'image "x/miner:1" is refused by the policy',
+      'dry run: "a.bank.example" is blocked by this provider',
+    ];
+    assert.deepEqual([judgedManifests, refusedManifests], [1, [{ leaseId, reasons }]]);
+    assert.ok(!stdout.includes("correct-horse"));
     assert.match(means.join(), /These tenants are refused: .*dry-run.*At most 8 of cpu is sold in all/);
     const about = (id: string | undefined) =>
       refused.find(({ orderId }: { orderId: string }) => orderId === id)?.reasons;

@@ -1,12 +1,13 @@
-/** `akash-provider policies`: what a policy file means, and which of the last orders it would have refused. */
+/** `akash-provider policies`: what a policy file means, and which of the last orders and manifests it would have refused. */
 import type { Command } from "commander";
 import { describePolicies } from "../bidengine/policies/describe.ts";
-import { type Judge, judgeBy } from "../bidengine/policies/judgement.ts";
+import { type Judge, type Judgement, judgeBy } from "../bidengine/policies/judgement.ts";
 import { noPolicies } from "../bidengine/policies/policies.ts";
 import { readPolicyFile } from "../bidengine/policies/policy-source.ts";
 import type { SeenOrder } from "../journal/orders.ts";
 import { type GroupJson, groupFromJson } from "../market/group-json.ts";
-import { parseOrderId } from "../market/ids.ts";
+import { parseLeaseId, parseOrderId } from "../market/ids.ts";
+import type { Manifest } from "../market/manifest.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
@@ -18,7 +19,7 @@ interface PoliciesOptions extends OutputOptions {
 }
 
 export function policiesCommand(): Command {
-  const command = askingCommand("policies", "what a policy file means, and which of the last orders it would refuse")
+  const command = askingCommand("policies", "what a policy file means, and which orders and manifests it would refuse")
     .option("--check <file>", "the file to look at; without it, the one of --policy-file")
     .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(limits.ordersJudged), 1_000)
     .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
@@ -31,8 +32,12 @@ export function policiesCommand(): Command {
     const means = describePolicies(policies);
     const orders = lastOrders(asker, options.limit);
     const refused = orders.flatMap((order) => refusalOf(judge, order));
-    if (options.json)
-      return printJson({ file: path ?? null, means, bidding: judge.bidding(nowMs), judged: orders.length, refused });
+    const manifests = heldManifests(asker);
+    const refusedManifests = manifests.flatMap((manifest) => refusalOfManifest(judge, manifest));
+    if (options.json) {
+      const judged = { judged: orders.length, refused, judgedManifests: manifests.length, refusedManifests };
+      return printJson({ file: path ?? null, means, bidding: judge.bidding(nowMs), ...judged });
+    }
     print([
       path ?? "no policy file is named",
       ...means.map((line) => `  ${line}`),
@@ -40,13 +45,41 @@ export function policiesCommand(): Command {
     ]);
     print([`of the last ${orders.length} orders it would refuse ${refused.length}`]);
     print(refused.map(({ orderId, reasons }) => `  ${orderId}  ${reasons.join("; ")}`));
+    print([`of the manifests of ${manifests.length} leases it would refuse ${refusedManifests.length}`]);
+    print(refusedManifests.map(({ leaseId, reasons }) => `  ${leaseId}  ${reasons.join("; ")}`));
   });
 }
 
-/** A file can be looked at before there is a provider. */
 function lastOrders(asker: Asker, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
+  return orNothing(() =>
+    asker.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec }))),
+  );
+}
+
+/** What the rules ask about, and nothing else of a manifest: it holds secrets. */
+interface HeldManifest {
+  readonly leaseId: string;
+  readonly images: readonly string[];
+  readonly hosts: readonly string[];
+}
+
+function heldManifests(asker: Asker): readonly HeldManifest[] {
+  return orNothing(() =>
+    asker.readJournal(({ manifests }) =>
+      manifests.leaseIds().map((leaseId): HeldManifest => {
+        const groups = JSON.parse(manifests.get(leaseId)?.body ?? "[]") as Manifest;
+        const services = groups.flatMap((group) => group.services);
+        const hosts = services.flatMap(({ expose }) => expose.flatMap(({ hosts }) => hosts ?? []));
+        return { leaseId, images: services.map(({ image }) => image), hosts };
+      }),
+    ),
+  );
+}
+
+/** A file can be looked at before there is a provider. */
+function orNothing<T>(read: () => readonly T[]): readonly T[] {
   try {
-    return asker.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec })));
+    return read();
   } catch (thrown) {
     if (ProviderError.is(thrown, "AKP_JOURNAL_MISSING")) return [];
     throw thrown;
@@ -67,8 +100,16 @@ function refusalOf(judge: Judge, { orderId, spec }: Pick<SeenOrder, "orderId" | 
     // Of an order that was too long to be kept, only the tenant is known.
     ...(spec === null ? [] : [judge.caps(groupFromJson(spec as GroupJson), nothingSold)]),
   ];
-  const reasons = judgements
-    .filter(({ yes }) => !yes)
-    .map(({ reason, dryRun }) => (dryRun ? `dry run: ${reason}` : reason));
+  const reasons = reasonsOf(judgements);
   return reasons.length > 0 ? [{ orderId, reasons }] : [];
+}
+
+function refusalOfManifest(judge: Judge, { leaseId, images, hosts }: HeldManifest) {
+  const tenant = judge.tenant(parseLeaseId(leaseId).owner);
+  const reasons = reasonsOf([tenant, ...images.map(judge.image), ...hosts.map(judge.hostname)]);
+  return reasons.length > 0 ? [{ leaseId, reasons }] : [];
+}
+
+function reasonsOf(judgements: readonly Judgement[]): string[] {
+  return judgements.filter(({ yes }) => !yes).map(({ reason, dryRun }) => (dryRun ? `dry run: ${reason}` : reason));
 }

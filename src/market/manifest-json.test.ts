@@ -158,19 +158,21 @@ test("whatever a stranger sends is read or refused in words, and quickly", () =>
       .tuple(fc.nat(whole.length), fc.nat(40), fc.string({ maxLength: 10 }))
       .map(([at, cut, text]) => whole.slice(0, at) + text + whole.slice(at + cut)),
   );
+  const numRuns = runs(100, 200_000);
+  const before = process.cpuUsage();
   fc.assert(
     fc.property(anything, (body) => {
-      const beganMs = performance.now();
       try {
         const { manifest, lacks } = readManifest(Buffer.from(body), mostBytes);
         faultOfManifest(manifest, lacks);
       } catch (thrown) {
         assert.ok(ProviderError.is(thrown, "AKP_MANIFEST_UNREADABLE"), String(thrown));
       }
-      assert.ok(performance.now() - beganMs < 250);
     }),
-    { numRuns: runs(100, 200_000) },
+    { numRuns },
   );
+  // Of all of them, since others use this machine too.
+  assert.ok(process.cpuUsage(before).user < numRuns * 10_000);
 });
 
 test("the worst that fits is refused within a blink", (t) => {
@@ -189,14 +191,14 @@ test("the worst that fits is refused within a blink", (t) => {
     `${'{"a":'.repeat(180_000)}`,
   ];
   for (const body of worst) {
-    const beganMs = performance.now();
+    const before = process.cpuUsage();
     try {
       const { manifest, lacks } = readManifest(body, mostBytes);
       assert.notEqual(faultOfManifest(manifest, lacks), undefined);
     } catch (thrown) {
       assert.ok(ProviderError.is(thrown, "AKP_MANIFEST_UNREADABLE"), String(thrown));
     }
-    const tookMs = performance.now() - beganMs;
+    const tookMs = process.cpuUsage(before).user / 1_000;
     t.diagnostic(`${body.slice(0, 30)} … ${tookMs.toFixed(0)} ms`);
     assert.ok(tookMs < 2_000, body.slice(0, 40));
   }
