@@ -4,6 +4,7 @@
  */
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import type { At, Chain } from "../src/chain/chain.ts";
 import type { Lease } from "../src/chain/records.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
@@ -19,6 +20,7 @@ import { noOvercommit } from "../src/market/overcommit.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -41,6 +43,10 @@ export interface LeaseStage {
   won(dseq: number, sdl?: Sdl): LeaseId;
   /** As the chain has it from now on; undefined where it knows of none. */
   becomes(lease: LeaseId, state: Lease["state"] | undefined): void;
+  /** The mirror does not have it any more; the chain says what it said last. */
+  forgotten(lease: LeaseId): void;
+  /** Whether the chain answers. */
+  chainAnswers: boolean;
   /** All that is in the namespace of a lease: "deployments.apps web" and its uid. */
   objects(lease: LeaseId): Map<string, KubeObject>;
   /** Those that run. */
@@ -90,7 +96,16 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
   const storage = { provisioner: "rancher.io/local-path", volumeBindingMode: "WaitForFirstConsumer" };
   cluster.server.create(kinds.storageClass, { metadata: { name: "beta3" }, ...storage }, "operator");
   const world = createWorld(clock);
-  const { chain, step } = chainOf(world);
+  const { chain: mirrored, step } = chainOf(world);
+  /** Beyond what the mirror has. */
+  const onChain = new Map<string, Lease>();
+  const ask = async (id: LeaseId): Promise<At<Lease | undefined>> => {
+    if (!stage.chainAnswers)
+      throw new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "test", reason: "it does not answer" });
+    const key = formatLeaseId(id);
+    return { value: world.leases.get(key) ?? onChain.get(key), height: 10n, node: "test" };
+  };
+  const chain: Chain = { ...mirrored, queries: { ...mirrored.queries, lease: ask } };
 
   async function start(given: StartOptions = {}): Promise<Life> {
     const { dir: own = dir, boundary = openBoundary, leases = {}, plant = (sound) => sound } = given;
@@ -119,16 +134,14 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
         const written = journal.durable("manifest", ({ manifests }) =>
           manifests.put({ leaseId, version, body: JSON.stringify([group]) }),
         );
-        await clock.settle();
-        await written;
+        await Promise.all([written, clock.settle()]);
         keeper.wake(leaseId);
         return version;
       },
       async withdraw(lease) {
         const leaseId = formatLeaseId(lease);
         const written = journal.durable("withdrawn", ({ manifests }) => manifests.withdraw(leaseId));
-        await clock.settle();
-        await written;
+        await Promise.all([written, clock.settle()]);
         keeper.wake(leaseId);
       },
       step: (lease) => step({ kind: "lease", key: formatLeaseId(lease) }),
@@ -150,7 +163,8 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
     return life;
   }
 
-  return {
+  const stage: LeaseStage = {
+    chainAnswers: true,
     clock,
     cluster,
     world,
@@ -167,6 +181,12 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
       if (state)
         world.leases.set(formatLeaseId(lease), { ...leaseOf(orderKey(Number(lease.dseq)), state), closedOn: 9n });
       else world.leases.delete(formatLeaseId(lease));
+    },
+    forgotten(lease) {
+      const key = formatLeaseId(lease);
+      const last = world.leases.get(key);
+      if (last) onChain.set(key, last);
+      world.leases.delete(key);
     },
     objects(lease) {
       const found = new Map<string, KubeObject>();
@@ -186,6 +206,7 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
       }
     },
   };
+  return stage;
 }
 
 function isRunning(pod: KubeObject): boolean {

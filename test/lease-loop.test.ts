@@ -11,6 +11,7 @@ import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
+import { runs } from "./runs.ts";
 
 const shopObjects = [
   "deployments page",
@@ -325,3 +326,20 @@ function imageOf(object: KubeObject): string | undefined {
   const spec = object["spec"] as { template?: { spec: { containers: { image: string }[] } } } | undefined;
   return spec?.template?.spec.containers[0]?.image;
 }
+
+test("a start with many leases knows within three seconds that all of them are as they should be", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  const life = await stage.start();
+  const leases = Array.from({ length: runs(12, 500) }, (_, at) => stage.won(at + 1));
+  for (const lease of leases) await life.send(lease, shop({ host: `shop-${lease.dseq}.example.com` }).manifest);
+  await stage.until("deployed", () => leases.every((lease) => life.state(lease) === "deployed"), 600_000);
+  await settle(stage);
+  await life.stop();
+  const [startedMs, before] = [performance.now(), stage.cluster.counts.requests];
+  const next = await stage.start();
+  await stage.until("known", () => leases.every((lease) => next.state(lease) === "deployed"), 3_000);
+  const requests = stage.cluster.counts.requests - before;
+  t.diagnostic(`${leases.length} leases in ${Math.round(performance.now() - startedMs)} ms, ${requests} requests`);
+  assert.equal(next.kube.counts.applied, 0);
+  assert.ok(requests < 60, "as many as there are kinds of objects, not leases");
+});

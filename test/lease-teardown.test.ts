@@ -1,0 +1,230 @@
+/** A lease's workload goes by proof alone, and always goes in the end. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { memoryFolder } from "./folder.ts";
+import { defineCustomResources, type LeaseStage, leaseStage, shop } from "./lease-keeper-stage.ts";
+import { person } from "./market-stage.ts";
+import type { Owner } from "./owner.ts";
+
+async function deployed(t: Owner) {
+  const dir = memoryFolder(t as never);
+  const stage = await leaseStage(t, { dir });
+  const life = await stage.start();
+  const lease = stage.won(1);
+  await life.send(lease, shop().manifest);
+  await stage.until("deployed", () => life.state(lease) === "deployed");
+  await stage.until("its pods", () => stage.pods(lease).length === 2);
+  await stage.clock.advance(10_000);
+  return { stage, life, lease, dir };
+}
+
+const namespaceOf = ({ cluster }: LeaseStage, lease: LeaseId) =>
+  cluster.server.get(kinds.namespace, { name: leaseNamespace(lease) });
+
+/** What belongs to leases, anywhere. */
+function leftOvers({ cluster }: LeaseStage): string[] {
+  const all = [kinds.namespace, kinds.manifest, kinds.providerHost, kinds.pod, kinds.persistentVolumeClaim];
+  const labelSelector = "akash.network=true";
+  return all.flatMap((kind) => cluster.server.list(kind, { labelSelector }).map(({ metadata }) => metadata.name));
+}
+
+test("a lease closed while we were down is torn down within a minute of the start", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  stage.becomes(lease, "closed");
+  stage.forgotten(lease);
+  const next = await stage.start();
+  await stage.until("gone", () => leftOvers(stage).length === 0, 60_000);
+  await stage.until("forgotten", () => next.journal.read.manifests.leaseIds().length === 0);
+});
+
+test("so is one whose journal is lost too", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  stage.becomes(lease, "insufficient_funds");
+  stage.forgotten(lease);
+  await stage.start({ dir: memoryFolder(t) });
+  await stage.until("gone", () => leftOvers(stage).length === 0, 60_000);
+});
+
+test("while the chain does not answer nothing is touched, and that is said with the name of the namespace", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  stage.becomes(lease, "closed");
+  stage.chainAnswers = false;
+  await life.step(lease);
+  await stage.until("frozen", () => life.state(lease) === "frozen");
+  await stage.clock.advance(600_000);
+  assert.equal(stage.pods(lease).length, 2);
+  const [condition] = leaseConditions(life.keeper);
+  assert.equal(condition?.type, "LeaseFrozen");
+  assert.match(condition?.message ?? "", new RegExp(`${leaseNamespace(lease)} is left alone: .*does not answer`));
+  stage.chainAnswers = true;
+  await stage.until("gone", () => leftOvers(stage).length === 0, 600_000);
+});
+
+test("a lease that the chain does not know is never torn down", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  stage.becomes(lease, undefined);
+  const next = await stage.start();
+  await stage.until("frozen", () => next.state(lease) === "frozen");
+  await stage.clock.advance(900_000);
+  assert.equal(stage.pods(lease).length, 2);
+  assert.match(next.why(lease), /the chain has no such lease at height 10: namespace [0-9a-v]{45} is left alone/);
+});
+
+test("a lease that the mirror does not have yet and the chain does is left to run", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  stage.forgotten(lease);
+  await stage.start();
+  await stage.clock.advance(600_000);
+  assert.equal(stage.pods(lease).length, 2);
+});
+
+test("a finalizer that holds the namespace is told by its name with how long, and the rest waits for its end", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  const { server } = stage.cluster;
+  const at = { namespace: leaseNamespace(lease), name: "held" };
+  const held = { metadata: { ...at, finalizers: ["example.com/slow"] } };
+  server.create(kinds.configMap, held, "somebody");
+  stage.becomes(lease, "closed");
+  await life.step(lease);
+  await stage.until("told", () => /held for \d+ s: .*example.com\/slow/.test(life.why(lease)), 300_000);
+  assert.deepEqual(
+    leaseConditions(life.keeper).map(({ type }) => type),
+    ["LeaseHeld"],
+  );
+  assert.ok(server.get(kinds.manifest, { namespace: "lease", name: at.namespace }), "the record goes last");
+  assert.ok(life.journal.read.manifests.get(formatLeaseId(lease)));
+  server.update(kinds.configMap, { metadata: at }, "somebody");
+  await stage.until("gone", () => leftOvers(stage).length === 0);
+});
+
+test("a namespace that took the place of the one that was meant is looked at anew", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  const { server } = stage.cluster;
+  // Watches lag, so that what is deleted and made again behind our back is not seen.
+  const { uid = "", labels = {} } = namespaceOf(stage, lease)?.metadata ?? {};
+  stage.cluster.faults.lagWatches(20_000);
+  server.delete(kinds.namespace, { name: leaseNamespace(lease) }, { uid });
+  await stage.until("gone", () => namespaceOf(stage, lease) === undefined);
+  server.create(kinds.namespace, { metadata: { name: leaseNamespace(lease), labels } }, "somebody");
+  stage.becomes(lease, "closed");
+  await life.step(lease);
+  await stage.until("gone again", () => leftOvers(stage).length === 0, 300_000);
+});
+
+test("what another provider of the same cluster has is not touched, whatever the chain says of it", async (t) => {
+  const { stage } = await deployed(t);
+  const { server } = stage.cluster;
+  const theirs = { ...stage.won(2), provider: person(12) };
+  const name = leaseNamespace(theirs);
+  const labels = {
+    "akash.network": "true",
+    "akash.network/lease.id.owner": theirs.owner,
+    "akash.network/lease.id.dseq": "2",
+    "akash.network/lease.id.gseq": "1",
+    "akash.network/lease.id.oseq": "1",
+    "akash.network/lease.id.provider": theirs.provider,
+  };
+  server.create(kinds.namespace, { metadata: { name, labels } }, "provider-services");
+  stage.becomes(theirs, "closed");
+  await stage.clock.advance(60_000);
+  assert.ok(server.get(kinds.namespace, { name }));
+  assert.equal(server.get(kinds.namespace, { name })?.metadata.deletionTimestamp, undefined);
+});
+
+test("while the cluster cannot be followed nothing is judged; afterwards what was missed is made up for", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  stage.cluster.faults.refuse({ status: 503, times: 1_000_000 });
+  stage.cluster.faults.cutWatches();
+  await stage.until("unknown", () => life.keeper.trouble !== undefined, limits.kubeStaleMs + 60_000);
+  stage.becomes(lease, "closed");
+  await life.step(lease);
+  await stage.clock.advance(300_000);
+  assert.equal(life.state(lease), "unknown");
+  assert.deepEqual(
+    leaseConditions(life.keeper).map(({ type }) => type),
+    ["ClusterUnknown"],
+  );
+  stage.cluster.faults.clear();
+  await stage.until("gone", () => leftOvers(stage).length === 0, 300_000);
+});
+
+test("without the custom resource definitions leases wait, with what to do about it; once there, they are deployed", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t), definitions: false });
+  const life = await stage.start();
+  const lease = stage.won(1);
+  await life.send(lease, shop().manifest);
+  await stage.until("told", () => /run `akash-provider install crds`/.test(life.why(lease)));
+  assert.match(leaseConditions(life.keeper)[0]?.message ?? "", /install crds/);
+  assert.equal(namespaceOf(stage, lease), undefined);
+  defineCustomResources(stage.cluster);
+  await stage.until("deployed", () => life.state(lease) === "deployed", 600_000);
+});
+
+test("what runs is not touched while the journal knows less of it than the cluster", async (t) => {
+  const { stage, life, lease, dir } = await deployed(t);
+  const old = life.journal.read.manifests.get(formatLeaseId(lease));
+  assert.ok(old);
+  await life.send(lease, shop({ page: "page:2" }).manifest);
+  const hasNew = () => stage.pods(lease).some((pod) => JSON.stringify(pod["spec"]).includes("page:2"));
+  await stage.until("updated", () => hasNew() && stage.pods(lease).length === 2);
+  await stage.clock.advance(10_000);
+  await life.stop();
+  const before = stage.pods(lease).map(({ metadata }) => metadata.uid);
+  for (const row of [undefined, old]) {
+    const next = await stage.start({ dir: row ? dir : memoryFolder(t) });
+    if (row) {
+      const restored = next.journal.durable("as it was a week ago", ({ manifests }) => manifests.restore(row));
+      await stage.clock.settle();
+      await restored;
+      next.keeper.wake(formatLeaseId(lease));
+    }
+    await stage.clock.advance(300_000);
+    assert.deepEqual(
+      stage.pods(lease).map(({ metadata }) => metadata.uid),
+      before,
+    );
+    assert.equal(next.kube.counts.applied, 0);
+    assert.match(next.why(lease), row ? /not in the journal yet/ : /not in the journal yet/);
+    await next.stop();
+  }
+});
+
+test("what the provider before us made runs on as it is until its tenant's next manifest", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  const { server } = stage.cluster;
+  const name = leaseNamespace(lease);
+  await life.stop();
+  const resource = server.get(kinds.manifest, { namespace: "lease", name });
+  assert.ok(resource);
+  const { annotations: _, managedFields: __, ...metadata } = resource.metadata;
+  server.update(kinds.manifest, { ...resource, metadata }, "provider-services");
+  const before = stage.pods(lease).map(({ metadata }) => metadata.uid);
+  const next = await stage.start({ dir: memoryFolder(t) });
+  // As the manifest service finds it: without a hash.
+  const body = JSON.stringify(shop({ page: "page:9" }).manifest.slice(0, 1));
+  const found = { leaseId: formatLeaseId(lease), version: "", body, deployed: { version: "", body } };
+  const written = next.journal.durable("found", ({ manifests }) =>
+    manifests.restore({ ...found, receivedAtMs: stage.clock.now() }),
+  );
+  await stage.clock.settle();
+  await written;
+  next.keeper.wake(formatLeaseId(lease));
+  await stage.until("taken over", () => next.state(lease) === "deployed");
+  await stage.clock.advance(60_000);
+  assert.equal(next.kube.counts.applied, 0);
+  assert.deepEqual(
+    stage.pods(lease).map(({ metadata }) => metadata.uid),
+    before,
+  );
+  await next.send(lease, shop({ page: "page:2" }).manifest);
+  await stage.until("ours", () => next.kube.counts.applied > 0 && next.why(lease) === "");
+});
