@@ -121,7 +121,7 @@ async function tellStory(stage: LeaseStage, tenant: Tenant): Promise<History["sc
   };
   const before = snapshotOf(cluster);
   await pause();
-  await tenant.deploy(shop());
+  await tenant.deploy(shop({ extras: true }));
   const deployed = await scene();
   await pause();
   await tenant.update(shop({ page: images.newPage }));

@@ -22,9 +22,9 @@ test("a restart with nothing to do writes no object, whatever state its leases a
   await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
     const life = stage.start();
     const [updated, withdrawn, waiting] = [7n, 8n, 9n].map((dseq) => createTenant(stage, dseq)) as Tenants;
-    await updated.deploy(shop());
-    await updated.update(shop({ page: images.newPage }));
-    await withdrawn.deploy(shop({ host: "other.example.com" }));
+    await updated.deploy(shop({ extras: true }));
+    await updated.update(shop({ page: images.newPage, extras: true }));
+    await withdrawn.deploy(shop({ host: "other.example.com", extras: true }));
     await life.open?.manifests.withdraw(withdrawn.id);
     await stage.until("withdrawn", async () => (await withdrawn.pods()).length === 0);
     await waiting.post(cell());

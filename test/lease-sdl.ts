@@ -7,23 +7,39 @@ interface Shop {
   readonly page?: string;
   readonly store?: string;
   readonly host?: string;
+  /** A password for the image of the page, and a permission to read its own logs. */
+  readonly extras?: boolean;
 }
 
-/** Two services, one exposed under a host name, one with a volume; only the image of the first differs in an update. */
-export function shop({ page = images.page, store = images.store, host = "shop.example.com" }: Shop = {}): Sdl {
+/**
+ * Two services with about everything that there is: the page under a host name, on a port of the nodes in both protocols
+ * and on a leased address; the store with a volume and memory for a file system. On the chain they are all the same group.
+ */
+export function shop(options: Shop = {}): Sdl {
+  const { page = images.page, store = images.store, host = "shop.example.com", extras = false } = options;
   return readSdl(
     JSON.stringify({
       version: "2.1",
+      endpoints: { front: { kind: "ip" } },
       services: {
         page: {
           image: page,
           env: ["GREETING=hello"],
-          expose: [{ port: 8080, as: 80, accept: [host], to: [{ global: true }] }],
+          expose: [
+            { port: 8080, as: 80, accept: [host], to: [{ global: true }] },
+            { port: 9000, to: [{ global: true }] },
+            { port: 9000, proto: "udp", to: [{ global: true }] },
+            { port: 7000, to: [{ global: true, ip: "front" }] },
+          ],
           dependencies: [{ service: "store" }],
+          ...(extras && {
+            credentials: { host: "registry.example.com", username: "me", password: "only-a-test" },
+            params: { permissions: { read: ["logs"] } },
+          }),
         },
         store: {
           image: store,
-          params: { storage: { data: { mount: "/data" } } },
+          params: { storage: { data: { mount: "/data" }, shm: { mount: "/dev/shm" } } },
           expose: [{ port: 5432, to: [{ service: "page" }] }],
         },
       },
@@ -37,6 +53,7 @@ export function shop({ page = images.page, store = images.store, host = "shop.ex
               storage: [
                 { size: "64Mi" },
                 { name: "data", size: "1Gi", attributes: { persistent: true, class: "beta3" } },
+                { name: "shm", size: "16Mi", attributes: { class: "ram" } },
               ],
             },
           },

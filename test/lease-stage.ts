@@ -17,14 +17,17 @@ import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
+import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { installDefinitions, readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
+import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import type { Manifests } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
+import { formatOrderId } from "../src/market/ids.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { createProvider, type ProviderStatus } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
@@ -57,6 +60,8 @@ const bidding: BidEngineOptions = {
   attributes: [
     { key: "capabilities/storage/1/class", value: "beta3" },
     { key: "capabilities/storage/1/persistent", value: "true" },
+    { key: "capabilities/storage/2/class", value: "ram" },
+    { key: "capabilities/storage/2/persistent", value: "false" },
   ],
   bidDeposit: parseCoin("500000uakt"),
   bidTimeoutMs: 300_000,
@@ -312,6 +317,18 @@ async function connect(owner: Owner, { clock, random, node }: Pick<LeaseStage, "
   };
 }
 
+/** An IP operator with many addresses, which gives one to whoever has declared a port of it. */
+function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperator {
+  const holders = () =>
+    new Set(server.list(kinds.providerLeasedIp).map(({ metadata }) => leaseOfLabels(metadata.labels)));
+  return {
+    usage: async () => ({ total: 1_000n, inUse: BigInt(holders().size) }),
+    async addressesOf(orderId) {
+      return [...holders()].some((lease) => lease && formatOrderId(lease) === orderId) ? 1n : 0n;
+    },
+  };
+}
+
 function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions): Life {
   const { clock, random, node, cluster, provider: signer } = stage;
   const { dir, boundary = openBoundary, nodes = () => [node.transport()] } = options;
@@ -324,6 +341,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
     market: {
       ...marketOptions(options),
       inventory: () => pictureFeed(clock, machine.cpuMilli, [], ["beta3"]),
+      ipOperator: () => declaredAddresses(cluster),
       pricing: () => ({ ...fixedPricing(options.price), run: untilAborted }),
       policies: () => createPolicySource(undefined, { clock, log: silentLog }),
     },

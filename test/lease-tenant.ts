@@ -52,7 +52,11 @@ export function createTenant(stage: LeaseStage, dseq: bigint) {
     },
 
     async bidComes(): Promise<void> {
-      await until(`bid on ${dseq}`, async () => (await queries.bid(lease)).value?.state === "open");
+      const isThere = async () => (await queries.bid(lease)).value?.state === "open";
+      await until(`bid on ${dseq}`, isThere).catch((thrown: unknown) => {
+        const { recent = [] } = stage.life?.status().bidengine ?? {};
+        throw new Error(`${String(thrown)}; the provider says ${recent[0]?.reason}`);
+      });
     },
 
     async takeBid(): Promise<void> {
