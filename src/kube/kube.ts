@@ -203,7 +203,7 @@ export interface ApplyOptions extends SubresourceOptions {
 export interface Applied {
   /** False when nothing had to be written. Of a dry run: whether it would have been. */
   readonly written: boolean;
-  /** Absent when nothing was written and `live` was given. */
+  /** Absent when nothing was written and `live` was given, and of a dry run that an admission webhook does not support. */
   readonly object: KubeObject | undefined;
   /** What the server has to say about it, although it did it: for instance that pods of it will be refused. */
   readonly warnings: readonly string[];

@@ -7,6 +7,7 @@ import type { Kube, KubeObject, ObjectAt } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import type { LastWrites } from "./last-writes.ts";
 import { addressOf, dryRunQuery, withQuery } from "./paths.ts";
+import { cannotBeTried } from "./refusal.ts";
 import type { CallLimits, Requests } from "./requests.ts";
 
 interface ApplyDeps {
@@ -71,7 +72,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
       },
     } as const;
     // What changes nothing is no write to end a program at, nor one that a cache must show.
-    if (dryRun) return { written: true, object: (await requests.json(request)) as KubeObject, warnings };
+    if (dryRun) return { written: true, object: await tried(requests.json(request)), warnings };
     boundary.cross("kube", "apply:before");
     lastWrites.begin(path);
     const written = (await requests.json(request)) as KubeObject;
@@ -80,6 +81,16 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     remember(kind, desired, ownedFields(written, fieldManager, subresource), path);
     return { written: true, object: written, warnings };
   };
+}
+
+/** Undefined where only the write itself can tell. */
+async function tried(answer: Promise<unknown>): Promise<KubeObject | undefined> {
+  try {
+    return (await answer) as KubeObject;
+  } catch (thrown) {
+    if (cannotBeTried(thrown)) return undefined;
+    throw thrown;
+  }
 }
 
 function digest(value: unknown): string {

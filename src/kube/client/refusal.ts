@@ -121,6 +121,12 @@ export function isPassing(thrown: unknown): boolean {
   return thrown instanceof ProviderError && passing.includes(thrown.code);
 }
 
+/** Of a dry run: somebody whom the server asks about writes cannot be asked without writing. */
+export function cannotBeTried(thrown: unknown): boolean {
+  if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) return false;
+  return /^admission webhook ".*" does not support dry run$/.test(String(thrown.details["reason"]));
+}
+
 /** How long the server asked us to wait, if it did. */
 export function retryAfterMsOf(error: unknown): number | undefined {
   const asked = error instanceof ProviderError ? error.details["retryAfterMs"] : undefined;

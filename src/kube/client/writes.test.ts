@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test } from "node:test";
+import { openClient } from "../../../test/kube-client.ts";
 import { configMap, refusal } from "../../../test/kube-objects.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createCountingBoundary } from "../../runtime/boundary.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { kinds } from "../kinds.ts";
+import type { Transport } from "./transport.ts";
 
 const at = { namespace, name: "map" };
 const operations = [{ op: "add", path: "/metadata/finalizers/-", value: "example.com/hold" }] as const;
@@ -48,4 +51,25 @@ test("a patch whose answer was lost is not sent again, and a replacement that is
   await clock.advance(10_000);
   await replacing;
   assert.deepEqual(server.get(kinds.configMap, at)?.["data"], { a: "1" });
+});
+
+test("an apply that an admission webhook does not let us try is left to the write itself", async (t) => {
+  const cluster = simulateKube(t);
+  const inner = cluster.transport();
+  const message = 'admission webhook "old.example.com" does not support dry run';
+  const status = { kind: "Status", code: 400, reason: "BadRequest", message };
+  const transport: Transport = {
+    ...inner,
+    async send(request) {
+      if (!request.path.includes("dryRun=All")) return inner.send(request);
+      const body = Readable.from([Buffer.from(JSON.stringify(status))]);
+      return { status: 400, headers: {}, body, peer: await inner.peer() };
+    },
+  };
+  const kube = openClient(transport, realClock);
+  t.after(() => kube.close());
+  const desired = configMap(namespace, "map", {});
+  const { written, object } = await kube.apply(kinds.configMap, desired, { dryRun: true });
+  assert.deepEqual([written, object], [true, undefined]);
+  await refusal(kube.create(kinds.configMap, desired, { dryRun: true }), "AKP_KUBE_REFUSED");
 });
