@@ -161,7 +161,7 @@ export function readFirstValue(text: string, { mostDepth, mostValues }: Bounds):
   return readValue(0);
 }
 
-/** As plain values, in which of names that stand twice the last one counts. Undefined where a number is too large for Go. */
+/** As plain values, in which of names that stand twice the last one counts. */
 export function plainOf(json: GoJson): unknown {
   if (json === null || typeof json !== "object") return json;
   if (isList(json)) return json.map(plainOf);

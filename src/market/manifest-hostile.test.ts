@@ -29,6 +29,13 @@ test("what a stranger wrote is told in a sentence, however long it is", () => {
   assert.ok((faultsOf({ image: ` ${long}` })[0] ?? "").length < 1_000);
 });
 
+test("no hash of unknown fields stands for two workloads", () => {
+  const rawVersion = (fields: string) => readManifest(`[{"services":[{${fields},"new":1}]}]`, mostBytes).rawVersion();
+  assert.notEqual(rawVersion('"image":"a"'), undefined);
+  for (const fields of ['"image":"a","IMAGE":"b"', '"IMAGE":"b","image":"a"', '"image":"a","image":null', '"x":1e400'])
+    assert.equal(rawVersion(fields), undefined, fields);
+});
+
 test("what Kubernetes would refuse is refused in words", () => {
   const cases: [Partial<ManifestService>, string][] = [
     [

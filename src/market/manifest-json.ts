@@ -16,8 +16,8 @@ export interface ReadManifest {
   readonly lacks: ReadonlyMap<ManifestService, string>;
   /** The hash that the chain knows it by, in hex. */
   readonly version: () => string;
-  /** The same with the fields that we do not know: of a manifest that is newer than we are. */
-  readonly rawVersion: () => string;
+  /** The same with the fields that we do not know: of a manifest that is newer than we are. Undefined where it can be read in two ways. */
+  readonly rawVersion: () => string | undefined;
 }
 
 /** A manifest is nine levels deep; fields that we do not know may be deeper. One of three hundred services has 20,000 values. */
@@ -50,8 +50,20 @@ export function readManifest(body: string | Uint8Array, mostBytes: number): Read
     manifest,
     lacks,
     version: () => hashOf(sortedJson(written)),
-    rawVersion: () => hashOf(sortedJson(plainOf(json))),
+    rawVersion: () => (hasOneReading(json) ? hashOf(sortedJson(plainOf(json))) : undefined),
   };
+}
+
+/**
+ * A hash of sorted names does not say which of two that we read as one came last, nor what a number was that is larger than
+ * any: the same hash would stand for different workloads.
+ */
+function hasOneReading(json: GoJson): boolean {
+  if (json === null || typeof json !== "object") return true;
+  if (isList(json)) return json.every(hasOneReading);
+  if (isNumber(json)) return Number.isFinite(Number(json.digits));
+  const names = new Set(json.fields.map(([name]) => foldName(name)));
+  return names.size === json.fields.length && json.fields.every(([, value]) => hasOneReading(value));
 }
 
 /** With every field, and null where a list or a part was not given. */
