@@ -57,6 +57,10 @@ test("no manifest has more host names than a cluster can be asked for", () => {
   assert.deepEqual(faultsOf({ expose: [{ ...sampleExpose, hosts }] }), []);
   const [fault] = faultsOf({ expose: [{ ...sampleExpose, hosts: [...hosts, "one.example.com"] }] });
   assert.equal(fault, 'invalid manifest: service "web": more than 1000 hostnames are given');
+  const wildcards = hosts.slice(0, 101).map((host) => `*.${host}`);
+  const [wild] = faultsOf({ expose: [{ ...sampleExpose, hosts: wildcards }] });
+  assert.equal(wild, 'invalid manifest: service "web": more than 100 wildcards are given');
+  assert.deepEqual(faultsOf({ expose: [{ ...sampleExpose, hosts: wildcards.slice(1) }] }), []);
 });
 
 function faultsOf(changes: Partial<ManifestService>): string[] {

@@ -1,5 +1,6 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
 import { goQuote } from "./go-json.ts";
+import { isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
@@ -24,8 +25,10 @@ const mostPathChars = 1_024;
 /** Each becomes objects of the cluster, and replicas of zero are not bounded by what was bid on. */
 const mostServices = 300;
 const mostExposes = 300;
-/** Each is an object of the cluster, and is compared with those of all tenants. */
+/** Each is an object of the cluster. */
 const mostHosts = 1_000;
+/** Each is held against every host name of every tenant. */
+const mostWildcards = 100;
 /** A name of 255 signs, with a registry, a tag and a digest. */
 const mostImageChars = 1_024;
 /** Of what a stranger wrote, in one sentence. */
@@ -103,6 +106,9 @@ function* faultsOfExpose(
     if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
     if (taken.size > mostHosts) return yield `more than ${mostHosts} hostnames are given`;
+  }
+  if (hosts?.some(isWildcard) && [...taken].filter(isWildcard).length > mostWildcards) {
+    yield `more than ${mostWildcards} wildcards are given`;
   }
   if (service !== "" && !isName(service, serviceName))
     yield `exposed to a service with an invalid name ${show(service)}`;
