@@ -21,10 +21,12 @@ export function providerManifests(places = ownPlaces): KubeObject[] {
   const names: Record<string, string> = { [ownPlaces.services]: places.services, [ownPlaces.lease]: places.lease };
   return parseAllDocuments(text).map((document) => {
     const object = document.toJS();
-    const { metadata, kind } = object;
-    if (metadata.namespace !== undefined) metadata.namespace = names[metadata.namespace];
+    const { metadata } = object;
+    const home = names[metadata.namespace];
+    if (home !== undefined) metadata.namespace = home;
+    // What is shared with others needs a name of its own.
     else metadata.name = names[metadata.name] ?? places.clusterName;
-    if (kind === "ClusterRoleBinding") object.roleRef.name = places.clusterName;
+    if (object.roleRef && home === undefined) object.roleRef.name = places.clusterName;
     for (const subject of object.subjects ?? []) subject.namespace = names[subject.namespace];
     return object as KubeObject;
   });

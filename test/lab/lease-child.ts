@@ -1,0 +1,218 @@
+/**
+ * A provider in a process of its own, on the lab's cluster and on a chain that is in the parent. It lives until what it was
+ * asked for is so, and says that; or is killed at the first boundary at which none before it was.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { writeFileSync } from "node:fs";
+import { createPolicySource } from "../../src/bidengine/policies/policy-source.ts";
+import { createHttpTransport } from "../../src/chain/comet/http-transport.ts";
+import { createSigner } from "../../src/chain/keys/signer.ts";
+import { createIpOperator } from "../../src/cluster/addresses/ip-operator.ts";
+import { createGet } from "../../src/cluster/addresses/reach-operator.ts";
+import type { PictureNode } from "../../src/cluster/inventory/feed.ts";
+import { createNewestPicture } from "../../src/cluster/inventory/newest-picture.ts";
+import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
+import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
+import type { Kube } from "../../src/kube/kube.ts";
+import { createKubeService } from "../../src/kube/kube-service.ts";
+import type { Manifests } from "../../src/manifest/manifests.ts";
+import { parseCoin, parseDecCoins } from "../../src/market/coin.ts";
+import { parseDecimal } from "../../src/market/decimal.ts";
+import type { DeploymentId } from "../../src/market/ids.ts";
+import { noOvercommit } from "../../src/market/overcommit.ts";
+import { createProvider, type House } from "../../src/provider/provider.ts";
+import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
+import { realClock, sleep } from "../../src/runtime/clock.ts";
+import { ProviderError } from "../../src/runtime/errors.ts";
+import { invariant } from "../../src/runtime/invariant.ts";
+import { untilAborted } from "../../src/runtime/lifecycle.ts";
+import { silentLog } from "../../src/runtime/log.ts";
+import { createSeededRandom } from "../../src/runtime/random.ts";
+import { fixedPricing } from "../bid-stage.ts";
+import { attributes } from "./lease-sdl.ts";
+
+export interface LeaseTask {
+  readonly dir: string;
+  readonly rpcUrl: string;
+  readonly secret: Uint8Array;
+  readonly kubeconfig: string;
+  readonly manifestNamespace: string;
+  /** Where an IP operator answers. */
+  readonly ipOperatorPort: number;
+  /** What the tenant sends as soon as it runs. */
+  readonly sends?: { readonly deployment: DeploymentId; readonly body: string };
+  /**
+   * What it lives for: that a manifest has been brought to the cluster, that every lease was looked at and nothing is left to
+   * do, that a lease is nowhere any more, or that it is told to stop.
+   */
+  readonly until: { readonly lease: string; readonly isSo: "deployed" | "settled" | "gone" } | "told";
+  /** Boundaries at which others were killed, and a file for the one at which this one is; without it nobody kills it. */
+  readonly kill?: { readonly not: readonly string[]; readonly note: string };
+}
+
+export type LeaseTold = "ready" | "done" | { readonly failed: string };
+
+const clock = realClock;
+const lookMs = 20;
+/** What concerns a lease. Whatever else the journal is told comes with time and blocks. */
+const counts = /^kube |^journal (manifest|lease)/;
+
+process.once("message", (task: LeaseTask) => {
+  live(task).catch((thrown: unknown) => {
+    tell({ failed: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) });
+    process.exitCode = 1;
+    process.disconnect();
+  });
+});
+
+async function live(task: LeaseTask): Promise<void> {
+  const stopping = new AbortController();
+  process.once("disconnect", () => stopping.abort());
+  process.on("message", () => stopping.abort());
+  const opened = Promise.withResolvers<House>();
+  const provider = createLabProvider(task, opened.resolve);
+  const ended = provider.run(stopping.signal);
+  const done = async () => {
+    const house = await opened.promise;
+    const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
+    await house.bidengine;
+    if (!manifests) throw new Error("nothing is sold");
+    tell("ready");
+    if (task.until === "told") return;
+    await send(task, manifests);
+    await isSo(task.until, journal, () => provider.status().queues);
+    tell("done");
+    stopping.abort();
+  };
+  await Promise.all([Promise.race([ended, done()]), ended]);
+  process.disconnect();
+}
+
+/** As a tenant does: again, while the provider does not know enough to judge. */
+async function send({ sends }: LeaseTask, manifests: Manifests): Promise<void> {
+  if (!sends) return;
+  for (;;) {
+    try {
+      await manifests.submit(sends.deployment, sends.body);
+      return;
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) throw thrown;
+    }
+    await sleep(clock, lookMs);
+  }
+}
+
+type Queues = ReturnType<typeof createProvider>["status"] extends () => { queues: infer Q } ? () => Q : never;
+
+async function isSo({ lease, isSo }: Exclude<LeaseTask["until"], "told">, journal: Journal, queues: Queues) {
+  const look = () => {
+    const row = journal.read.manifests.get(lease);
+    if (isSo === "gone") return row === undefined;
+    if (isSo === "deployed") return row !== undefined && row.deployed?.version === row.version;
+    const { counts } = queues().find(({ name }) => name === "leases") ?? {};
+    return counts !== undefined && counts.ready + counts.running === 0 && counts.outcomes.recheck > 0;
+  };
+  while (!look()) await sleep(clock, lookMs);
+}
+
+function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
+  const { dir, rpcUrl, secret, kubeconfig, manifestNamespace, ipOperatorPort } = task;
+  const log = silentLog;
+  const ground = { clock, random: createSeededRandom(1), log };
+  const written = new AsyncLocalStorage<string>();
+  const boundary = killing(task, written);
+  const policies = createPolicySource(undefined, ground);
+  const pricing = { ...fixedPricing(), run: untilAborted };
+  const connect = () =>
+    named(createHttpKube({ fieldManager: "akash-provider", kubeconfig }, { ...ground, boundary }), written);
+  return createProvider({
+    dataDir: dir,
+    chain: {
+      nodes: () => [createHttpTransport({ url: rpcUrl }, clock)],
+      signer: createSigner(secret),
+      settings: { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") },
+    },
+    kube: createKubeService(connect),
+    market: {
+      cluster: { overcommit: noOvercommit, leases: { ...leaseDefaults, manifestNamespace } },
+      inventory: labFeed,
+      ipOperator: ({ kube }) => {
+        invariant(kube, "what is sold is in a cluster");
+        const endpoint = { host: "127.0.0.1", port: ipOperatorPort };
+        return createIpOperator(createGet({ endpoint, inCluster: false, kube }, clock));
+      },
+      manifest: { timeoutMs: 600_000, requireHost: false },
+      bidengine: {
+        attributes,
+        bidDeposit: parseCoin("500000uakt"),
+        bidTimeoutMs: 300_000,
+        reclamationWindowMs: 0,
+        fee: undefined,
+      },
+      pricing: () => pricing,
+      policies: () => policies,
+    },
+    boundary,
+    ...ground,
+    after(house) {
+      onOpen(house);
+      return [];
+    },
+  });
+}
+
+/** The same cluster with what is written known at its boundary. */
+function named(kube: Kube, written: AsyncLocalStorage<string>): Kube {
+  const text = (kind: Kind, { name }: { readonly name: string }) => `${resourceOf(kind)} ${name}`;
+  return {
+    ...kube,
+    apply: (kind, object, options) => written.run(text(kind, object.metadata), () => kube.apply(kind, object, options)),
+    delete: (kind, at, options) => written.run(text(kind, at), () => kube.delete(kind, at, options)),
+  };
+}
+
+function killing({ kill }: LeaseTask, written: AsyncLocalStorage<string>): Boundary {
+  if (!kill) return openBoundary;
+  const before = new Set(kill.not);
+  return {
+    cross(kind, point) {
+      const at = [kind, point, kind === "kube" ? written.getStore() : undefined].filter(Boolean).join(" ");
+      if (before.has(at) || !counts.test(at)) return;
+      // A killed process sends no last word.
+      writeFileSync(kill.note, at);
+      process.kill(process.pid, "SIGKILL");
+      // The signal arrives at once, but not before the next instruction.
+      for (;;);
+    },
+  };
+}
+
+/** One node with room for everything: what the lab's other users take of it is not the matter here. */
+function labFeed() {
+  const plenty = (amount: bigint) => ({ allocatable: amount, allocated: 0n });
+  const node: PictureNode = {
+    name: "lab",
+    cpuMilli: plenty(64_000n),
+    memoryBytes: plenty(2n ** 38n),
+    ephemeralBytes: plenty(2n ** 40n),
+    gpus: plenty(0n),
+    cards: [],
+    volumes: { allocatable: "unlimited", allocated: 0n },
+    storageClasses: ["beta2"],
+  };
+  const log = silentLog;
+  const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: 0 }));
+  return Object.assign(newest, {
+    run(signal: AbortSignal) {
+      const storage = [{ class: "beta2", bytes: plenty(2n ** 40n) }];
+      newest.show({ nodes: [node], storage, podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
+      return untilAborted(signal);
+    },
+  });
+}
+
+function tell(told: LeaseTold): void {
+  process.send?.(told);
+}

@@ -1,0 +1,161 @@
+/** From lease to workload and back on a real cluster, as the service account of deploy/ and with its roles. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type AuditedRequest, auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
+import { places } from "../../lab/places.ts";
+import { type Kind, kinds } from "../../src/kube/kinds.ts";
+import type { Kube } from "../../src/kube/kube.ts";
+import type { LeaseId } from "../../src/market/ids.ts";
+import { leaseNamespace } from "../../src/market/lease-namespace.ts";
+import type { Sdl } from "../../src/market/sdl/sdl.ts";
+import { eventually } from "../eventually.ts";
+import { createOwner } from "../owner.ts";
+import { kubectl, labIsMissing, podStartsWithinMs, read } from "./cluster.ts";
+import { inLeaseNamespace, inNamespace, leftOf, pictureOf, podsOf, runningPod } from "./lease-look.ts";
+import { leaseSdl, otherImage, shellImage, webImage } from "./lease-sdl.ts";
+import { bodyOf, keyOf, type LeaseStage, type Life, leaseStage } from "./lease-stage.ts";
+import { openKube } from "./open-kube.ts";
+import { type ProviderAccount, providerAccount } from "./provider-account.ts";
+import { grantsOf } from "./provider-manifests.ts";
+
+type Picture = Record<string, unknown>;
+/** How it looks when deployed and when updated, where nobody was killed. */
+interface Pictures {
+  readonly deployed: Picture;
+  readonly updated: Picture;
+}
+
+describe("a lease in the lab", { skip: labIsMissing }, () => {
+  const owner = createOwner();
+  let account: ProviderAccount;
+  let stage: LeaseStage;
+  let admin: Kube;
+  let uninterrupted: Pictures;
+  const leases = new Set<LeaseId>();
+
+  before(async () => {
+    account = await providerAccount(owner);
+    stage = await leaseStage(owner, account);
+    admin = openKube(owner, places.kubeconfig, { fieldManager: "observer" });
+  });
+  after(async () => {
+    // Of a lease that did not come to its end.
+    const left = [...leases].map(leaseNamespace);
+    if (left.length > 0) await kubectl("delete", "namespace", "--ignore-not-found", ...left);
+    await owner[Symbol.asyncDispose]();
+  });
+
+  async function win(dseq: bigint, sdl: Sdl): Promise<LeaseId> {
+    const lease = await stage.win(dseq, sdl);
+    leases.add(lease);
+    return lease;
+  }
+
+  const sends = (deployment: LeaseId, sdl: Sdl): Life => ({
+    sends: { deployment, body: bodyOf(sdl) },
+    until: { lease: keyOf(deployment), isSo: "deployed" },
+  });
+  const until = (lease: LeaseId, isSo: "settled" | "gone"): Life => ({ until: { lease: keyOf(lease), isSo } });
+  const picture = (lease: LeaseId) => pictureOf(admin, lease, account.leaseNamespace);
+
+  it("becomes two services under the roles of deploy/, is updated and goes, with each verb used and none missing", async () => {
+    const begun = await markAudit();
+    const host = "web-7001.example.com";
+    const first = leaseSdl({ host });
+    const lease = await win(7001n, first);
+    await stage.live(sends(lease, first));
+    await runningPod(lease, "web", webImage);
+    const keeper = await runningPod(lease, "keeper", shellImage);
+    assert.deepEqual(await claims(lease), ["Bound"]);
+    assert.equal(await pageOf(lease, "web"), "hello from the lab\n");
+    const deployed = await picture(lease);
+    assert.ok(
+      Object.keys(deployed).some((name) => name.startsWith("providerhosts")),
+      Object.keys(deployed).join(),
+    );
+
+    const second = leaseSdl({ host, image: otherImage });
+    await stage.update(lease, second);
+    await stage.live(sends(lease, second));
+    await runningPod(lease, "web", otherImage);
+    assert.deepEqual(await podsOf(lease, "keeper"), [keeper], "its pod is the same");
+    uninterrupted = { deployed, updated: await picture(lease) };
+
+    const rest = await markAudit();
+    await stage.live(until(lease, "settled"));
+    assert.deepEqual((await auditedSince(rest, account.user)).filter(isWrite), [], "a restart writes nothing");
+
+    const granted = await tenantsGrants(lease);
+    const third = leaseSdl({ host: "other-7001.example.com", names: ["site", "archive"], extras: false });
+    await stage.update(lease, third);
+    await stage.live(sends(lease, third));
+    await runningPod(lease, "site", webImage);
+    await eventually("the old ones to go", async () => (await podsOf(lease, "web")).length === 0, podStartsWithinMs);
+
+    await stage.close(lease);
+    await stage.live(until(lease, "gone"));
+    assert.deepEqual(await leftOf(admin, lease), []);
+
+    await askAsLaggingCaches(lease);
+    const requests = await auditedSince(begun, account.user);
+    assert.deepEqual(
+      requests.filter(({ code }) => code === 403),
+      [],
+    );
+    const used = new Set([...requests.flatMap(usedBy), ...granted]);
+    assert.deepEqual([...account.grants].filter((grant) => !used.has(grant)).sort(), [], "granted and never used");
+  });
+
+  it("comes to the same end when the provider is killed at every write", async (t) => {
+    const first = leaseSdl({ host: "web-7002.example.com" });
+    const lease = await win(7002n, first);
+    const deploying = await stage.liveAndDie(sends(lease, first));
+    assert.deepEqual(await picture(lease), uninterrupted.deployed);
+    await runningPod(lease, "web", webImage);
+    const keeper = await runningPod(lease, "keeper", shellImage);
+
+    const second = leaseSdl({ host: "web-7002.example.com", image: otherImage });
+    await stage.update(lease, second);
+    const updating = await stage.liveAndDie(sends(lease, second));
+    assert.deepEqual(await picture(lease), uninterrupted.updated);
+    await runningPod(lease, "web", otherImage);
+    assert.deepEqual(await podsOf(lease, "keeper"), [keeper], "its pod is the same");
+
+    await stage.close(lease);
+    const closing = await stage.liveAndDie(until(lease, "gone"));
+    assert.deepEqual(await leftOf(admin, lease), []);
+    t.diagnostic(
+      `killed at ${deploying.length} boundaries of a deploy, ${updating.length} of an update, ${closing.length} of a teardown`,
+    );
+    assert.ok(deploying.length > 20 && updating.length >= 4 && closing.length >= 4);
+  });
+
+  async function claims(lease: LeaseId): Promise<string[]> {
+    const objects = await admin.list(kinds.persistentVolumeClaim, { namespace: leaseNamespace(lease) });
+    return objects.map(({ status }) => (status as { phase: string }).phase);
+  }
+
+  async function pageOf(lease: LeaseId, service: string): Promise<string> {
+    const path = `/api/v1/namespaces/${leaseNamespace(lease)}/services/${service}`;
+    const { spec } = await read<{ spec: { clusterIP: string } }>(path);
+    return eventually("its page", async () => (await fetch(`http://${spec.clusterIP}/`)).text(), podStartsWithinMs);
+  }
+
+  /** An apply asks for the object itself where its cache does not show the last write yet, which is a matter of luck. */
+  async function askAsLaggingCaches(lease: LeaseId): Promise<void> {
+    const kube = openKube(owner, account.kubeconfig);
+    const ask = (namespace: string) => (kind: Kind) => kube.get(kind, { namespace, name: "any" });
+    await Promise.all(inNamespace.map(ask(leaseNamespace(lease))));
+    await Promise.all(inLeaseNamespace.map(ask(account.leaseNamespace)));
+  }
+
+  /** What a tenant was given to read, which only who has it can give. */
+  async function tenantsGrants(lease: LeaseId): Promise<Set<string>> {
+    return grantsOf(await admin.list(kinds.role, { namespace: leaseNamespace(lease) }));
+  }
+});
+
+/** An apply that made something needs `create` as well. */
+function usedBy({ verb, resource, code }: AuditedRequest): string[] {
+  return [`${verb} ${resource}`, ...(verb === "patch" && code === 201 ? [`create ${resource}`] : [])];
+}

@@ -1,0 +1,67 @@
+/** Who the provider is to the API server: its service account with the roles of deploy/, in namespaces of its own. */
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { callApi } from "../../lab/api.ts";
+import { kubectl } from "../../lab/kubectl.ts";
+import { apiServer, places } from "../../lab/places.ts";
+import { secret } from "../../lab/secrets.ts";
+import { installDefinitions } from "../../src/kube/definitions.ts";
+import type { KubeObject } from "../../src/kube/kube.ts";
+import { realClock } from "../../src/runtime/clock.ts";
+import { temporaryFolder } from "../folder.ts";
+import type { Owner } from "../owner.ts";
+import { openKube } from "./open-kube.ts";
+import { grantsOf, providerManifests } from "./provider-manifests.ts";
+
+export interface ProviderAccount {
+  /** As the audit log calls it. */
+  readonly user: string;
+  readonly kubeconfig: string;
+  readonly leaseNamespace: string;
+  /** All that its roles allow: "patch deployments.apps". */
+  readonly grants: ReadonlySet<string>;
+}
+
+/** What runs in the cluster: a process outside needs who it is, and no more. */
+const pods = ["StatefulSet", "Service", "NetworkPolicy"];
+
+export async function providerAccount(owner: Owner): Promise<ProviderAccount> {
+  const suffix = randomBytes(4).toString("hex");
+  const [services, lease] = [`test-${suffix}`, `test-${suffix}-lease`];
+  const objects = providerManifests({ services, lease, clusterName: services }).filter(
+    ({ kind = "" }) => !pods.includes(kind),
+  );
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
+  owner.after(async () => void (await kubectl(["delete", "--ignore-not-found", "--filename=-"], list)));
+  await installDefinitions(openKube(owner, places.kubeconfig, { fieldManager: "akash-provider-install" }), realClock);
+  await kubectl(["apply", "--server-side", "--filename=-"], list);
+  const kubeconfig = join(temporaryFolder(owner), "kubeconfig");
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(await tokenOf(services)), null, 2), { mode: 0o600 });
+  return {
+    user: `system:serviceaccount:${services}:akash-provider`,
+    kubeconfig,
+    leaseNamespace: lease,
+    grants: grantsOf(objects),
+  };
+}
+
+async function tokenOf(namespace: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/akash-provider/token`;
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3_600 } };
+  const { status, body } = await callApi(path, "POST", request);
+  if (status !== 201) throw new Error(`no token: ${status} ${body}`);
+  return (JSON.parse(body) as KubeObject & { status: { token: string } }).status.token;
+}
+
+function kubeconfigOf(token: string): object {
+  const cluster = { server: apiServer, "certificate-authority": secret("ca.crt") };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "lab", cluster }],
+    users: [{ name: "provider", user: { token } }],
+    contexts: [{ name: "lab", context: { cluster: "lab", user: "provider" } }],
+    "current-context": "lab",
+  };
+}
