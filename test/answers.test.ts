@@ -263,7 +263,7 @@ describe("a provider that bids", { concurrency: false }, () => {
       about(small),
       /our bid of 10uact: won\n {2}the order: leased after \d+s.* by akash1\S+ at 10uact per block/,
     );
-    assert.match(about(large), /\n {2}asks for 11 cpu 128Mi\n {2}pays at most 10000uact per block\n/);
+    assert.match(about(large), /\n {2}asks for 11 cpu 64Mi\n {2}pays at most 10000uact per block\n/);
     assert.match(about(large), /✗ placementExists/);
     assert.match(about(large), /to bid on it:\n[\s\S]*there must be room in the cluster/);
     assert.match(about(hostile), /✗ attributesMatch .*\\u\{1b\}\[2J\\u\{202e\}evil\\u\{a\}✗ forged/);
