@@ -95,6 +95,8 @@ export interface RunningManifests {
 
 export interface PlayedCluster extends ClusterSide {
   readonly records: Map<string, RecordedManifest>;
+  /** Leases that have a namespace. */
+  readonly namespaces: Set<string>;
   /** Why it cannot tell, while that is so. */
   trouble: string | undefined;
   refusal: string | undefined;
@@ -253,8 +255,10 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
 
 export function playedCluster(): PlayedCluster {
   const records = new Map<string, RecordedManifest>();
+  const namespaces = new Set<string>();
   return {
     records,
+    namespaces,
     trouble: undefined,
     refusal: undefined,
     asked: 0,
@@ -266,5 +270,6 @@ export function playedCluster(): PlayedCluster {
       if (this.trouble !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.trouble });
       return records.get(formatLeaseId(lease));
     },
+    hasNamespace: (lease) => namespaces.has(formatLeaseId(lease)),
   };
 }

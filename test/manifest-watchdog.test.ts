@@ -104,6 +104,16 @@ test("nothing is closed while the cluster cannot tell, nor while no node answers
   });
 });
 
+test("a lease whose namespace is there is not closed, although journal and Manifest resource are lost", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const { journal } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    stage.cluster.namespaces.add(formatLeaseId(lease));
+    await stage.pass(2 * timeoutMs);
+    assert.deepEqual([await closedBy(stage, lease), journal.read.intents.owed()], [undefined, 0]);
+  });
+});
+
 test("a journal that was lost is rebuilt from what the cluster says was sent, and one from last week brought up to date", async (t) => {
   await onManifestStage(t, async (stage) => {
     const next = webWish({ image: "web:2" });

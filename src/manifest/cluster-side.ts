@@ -8,6 +8,8 @@ export interface ClusterSide {
   hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
   /** What the cluster itself says was sent for a lease; undefined where it provably has nothing. Throws while it can't tell. */
   recorded(lease: LeaseId): Promise<RecordedManifest | undefined>;
+  /** Whether it has a namespace of the lease: then something was sent once, whatever else is lost. Throws while it can't tell. */
+  hasNamespace(lease: LeaseId): boolean;
 }
 
 /** A manifest as its custom resource keeps it. */

@@ -19,7 +19,7 @@ import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
-import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
+import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
 import { runs } from "./checks.ts";
 import type { ClusterSide } from "./cluster-side.ts";
 import type { Standings } from "./standings.ts";
@@ -61,13 +61,16 @@ export function createManifestLoop(deps: LoopDeps) {
     if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
     const lease = mirror.lease(parseLeaseId(key));
     if (!lease || !runs(lease)) return forget(key);
-    let row: Manifest | undefined;
     try {
-      row = await reunite(lease, key);
+      return await follow(lease, key, signal);
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) throw thrown;
       return waiting("cluster", thrown.message);
     }
+  }
+
+  async function follow(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
+    const row = await reunite(lease, key);
     if (row) return settle(key, row);
     return timeoutMs === 0 ? settle(key, undefined) : watch(lease, key, signal);
   }
@@ -152,6 +155,7 @@ export function createManifestLoop(deps: LoopDeps) {
     if (isUnderWay(last)) return done();
     const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.manifestCloseRetryMs - clock.now();
     if (retryMs > 0) return recheck(retryMs);
+    if (cluster.hasNamespace(id)) return stalled("its namespace is there, and no Manifest resource says what was sent");
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!runs(lease)) return recheck(limits.manifestCloseRetryMs);

@@ -26,5 +26,9 @@ export function createClusterSide(keeper: LeaseKeeper) {
       const { version, group, receivedAtMs, withdrawnAtMs } = read;
       return { version, group, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
     },
+    hasNamespace(lease: LeaseId): boolean {
+      checkKnown();
+      return keeper.live.namespace(leaseNamespace(lease)) !== undefined;
+    },
   };
 }
