@@ -118,6 +118,9 @@ test("a namespace that took the place of the one that was meant is looked at ane
   stage.becomes(lease, "closed");
   await life.step(lease);
   await stage.until("gone again", () => leftOvers(stage).length === 0, 300_000);
+  await stage.clock.advance(120_000);
+  const lines = life.journal.read.history.about(formatLeaseId(lease), 10).map(({ line }) => line.split(":")[0]);
+  assert.deepEqual(lines, ["torn down", "deployed"], "told once, however late the caches are");
 });
 
 test("what another provider of the same cluster has is not touched, whatever the chain says of it", async (t) => {

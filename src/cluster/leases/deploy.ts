@@ -53,7 +53,7 @@ export function createDeploy(deps: DeployDeps) {
     }
     if (wanted.note?.version === "") {
       // Our objects would restart its pods; they come with the tenant's next manifest.
-      states.note(key, { state: "deployed", why: "as the provider before us left it" });
+      states.note(key, { why: "as the provider before us left it", ...stateOf(truth) });
       return done();
     }
     try {

@@ -64,6 +64,8 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   });
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
+    // One look takes a millisecond or two, and after a start hundreds of them come at once.
+    await clock.yield();
     const outcome = await look(key, signal);
     if (outcome.kind === "done" && !states.get(key)) keyOf.delete(leaseNamespace(parseLeaseId(key)));
     return outcome;

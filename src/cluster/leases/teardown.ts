@@ -36,6 +36,9 @@ export interface TeardownDeps {
   readonly log: Log;
 }
 
+/** How its line in the history begins. */
+const tornDown = "torn down";
+
 export function createTeardown(deps: TeardownDeps) {
   const { chain, journal, kube, live, hostnames, addresses, states, tally, clock, log } = deps;
 
@@ -101,13 +104,19 @@ export function createTeardown(deps: TeardownDeps) {
       return recheck(limits.leaseGoingRecheckMs);
     }
     await removeManifestResource(deps, name, signal);
-    await journal.durable("lease torn down", ({ manifests, history }) => {
+    const isFirst = await journal.durable("lease torn down", ({ manifests, history }) => {
+      const [last] = history.about(key, 1);
+      // A cache that is behind has us look once more at what is gone.
+      if (!manifests.get(key) && last?.line.startsWith(tornDown)) return false;
       manifests.remove(key);
-      const line = `torn down: ${state} on chain since height ${closedOn}, by a reading at height ${height}`;
+      const line = `${tornDown}: ${state} on chain since height ${closedOn}, by a reading at height ${height}`;
       history.add({ kind: "lease", subject: key, line });
+      return true;
     });
-    log.info("tore down lease", { lease: key, state, closedOn, height });
-    tally.teardown.success += 1;
+    if (isFirst) {
+      tally.teardown.success += 1;
+      log.info("tore down lease", { lease: key, state, closedOn, height });
+    }
     states.forget(key);
     return done();
   }
