@@ -42,6 +42,17 @@ test("what is not the internet is closed, ranges that the cluster tells too, eac
   assert.deepEqual(six?.ipBlock, { cidr: "::/0", except: ["2001:db8::/64", "fc00::/7", "fe80::/10"] });
 });
 
+test("an internet that is closed as a whole is left out, and is not everywhere", () => {
+  const blocksWith = (...ranges: string[]) => {
+    const facts = { ...settings.facts, ranges };
+    const { egress } = policiesOf([], { ...settings, facts })["akash-deployment-restrictions"] as Restrictions;
+    return egress.slice(2).map(({ to }) => to.map(({ ipBlock }) => ipBlock?.cidr));
+  };
+  assert.deepEqual(blocksWith("0.0.0.0/0"), [["::/0"]]);
+  assert.deepEqual(blocksWith("::/0"), [["0.0.0.0/0"]]);
+  assert.deepEqual(blocksWith("0.0.0.0/0", "::/0"), []);
+});
+
 test("controllers are admitted by name, by namespace or by address, and nobody else is", () => {
   const admitted = [{ pods: "traefik" }, { namespace: "akash-gateway" }, { range: "10.0.0.0/24" }];
   const { ingress } = policiesOf([], { ...settings, admitted })["akash-deployment-restrictions"] as Restrictions;

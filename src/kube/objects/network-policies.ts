@@ -102,7 +102,7 @@ function restrictions(lease: LeaseId, admitted: readonly AdmittedController[], r
     podSelector: {},
     policyTypes: ["Ingress", "Egress"],
     ingress: [{ from: itself }, ...admitted.map((each) => ({ from: [peerOf(each)] }))],
-    egress: [{ to: itself }, dns, { to: internet([...closedRanges, ...ranges].map(readRange)) }],
+    egress: [{ to: itself }, dns, ...internet([...closedRanges, ...ranges].map(readRange))],
   };
 }
 
@@ -111,13 +111,15 @@ function peerOf(admitted: AdmittedController) {
   return "namespace" in admitted ? namespaceNamed(admitted.namespace) : podsNamed(admitted.pods);
 }
 
+/** Nothing at all where an operator has closed it as a whole: a list without a block would mean everywhere. */
 function internet(closed: readonly IpRange[]) {
-  const except = (family: 4 | 6) =>
-    closed
-      .filter((range) => range.family === family)
-      .sort(compareRanges)
-      .map(rangeText);
-  return [{ ipBlock: { cidr: "0.0.0.0/0", except: except(4) } }, { ipBlock: { cidr: "::/0", except: except(6) } }];
+  const blocks = ([4, 6] as const).flatMap((family) => {
+    const ranges = closed.filter((range) => range.family === family).sort(compareRanges);
+    // Kubernetes refuses a block of which nothing is left.
+    if (ranges.some(({ prefix }) => prefix === 0)) return [];
+    return [{ ipBlock: { cidr: family === 4 ? "0.0.0.0/0" : "::/0", except: ranges.map(rangeText) } }];
+  });
+  return blocks.length > 0 ? [{ to: blocks }] : [];
 }
 
 function openPorts(service: string, rule: object) {
