@@ -52,6 +52,17 @@ test("what Kubernetes would refuse is refused in words", () => {
   assert.deepEqual(faultsOf({ image: "ghcr.io:443/a_b/c--d:1.0@sha256:0123" }), []);
 });
 
+test("variables that refer to each other until no memory holds them are refused before a node reads them", () => {
+  const doubling = ["V0=eight by", ...Array.from({ length: 40 }, (_, n) => `V${n + 1}=$(V${n})$(V${n})`)];
+  const fault = 'invalid manifest: service "web": references to env. vars. make too much of it';
+  assert.deepEqual(faultsOf({ env: doubling }), [fault]);
+  assert.deepEqual(faultsOf({ env: doubling.map((variable) => variable.replaceAll("$(", "$$$$(")) }), [], "escaped");
+  assert.deepEqual(faultsOf({ env: doubling.slice(0, 12) }), []);
+  const large = [`A=${"a".repeat(10_000)}`];
+  assert.deepEqual(faultsOf({ env: large, args: ["$(A)".repeat(1_000)] }), [fault]);
+  assert.deepEqual(faultsOf({ env: large, args: ["$(A)".repeat(10), "$(B)".repeat(1_000)] }), []);
+});
+
 test("no manifest has more host names than a cluster can be asked for", () => {
   const hosts = Array.from({ length: 1_000 }, (_, n) => `h${n}.example.com`);
   assert.deepEqual(faultsOf({ expose: [{ ...sampleExpose, hosts }] }), []);

@@ -31,6 +31,10 @@ const mostHosts = 1_000;
 const mostWildcards = 100;
 /** A name of 255 signs, with a registry, a tag and a digest. */
 const mostImageChars = 1_024;
+/** What references to variables may make of a service's texts. Linux starts nothing with more, and a node that tried would run out of memory. */
+const mostExpandedChars = 1024 * 1024;
+/** As Kubernetes reads one; two dollars are a dollar. */
+const reference = /\$\$|\$\(([^)]*)\)/g;
 /** Of what a stranger wrote, in one sentence. */
 const shownChars = 512;
 
@@ -87,10 +91,31 @@ function* faultsOfService(service: ManifestService, hosts: Set<string>, lacks: L
       yield say(` defines an env. var. with an invalid name ${show(key)}`);
     }
   }
+  if (growsTooLarge(service)) yield say(": references to env. vars. make too much of it");
   if (!isSorted(expose, byPlace)) yield say(": expose is not sorted");
   if (expose.length > mostExposes) yield say(`: more than ${mostExposes} ports are exposed`);
   for (const one of expose) for (const reason of faultsOfExpose(one, hosts)) yield say(`: ${reason}`);
   for (const reason of faultsOfVolumes(service)) yield say(`: ${reason}`);
+}
+
+/** A variable that refers to another one twice, and so on for a few dozen of them, would fill any memory. */
+function growsTooLarge({ env, command, args }: ManifestService): boolean {
+  const lengths = new Map<string, number>();
+  let sum = 0;
+  const expanded = (text: string) => {
+    let length = text.length;
+    for (const [whole, name = ""] of text.matchAll(reference))
+      length += (lengths.get(name) ?? whole.length) - whole.length;
+    sum += length;
+    return length;
+  };
+  for (const variable of env ?? []) {
+    const [name = ""] = variable.split("=", 1);
+    lengths.set(name, expanded(variable.slice(name.length + 1)));
+    if (sum > mostExpandedChars) return true;
+  }
+  for (const text of [...(command ?? []), ...(args ?? [])]) expanded(text);
+  return sum > mostExpandedChars;
 }
 
 function* faultsOfExpose(
