@@ -26,8 +26,8 @@ export type Asked =
   | { readonly what: "stop" };
 
 export type Told =
-  /** Every service runs, and every lease has been looked at; so long after the process began. */
-  | { readonly what: "ready"; readonly seconds: number; readonly leases: number }
+  /** Every service runs, and every lease has been looked at: so long after the process began, of which it was at work. */
+  | { readonly what: "ready"; readonly seconds: number; readonly cpuSeconds: number; readonly leases: number }
   /** Of each, from the answer to its tenant until its objects were in the cluster. */
   | { readonly what: "applied"; readonly ms: readonly number[] }
   | { readonly what: "memory"; readonly rssMb: number };
@@ -57,7 +57,13 @@ const ended = provider.run(stopping.signal);
 const house = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
 const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
 await atRest();
-tell({ what: "ready", seconds: performance.now() / 1_000, leases: provider.status().cluster?.leases ?? 0 });
+const { user, system } = process.cpuUsage();
+tell({
+  what: "ready",
+  seconds: performance.now() / 1_000,
+  cpuSeconds: (user + system) / 1e6,
+  leases: provider.status().cluster?.leases ?? 0,
+});
 process.on("message", (asked: Asked) => void answer(asked));
 
 async function answer(asked: Asked): Promise<void> {

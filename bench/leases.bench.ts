@@ -71,6 +71,7 @@ async function measureRest(dataDir: string, rows: Row[]) {
   if (many > few * 1.5 + 5) throw new Error(`requests at rest grow with leases: ${few} and ${many} a minute`);
   const restartS = round(second.seconds);
   rows.push({ what: `restart with ${manyLeases} leases, seconds`, value: restartS });
+  rows.push({ what: "of which the process was at work, seconds", value: round(second.cpuSeconds) });
   rows.push({ what: "requests of a restart", value: requests.length }, { what: "memory, MB", value: rssMb });
   return { restartS, restartWrites: writes.length, rssMb, idleRequestsPerMin: many };
 }
