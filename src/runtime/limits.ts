@@ -417,7 +417,7 @@ export const limits = {
   /** A kind that the server does not offer is looked for this often; until then whatever needs it waits, and says so. */
   kubeMissingKindMs: 20 * second,
   /** How long the server's word on a group is remembered: shorter than that, so that each look asks, yet once for all. */
-  kubeDiscoveredMs: 10 * second,
+  kubeServedGroupMs: 10 * second,
   /** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
   kubeStaleMs: minute,
   /** One event: etcd takes objects of 1.5 MiB, of which the server writes "<", ">" and "&" as six characters each. */

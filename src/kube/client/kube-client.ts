@@ -8,13 +8,13 @@ import type { Random } from "../../runtime/random.ts";
 import { type Kind, kinds, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
 import { createApply } from "./apply.ts";
-import { createDiscovery } from "./discovery.ts";
 import { createLastWrites } from "./last-writes.ts";
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { objectPath } from "./paths.ts";
 import { type CallLimits, createRequests } from "./requests.ts";
+import { createServedGroups } from "./served-groups.ts";
 import type { Transport } from "./transport.ts";
 import { createWrites } from "./writes.ts";
 
@@ -31,7 +31,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const ending = new AbortController();
   const { signal: closing } = ending;
   const requests = createRequests({ transport, clock, random, closing, log });
-  const discovery = createDiscovery(requests, clock);
+  const served = createServedGroups(requests, clock);
   const watches = new Set<WatchCache<unknown>>();
   const lastWrites = createLastWrites(limits.kubeAppliedObjects);
 
@@ -43,11 +43,11 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   return {
     fieldManager,
     watch(wanted) {
-      const cache = createListWatch(wanted, { requests, discovery, clock, random, log }, () => watches.delete(cache));
+      const cache = createListWatch(wanted, { requests, served, clock, random, log }, () => watches.delete(cache));
       watches.add(cache);
       return cache;
     },
-    serves: discovery.serves,
+    serves: served.serves,
     get: (kind, at, options = {}) => get(kind, at, requests.begin(options)),
     list: (kind, options = {}) => listAll(requests, kind, { ...options, ...requests.begin(options) }),
     ...createWrites({ requests, fieldManager, boundary, lastWrites }),

@@ -29,7 +29,7 @@ export function createListWatch<T, Index extends string = never>(
   const resource = resourceOf(kind);
   const ending = new AbortController();
   const deps: WatchDeps = { ...given, log: given.log.with({ resource }), signal: ending.signal };
-  const { requests, discovery, clock, random, log, signal } = deps;
+  const { requests, served, clock, random, log, signal } = deps;
   const asked = { verb: "watch", resource };
   const counts: WatchCounts = {
     events: 0,
@@ -178,8 +178,8 @@ export function createListWatch<T, Index extends string = never>(
   async function pause(failures: number, failed: unknown): Promise<void> {
     await sleep(clock, backOffMs(random, failures, failed), signal);
     if (!ProviderError.is(failed, "AKP_KUBE_KIND_MISSING")) return;
-    discovery.forget(kind);
-    await discovery.untilServed(kind, signal);
+    served.forget(kind);
+    await served.untilServed(kind, signal);
   }
 
   async function run(): Promise<void> {

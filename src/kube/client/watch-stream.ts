@@ -7,9 +7,9 @@ import { parseJson } from "../../runtime/parse-json.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
-import type { Discovery } from "./discovery.ts";
 import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import type { Requests } from "./requests.ts";
+import type { ServedGroups } from "./served-groups.ts";
 import type { Answer } from "./transport.ts";
 
 export interface WatchEvent {
@@ -20,7 +20,7 @@ export interface WatchEvent {
 /** What every part of a watch works with. */
 export interface WatchDeps {
   readonly requests: Requests;
-  readonly discovery: Discovery;
+  readonly served: ServedGroups;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -11,7 +11,7 @@ import { apiVersionOf, type Kind } from "../kinds.ts";
 import { groupPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 
-export interface Discovery {
+export interface ServedGroups {
   serves(kind: Kind, signal?: AbortSignal): Promise<boolean>;
   /** It turned out not to be there, whatever the server said before. */
   forget(kind: Kind): void;
@@ -28,12 +28,12 @@ interface Answer {
   told?: Plurals;
 }
 
-export function createDiscovery(requests: Requests, clock: Clock): Discovery {
+export function createServedGroups(requests: Requests, clock: Clock): ServedGroups {
   const answers = new Map<string, Answer>();
 
   async function ask(kind: Kind): Promise<Plurals> {
     try {
-      const asked = { verb: "discover", resource: apiVersionOf(kind), path: groupPath(kind) };
+      const asked = { verb: "look up", resource: apiVersionOf(kind), path: groupPath(kind) };
       const { resources } = fieldsOf(await requests.json(asked));
       return new Set(recordsOf(resources).map(({ name }) => String(name)));
     } catch (thrown) {
@@ -49,7 +49,7 @@ export function createDiscovery(requests: Requests, clock: Clock): Discovery {
     const group = apiVersionOf(kind);
     const known = answers.get(group);
     if (known && clock.monotonicMs() < known.untilMs) return known;
-    const answer: Answer = { plurals: ask(kind), untilMs: clock.monotonicMs() + limits.kubeDiscoveredMs };
+    const answer: Answer = { plurals: ask(kind), untilMs: clock.monotonicMs() + limits.kubeServedGroupMs };
     answers.set(group, answer);
     return answer;
   }
