@@ -197,6 +197,9 @@ test("the status is told when it changes, at most once a second, and measured un
     `provider_inventory_allocatable_total{quantity="memory"} ${64n * gi}`,
     'provider_reservation{action="open",result="success"} 20',
     "provider_reservation_duration_count 20",
+    "provider_deployment_manager 0",
+    'akash_provider_leases{state="deployed"} 0',
+    "akash_provider_leases_known 1",
   ])
     assert.ok(text.includes(`${line}\n`), `${line} in ${text}`);
   assert.doesNotMatch(text, /metric_read_failures_total\{/);

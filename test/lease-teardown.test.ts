@@ -1,6 +1,7 @@
 /** A lease's workload goes by proof alone, and always goes in the end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
@@ -168,8 +169,14 @@ test("without the custom resource definitions leases wait, with what to do about
   await stage.until("told", () => /run `akash-provider install crds`/.test(life.why(lease)));
   assert.match(leaseConditions(life.keeper)[0]?.message ?? "", /install crds/);
   assert.equal(namespaceOf(stage, lease), undefined);
+  const side = createClusterSide(life.keeper);
+  await assert.rejects(side.recorded(lease), { code: "AKP_CLUSTER_UNKNOWN" }, "nothing known is no answer");
+  assert.throws(() => side.hostRefusal(["a.example.com"], lease.owner), { code: "AKP_CLUSTER_UNKNOWN" });
   defineCustomResources(stage.cluster);
   await stage.until("deployed", () => life.state(lease) === "deployed", 600_000);
+  assert.equal((await side.recorded(lease))?.version, life.journal.read.manifests.get(formatLeaseId(lease))?.version);
+  assert.equal(await side.recorded({ ...lease, dseq: 99n }), undefined);
+  assert.match(side.hostRefusal(["shop.example.com"], person(2)) ?? "", /in use/);
 });
 
 test("what runs is not touched while the journal knows less of it than the cluster", async (t) => {
