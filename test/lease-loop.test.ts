@@ -6,6 +6,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import type { ManifestService } from "../src/market/manifest.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
@@ -303,6 +304,79 @@ test("a manifest that its owner took back leaves walls and volumes, and the next
   await stage.until("deployed", () => life.state(lease) === "deployed");
   assert.deepEqual(objectNames(stage, lease), shopObjects);
 });
+
+test("one that is taken back while it is on its way does not come back in place of one that is refused", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  const gate = Promise.withResolvers<void>();
+  const plant = (kube: Kube): Kube => ({
+    ...kube,
+    async apply(kind, desired, options) {
+      if (kind === kinds.service) await gate.promise;
+      return kube.apply(kind, desired, options);
+    },
+  });
+  const life = await stage.start({ plant });
+  const lease = stage.won(1);
+  await life.send(lease, shop().manifest);
+  await stage.until("half there", () => objectNames(stage, lease).includes("deployments page"));
+  await life.withdraw(lease);
+  gate.resolve();
+  await stage.until("withdrawn", () => life.state(lease) === "withdrawn");
+  await life.send(lease, shop({ broken: true }).manifest);
+  await stage.until("refused", () => life.state(lease) === "refused");
+  await settle(stage);
+  assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
+});
+
+test("what the provider before us made goes too when its owner takes it back, and is not written twice", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  const dir = memoryFolder(t);
+  const next = await stage.start({ dir });
+  await restored(stage, next, lease, { version: "", services: (services) => services });
+  await stage.until("taken over", () => next.state(lease) === "deployed");
+  await next.withdraw(lease);
+  await stage.until("withdrawn", () => next.state(lease) === "withdrawn");
+  await settle(stage);
+  assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
+  assert.equal(stage.pods(lease).length, 0);
+  await next.stop();
+  const last = await stage.start({ dir });
+  await stage.until("withdrawn still", () => last.state(lease) === "withdrawn");
+  await settle(stage);
+  assert.equal(last.kube.counts.applied, 0);
+});
+
+test("a lease whose manifest somebody has spoilt in the cluster is told of, and all others go on", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  const next = await stage.start({ dir: memoryFolder(t) });
+  await restored(stage, next, lease, {
+    version: "aa",
+    services: (services) => services.map((service) => ({ ...service, name: "" })),
+  });
+  await stage.until("told", () => /an object has a name/.test(next.why(lease)));
+  const other = stage.won(2);
+  await next.send(other, shop({ host: "other.example.com" }).manifest);
+  await stage.until("deployed", () => next.state(other) === "deployed");
+});
+
+/** As the manifest service finds it in the cluster where the journal is lost. */
+async function restored(stage: LeaseStage, life: Life, lease: LeaseId, found: Found): Promise<void> {
+  const { version, services } = found;
+  const body = JSON.stringify(shop().manifest.map((group) => ({ ...group, services: services(group.services) })));
+  const row = { leaseId: formatLeaseId(lease), version, body, deployed: { version, body } };
+  const receivedAtMs = stage.clock.now();
+  const written = life.journal.durable("found", ({ manifests }) => manifests.restore({ ...row, receivedAtMs }));
+  await stage.clock.settle();
+  await written;
+  life.keeper.wake(row.leaseId);
+}
+
+interface Found {
+  readonly version: string;
+  readonly services: (services: readonly ManifestService[]) => readonly ManifestService[];
+}
 
 test("a lease that is being reclaimed runs on", async (t) => {
   const { stage, life, lease } = await deployed(t);

@@ -58,7 +58,7 @@ export function createManifests(sql: Sql, clock: Clock) {
   const refuse = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
   const deploy = sql.run(
     `UPDATE manifests SET deployed_version = version, deployed_body = body, refusal = NULL
-     WHERE lease_id = ? AND version = ?`,
+     WHERE lease_id = ? AND version = ? AND withdrawn_at IS NULL`,
   );
   const remove = sql.run("DELETE FROM manifests WHERE lease_id = ?");
   return {
@@ -87,7 +87,7 @@ export function createManifests(sql: Sql, clock: Clock) {
       ),
     /** What ran before is not to come back either. */
     withdraw: (leaseId: string) => void withdraw(clock.now(), leaseId),
-    /** Neither this nor the next says anything of a newer one that came meanwhile. */
+    /** Neither this nor the next says anything of a newer one that came meanwhile, nor the next of one taken back meanwhile. */
     noteRefusal: (leaseId: string, version: string, reason: string) => void refuse(reason, leaseId, version),
     noteDeployed: (leaseId: string, version: string) => void deploy(leaseId, version),
     remove: (leaseId: string) => void remove(leaseId),

@@ -122,7 +122,7 @@ const keyedActions: fc.Arbitrary<Action>[] = [
   }),
   fc.tuple(name, name).map(([leaseId, version]) => (to, model) => {
     const { refusal: _, ...manifest } = model.manifests.get(leaseId) ?? {};
-    if ("version" in manifest && manifest.version === version) {
+    if ("version" in manifest && manifest.version === version && manifest.withdrawnAtMs === undefined) {
       const { body } = manifest;
       model.manifests.set(leaseId, { ...manifest, deployed: { version, body } });
     }

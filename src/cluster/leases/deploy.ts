@@ -51,7 +51,7 @@ export function createDeploy(deps: DeployDeps) {
     if (namespace?.deletingSinceMs !== undefined) {
       return wait(key, "cluster", "somebody has deleted its namespace, which is made again once it is gone");
     }
-    if (wanted.note?.version === "") {
+    if (wanted.note?.version === "" && wanted.note.withdrawnAtMs === undefined) {
       // Our objects would restart its pods; they come with the tenant's next manifest.
       states.note(key, { why: "as the provider before us left it", ...stateOf(truth) });
       return done();

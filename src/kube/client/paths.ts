@@ -1,6 +1,7 @@
 /** Where the API keeps things. */
+import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { apiVersionOf, type Kind } from "../kinds.ts";
+import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { ObjectAt, Selection } from "../kube.ts";
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -14,9 +15,16 @@ export function collectionPath(kind: Kind, namespace?: string | undefined): stri
   return `${groupPath(kind)}${scope}/${kind.plural}`;
 }
 
-/** An empty name would mean all objects there, and dots another place; neither ever comes from here. */
+/**
+ * An empty name would mean all objects there, and dots another place; neither ever comes from here. A name can be a
+ * stranger's, read out of a custom resource that somebody has edited: it is refused as the server would refuse it.
+ */
 export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
-  invariant(name !== "" && name !== "." && name !== "..", "an object has a name", { kind: kind.kind, name });
+  if (name === "" || name === "." || name === "..") {
+    const resource = objectText(kind, { namespace, name });
+    const reason = "an object has a name, which is neither empty nor made of dots";
+    throw new ProviderError("AKP_KUBE_REFUSED", { verb: "find", resource, status: 422, reason });
+  }
   invariant(!kind.namespaced || namespace, "this kind of object lives in a namespace", { kind: kind.kind, name });
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }
