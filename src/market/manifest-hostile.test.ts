@@ -29,6 +29,13 @@ test("what a stranger wrote is told in a sentence, however long it is", () => {
   assert.ok((faultsOf({ image: ` ${long}` })[0] ?? "").length < 1_000);
 });
 
+test("what would be too large as the cluster keeps it is refused, though it came in fewer bytes", () => {
+  const versionOf = (sign: string) =>
+    readManifest(JSON.stringify([{ services: [{ env: [sign.repeat(mostBytes / 2)] }] }]), mostBytes).version();
+  assert.match(versionOf("a"), /^[0-9a-f]{64}$/);
+  assert.equal(catchOf(() => versionOf("<")).code, "AKP_MANIFEST_TOO_LARGE");
+});
+
 test("no hash of unknown fields stands for two workloads", () => {
   const rawVersion = (fields: string) => readManifest(`[{"services":[{${fields},"new":1}]}]`, mostBytes).rawVersion();
   assert.notEqual(rawVersion('"image":"a"'), undefined);
