@@ -49,6 +49,7 @@ test("what Kubernetes would refuse is refused in words", () => {
       { expose: [{ ...sampleExpose, externalPort: 65_536 }] },
       'service "web": external port value must be 0 <= value <= 65535',
     ],
+    [{ expose: [{ ...sampleExpose, hosts: ["10.0.0.1"] }] }, 'service "web": has invalid hostname "10.0.0.1"'],
     [{ image: " nginx" }, 'service "web" has an invalid image name " nginx"'],
     [{ image: "nginx\n" }, 'service "web" has an invalid image name "nginx\\n"'],
     [{ image: "ngin\u0445" }, 'service "web" has an invalid image name "ngin\u0445"'],

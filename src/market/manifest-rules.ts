@@ -1,4 +1,5 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
+import { isIPv4 } from "node:net";
 import { goQuote } from "./go-json.ts";
 import { isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
@@ -127,7 +128,8 @@ function* faultsOfExpose(
   if (externalPort > mostPort) yield "external port value must be 0 <= value <= 65535";
   if (proto !== "TCP" && proto !== "UDP") yield `protocol ${show(proto)} unknown`;
   for (const host of hosts ?? []) {
-    if (host.length > mostHostChars || !hostName.test(host)) yield `has invalid hostname ${show(host)}`;
+    // No ingress is made for an address, and nobody would say why.
+    if (host.length > mostHostChars || !hostName.test(host) || isIPv4(host)) yield `has invalid hostname ${show(host)}`;
     if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
     if (taken.size > mostHosts) return yield `more than ${mostHosts} hostnames are given`;
