@@ -1,29 +1,38 @@
 /**
  * The whole way as an operator goes it: a chain, the inventory operator in its pod, the provider in its own pod, from our image
- * and deploy/, and a tenant whose order is bid on by what the node really has.
+ * and deploy/, and a tenant whose order is bid on by what the node really has, won, run and ended.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
-import { providerImage } from "../../lab/images.ts";
+import { providerImage, webImage } from "../../lab/images.ts";
 import { kubectl } from "../../lab/kubectl.ts";
 import { network, places } from "../../lab/places.ts";
+import { createSigner } from "../../src/chain/keys/signer.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject } from "../../src/kube/kube.ts";
+import { parseAddress } from "../../src/market/address.ts";
+import { formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
+import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
+import { startIpOperator } from "../ip-operator.ts";
 import type { Owner } from "../owner.ts";
 import { type Program, startProgram } from "../program.ts";
 import { podStartsWithinMs, read } from "./cluster.ts";
+import type { LeaseTask } from "./lease-child.ts";
+import { leftOf, podsOf, runningPod } from "./lease-look.ts";
+import { begin, bodyOf, inTime } from "./lease-stage.ts";
 import { openKube } from "./open-kube.ts";
+import { providerKubeconfig, userOf } from "./provider-account.ts";
 import { ownPlaces, providerManifests } from "./provider-manifests.ts";
 
 const namespace = ownPlaces.services;
 const pod = "akash-provider-0";
 /** Who it is to the API server. */
-const user = `system:serviceaccount:${namespace}:akash-provider`;
+const user = userOf(namespace);
 
 const providerYaml = `
 host: https://provider.example.com:8443
@@ -34,7 +43,7 @@ function sdl(cpus: number): string {
   return `
 version: "2.0"
 services:
-  web: { image: web, expose: [{ port: 80, to: [{ global: true }] }] }
+  web: { image: ${webImage}, expose: [{ port: 8080, as: 80, to: [{ global: true }] }] }
 profiles:
   compute: { one: { resources: { cpu: { units: ${cpus} }, memory: { size: 64Mi }, storage: { size: 64Mi } } } }
   placement: { lab: { attributes: { region: lab }, pricing: { one: { denom: uact, amount: 10000 } } } }
@@ -77,12 +86,52 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   await kubectl(["delete", "pod", "--namespace", namespace, pod]);
   await isReady();
   assert.match(await inPod("akash-provider", "orders"), /won/, "its journal is on a volume");
-  const requests = await auditedSince(before, user);
-  assert.deepEqual(
-    requests.filter(({ code }) => code === 403),
-    [],
-  );
-  assert.deepEqual(requests.filter(isWrite), [], "there was nothing to write");
+  assert.deepEqual((await auditedSince(before, user)).filter(isWrite), [], "there was nothing to write");
+
+  const secret = Buffer.from(readFileSync(file("keys/provider.key"), "utf8").trim(), "hex");
+  const provider = createSigner(secret).address;
+  const lease = { owner: parseAddress(owner), dseq: 1n, gseq: 1, oseq: 1, provider, bseq: 0 };
+  await scale(0);
+  await bringManifest(t, { rpcUrl: node, secret, dir: file("beside") }, lease, readSdl(sdl(0.1)));
+  const web = await runningPod(lease, "web", webImage);
+  const taken = await markAudit();
+  await scale(1);
+  await isReady();
+  await eventually("the lease", async () => (await inPod("akash-provider", "leases")).includes("deployed"), 30_000);
+  assert.deepEqual((await auditedSince(taken, user)).filter(isWrite), [], "it is taken over as it is");
+  assert.deepEqual(await podsOf(lease, "web"), [web]);
+  await give("tenant", "tenant", "close", "--dseq", "1");
+  const admin = openKube(t, places.kubeconfig, { fieldManager: "observer" });
+  await eventually("nothing to be left", async () => (await leftOf(admin, lease)).length === 0, podStartsWithinMs);
+  const refused = (await auditedSince(before, user)).filter(({ code }) => code === 403);
+  assert.deepEqual(refused, []);
+}
+
+/**
+ * In a process beside it, with its key and its account: the pod, whose journal knows nothing of the manifest, then finds it in
+ * the cluster, as after a loss of the journal.
+ */
+async function bringManifest(
+  t: Owner,
+  place: Pick<LeaseTask, "rpcUrl" | "secret" | "dir">,
+  lease: LeaseId,
+  sdl: Sdl,
+): Promise<void> {
+  const { ended } = begin(t, {
+    ...place,
+    kubeconfig: await providerKubeconfig(t, namespace),
+    manifestNamespace: ownPlaces.lease,
+    ipOperatorPort: (await startIpOperator(t, 0)).port,
+    sends: { deployment: lease, body: bodyOf(sdl) },
+    until: { lease: formatLeaseId(lease), isSo: "deployed" },
+  });
+  assert.equal(await inTime("the manifest", ended), "done");
+}
+
+async function scale(replicas: number): Promise<void> {
+  const set = ["--namespace", namespace, "statefulset", "akash-provider"];
+  await kubectl(["scale", ...set, `--replicas=${replicas}`]);
+  if (replicas === 0) await kubectl(["wait", "--namespace", namespace, "--for=delete", `pod/${pod}`, "--timeout=60s"]);
 }
 
 /** Resolves when it is ready, as its probe says. */

@@ -94,7 +94,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.equal(architecture, status.nodeInfo.architecture);
   });
 
-  it("lets a provider in a pod bid on what its node can take, and refuse what is too large", checkDeployedProvider);
+  it("lets a provider in a pod bid on what its node can take, run what it won, and end it", checkDeployedProvider);
 
   it("counts pods to the byte as kubectl describes them, and tells a stream of each change", async (t) => {
     const namespace = await temporaryNamespace(t);

@@ -7,11 +7,13 @@ import { writeFileSync } from "node:fs";
 import { createPolicySource } from "../../src/bidengine/policies/policy-source.ts";
 import { createHttpTransport } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
+import { networkSettings } from "../../src/cli/network.ts";
 import { createIpOperator } from "../../src/cluster/addresses/ip-operator.ts";
 import { createGet } from "../../src/cluster/addresses/reach-operator.ts";
 import type { PictureNode } from "../../src/cluster/inventory/feed.ts";
 import { createNewestPicture } from "../../src/cluster/inventory/newest-picture.ts";
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
@@ -54,6 +56,8 @@ export interface LeaseTask {
 
 export type LeaseTold = "ready" | "done" | { readonly failed: string };
 
+/** As `run` has it where an operator says nothing. */
+const { values: unset } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
 const clock = realClock;
 const lookMs = 20;
 /** What concerns a lease. Whatever else the journal is told comes with time and blocks. */
@@ -136,7 +140,10 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
     },
     kube: createKubeService(connect),
     market: {
-      cluster: { overcommit: noOvercommit, leases: { ...leaseDefaults, manifestNamespace } },
+      cluster: {
+        overcommit: noOvercommit,
+        leases: { ...leaseDefaults, manifestNamespace, network: networkSettings(unset) },
+      },
       inventory: labFeed,
       ipOperator: ({ kube }) => {
         invariant(kube, "what is sold is in a cluster");

@@ -101,34 +101,8 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
     ipOperatorPort: (await startIpOperator(owner, 10)).port,
   };
 
-  /** How it ended: by itself, or by the signal that it sent itself. */
-  function begin(life: LeaseTask) {
-    const child = fork(join(import.meta.dirname, "lease-child.ts"), { serialization: "advanced" });
-    owner.after(() => void child.kill("SIGKILL"));
-    const told: LeaseTold[] = [];
-    child.on("message", (message: LeaseTold) => void told.push(message));
-    const ended = (once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>).then(([code, signal]) => {
-      if (signal === "SIGKILL" && life.kill) return "killed";
-      assert.deepEqual({ code, failed: told.filter((each) => typeof each === "object") }, { code: 0, failed: [] });
-      return "done";
-    });
-    child.send(life);
-    const isReady = () => eventually("the provider", () => told.includes("ready"), lifeMs);
-    return { child, ended: ended as Promise<"killed" | "done">, isReady };
-  }
-
-  async function inTime<T>(what: string, ended: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const timer = clock.timer(lifeMs, () => late.reject(new Error(`${what}: not within ${lifeMs} ms`)));
-    try {
-      return await Promise.race([ended, late.promise]);
-    } finally {
-      timer.cancel();
-    }
-  }
-
   async function start() {
-    const { child, ended, isReady } = begin({ ...task, until: "told" });
+    const { child, ended, isReady } = begin(owner, { ...task, until: "told" });
     await Promise.race([isReady(), ended]);
     return {
       async stop() {
@@ -157,19 +131,45 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
     update: (id, { manifest }) => send(tenant, updateDeployment(id, manifestHash(manifest))),
     close: (id) => send(tenant, closeDeployment(id)),
     async live(life) {
-      assert.equal(await inTime(textOf(life), begin({ ...task, ...life }).ended), "done");
+      assert.equal(await inTime(textOf(life), begin(owner, { ...task, ...life }).ended), "done");
     },
     async liveAndDie(life) {
       const killed: string[] = [];
       const note = join(folder, "killed-at");
       for (;;) {
-        const { ended } = begin({ ...task, ...life, kill: { not: killed, note } });
+        const { ended } = begin(owner, { ...task, ...life, kill: { not: killed, note } });
         if ((await inTime(`${textOf(life)}, killed ${killed.length} times`, ended)) === "done") return killed;
         killed.push(readFileSync(note, "utf8"));
         rmSync(note);
       }
     },
   };
+}
+
+/** How it ended: by itself, or by the signal that it sent itself. */
+export function begin(owner: Owner, life: LeaseTask) {
+  const child = fork(join(import.meta.dirname, "lease-child.ts"), { serialization: "advanced" });
+  owner.after(() => void child.kill("SIGKILL"));
+  const told: LeaseTold[] = [];
+  child.on("message", (message: LeaseTold) => void told.push(message));
+  const ended = (once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>).then(([code, signal]) => {
+    if (signal === "SIGKILL" && life.kill) return "killed";
+    assert.deepEqual({ code, failed: told.filter((each) => typeof each === "object") }, { code: 0, failed: [] });
+    return "done";
+  });
+  child.send(life);
+  const isReady = () => eventually("the provider", () => told.includes("ready"), lifeMs);
+  return { child, ended: ended as Promise<"killed" | "done">, isReady };
+}
+
+export async function inTime<T>(what: string, ended: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = clock.timer(lifeMs, () => late.reject(new Error(`${what}: not within ${lifeMs} ms`)));
+  try {
+    return await Promise.race([ended, late.promise]);
+  } finally {
+    timer.cancel();
+  }
 }
 
 function textOf({ until }: Life): string {

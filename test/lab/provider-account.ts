@@ -36,14 +36,24 @@ export async function providerAccount(owner: Owner): Promise<ProviderAccount> {
   owner.after(async () => void (await kubectl(["delete", "--ignore-not-found", "--filename=-"], list)));
   await installDefinitions(openKube(owner, places.kubeconfig, { fieldManager: "akash-provider-install" }), realClock);
   await kubectl(["apply", "--server-side", "--filename=-"], list);
-  const kubeconfig = join(temporaryFolder(owner), "kubeconfig");
-  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(await tokenOf(services)), null, 2), { mode: 0o600 });
   return {
-    user: `system:serviceaccount:${services}:akash-provider`,
-    kubeconfig,
+    user: userOf(services),
+    kubeconfig: await providerKubeconfig(owner, services),
     leaseNamespace: lease,
     grants: grantsOf(objects),
   };
+}
+
+/** Who it is that runs there, in the audit log's words. */
+export function userOf(services: string): string {
+  return `system:serviceaccount:${services}:akash-provider`;
+}
+
+/** For a process outside of the cluster that is to be the provider which runs in this namespace. */
+export async function providerKubeconfig(owner: Owner, services: string): Promise<string> {
+  const path = join(temporaryFolder(owner), "kubeconfig");
+  writeFileSync(path, JSON.stringify(kubeconfigOf(await tokenOf(services)), null, 2), { mode: 0o600 });
+  return path;
 }
 
 async function tokenOf(namespace: string): Promise<string> {
