@@ -102,13 +102,22 @@ function restrictions(lease: LeaseId, admitted: readonly AdmittedController[], r
     podSelector: {},
     policyTypes: ["Ingress", "Egress"],
     ingress: [{ from: itself }, ...admitted.map((each) => ({ from: [peerOf(each)] }))],
-    egress: [{ to: itself }, dns, ...internet([...closedRanges, ...ranges].map(readRange))],
+    egress: [{ to: itself }, dns, ...internet([...closedRanges, ...ranges].map(readRange).flatMap(withTranslated))],
   };
 }
 
 function peerOf(admitted: AdmittedController) {
   if ("range" in admitted) return { ipBlock: { cidr: admitted.range } };
   return "namespace" in admitted ? namespaceNamed(admitted.namespace) : podsNamed(admitted.pods);
+}
+
+/** Under these a network that translates between the two families has all addresses of the older one: RFC 6052. */
+const translated = readRange("64:ff9b::/96");
+
+/** What is closed is closed under its other name too. */
+function withTranslated(range: IpRange): IpRange[] {
+  if (range.family === 6) return [range];
+  return [range, { family: 6, first: translated.first | range.first, prefix: translated.prefix + range.prefix }];
 }
 
 /** Nothing at all where an operator has closed it as a whole: a list without a block would mean everywhere. */
