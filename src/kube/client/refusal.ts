@@ -38,16 +38,23 @@ interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
+  /** Takes what we sent in confidence out of what is shown; what kind of refusal it is, the server's own words say. */
+  readonly hide?: (text: string) => string;
 }
 
 export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): ProviderError {
-  const { status, headers = {} } = refusal;
+  const { status, headers = {}, hide = (text) => text } = refusal;
   const body = peer.mask?.(refusal.body) ?? refusal.body;
   const said = readStatus(body);
-  const reason = (said.message || body.trim().slice(0, 300) || `status ${status}`).slice(0, limits.kubeReasonChars);
-  const causes = (said.details?.causes ?? []).slice(0, limits.kubeCauses).map(cut);
+  const reason = said.message || body.trim() || `status ${status}`;
+  const shown = said.message ? cut(hide(reason)) : hide(reason).slice(0, 300);
+  const causes = (said.details?.causes ?? []).slice(0, limits.kubeCauses);
   // The server's own word for it, and what exactly was wrong, for whoever must tell more refusals apart than we do.
-  const details = { ...wordsOf(asked), status, reason, statusReason: said.reason, causes };
+  const shownCauses = causes.map(({ message, ...cause }) => ({
+    ...cause,
+    ...(message && { message: cut(hide(message)) }),
+  }));
+  const details = { ...wordsOf(asked), status, reason: shown, statusReason: said.reason, causes: shownCauses };
   if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(asked), ...about(peer) });
   if (status === 403) return new ProviderError(forbiddenBy(causes, reason), details);
   // For an object the status names it; a path that the server does not serve is another thing.
@@ -67,8 +74,8 @@ export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): Pr
 }
 
 /** The server repeats what it refuses, at whatever length. */
-function cut({ message, ...cause }: Cause): Cause {
-  return message === undefined ? cause : { ...cause, message: message.slice(0, limits.kubeReasonChars) };
+function cut(text: string): string {
+  return text.slice(0, limits.kubeReasonChars);
 }
 
 /** Who says no: the rules about rights, a namespace on its way out, or a quota, which gives no cause but its words. */

@@ -9,6 +9,7 @@ import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
 import { connectionError, malformedAnswer, type Operation, type Peer, refusalError, tooLarge } from "./refusal.ts";
+import { hideSent } from "./sent-secrets.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 import { createWarnings } from "./warnings.ts";
 
@@ -136,12 +137,13 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
   async function accepted(request: Request, lane: Lane, untilMs: number): Promise<Answer> {
     const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
-    const warnings = warningsOf(answer, request);
+    const hide = hideSent(request.body);
+    const warnings = warningsOf({ headers, peer, hide }, request);
     if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
     const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
     if (status === 401) transport.refused();
-    throw refusalError({ status, headers, body: body.toString() }, request, peer);
+    throw refusalError({ status, headers, body: body.toString(), hide }, request, peer);
   }
 
   async function tried<T>(request: Trying, attempt: (untilMs: number) => Promise<T>): Promise<T> {

@@ -13,7 +13,7 @@ test("the texts of warnings are read out of the header, and all else in it is le
   assert.equal(readWarnings(`299 - "${"x".repeat(100_000)}"`)[0]?.length, limits.kubeReasonChars);
 });
 
-test("a warning is logged once and counted each time, without what the peer hides", () => {
+test("a warning is logged once and counted each time, without what is to be hidden", () => {
   const lines: unknown[] = [];
   const log = { ...silentLog, info: (_: string, fields?: object) => void lines.push(fields) };
   const counts = { requests: 0, retries: 0, applied: 0, unchanged: 0, warnings: 0 };
@@ -23,16 +23,17 @@ test("a warning is logged once and counted each time, without what the peer hide
     path: "",
     mask: (text: string) => text.replaceAll("token", "***"),
   };
+  const hide = (text: string) => text.replaceAll("hunter2", "#");
   const asked = { verb: "list", resource: "ingresses" };
   for (let n = 0; n < 3; n += 1) {
-    const headers = { warning: '299 - "old version, token"' };
-    assert.deepEqual(warningsOf({ headers, peer }, asked), ["old version, ***"]);
+    const headers = { warning: '299 - "old version, token, hunter2"' };
+    assert.deepEqual(warningsOf({ headers, peer, hide }, asked), ["old version, ***, #"]);
   }
-  assert.deepEqual(warningsOf({ headers: {}, peer }, asked), []);
-  assert.deepEqual(lines, [{ ...asked, warning: "old version, ***" }]);
+  assert.deepEqual(warningsOf({ headers: {}, peer, hide }, asked), []);
+  assert.deepEqual(lines, [{ ...asked, warning: "old version, ***, #" }]);
   assert.equal(counts.warnings, 3);
   for (let n = 0; n < 2 * limits.kubeWarnings; n += 1) {
-    warningsOf({ headers: { warning: `299 - "number ${n}"` }, peer }, asked);
+    warningsOf({ headers: { warning: `299 - "number ${n}"` }, peer, hide }, asked);
   }
   assert.equal(lines.length, 1 + 2 * limits.kubeWarnings);
 });

@@ -5,13 +5,18 @@ import type { KubeCounts } from "../kube.ts";
 import type { Operation } from "./refusal.ts";
 import type { Answer } from "./transport.ts";
 
+interface Warned extends Pick<Answer, "headers" | "peer"> {
+  /** Takes out of a text what we sent in confidence. */
+  readonly hide: (text: string) => string;
+}
+
 /** Reads the warnings of an answer; each text is logged once. */
 export function createWarnings(log: Log, counts: KubeCounts) {
   const told = new Set<string>();
-  return ({ headers, peer }: Pick<Answer, "headers" | "peer">, { verb, resource }: Operation): readonly string[] => {
+  return ({ headers, peer, hide }: Warned, { verb, resource }: Operation): readonly string[] => {
     const { warning } = headers;
     if (warning === undefined) return none;
-    const texts = readWarnings(warning).map((text) => peer.mask?.(text) ?? text);
+    const texts = readWarnings(warning).map((text) => hide(peer.mask?.(text) ?? text));
     counts.warnings += texts.length;
     for (const text of texts) {
       if (told.has(text)) continue;

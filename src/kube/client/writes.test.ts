@@ -73,3 +73,29 @@ test("an apply that an admission webhook does not let us try is left to the writ
   assert.deepEqual([written, object], [true, undefined]);
   await refusal(kube.create(kinds.configMap, desired, { dryRun: true }), "AKP_KUBE_REFUSED");
 });
+
+test("what an admission webhook repeats of a tenant's secrets is in no error, and cannot make another one of it", async (t) => {
+  const inner = simulateKube(t).transport();
+  // Of each secret the whole, and of a long one what was left of it; the words are those by which refusals are told apart.
+  const secrets = ["hunter22", "details", "message", "long ".repeat(1_000)];
+  const message = `admission webhook "rules.example.com" denied the request: ${secrets.join(", ")}`;
+  const causes = [{ reason: "NamespaceTerminating", message, field: "spec" }];
+  const status = { kind: "Status", code: 403, reason: "Forbidden", message, details: { name: "map", causes } };
+  const transport: Transport = {
+    ...inner,
+    async send() {
+      const body = Readable.from([Buffer.from(JSON.stringify(status))]);
+      return { status: 403, headers: { warning: '299 - "hunter22 is short"' }, body, peer: await inner.peer() };
+    },
+  };
+  const kube = openClient(transport, realClock);
+  t.after(() => kube.close());
+  const env = secrets.map((value, at) => ({ name: `NAME${at}`, value }));
+  const desired = { metadata: at, spec: { template: { spec: { containers: [{ name: "web", env }] } } } };
+  const { message: told, details } = await refusal(
+    kube.apply(kinds.deployment, desired, { live: null }),
+    "AKP_KUBE_TERMINATING",
+  );
+  assert.match(told, /denied the request: \[redacted\], \[redacted\], \[redacted\], \[redacted\]$/);
+  assert.doesNotMatch(JSON.stringify(details), /hunter|long/);
+});
