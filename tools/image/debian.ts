@@ -41,13 +41,14 @@ export function debianRoot(options: { readonly refresh: boolean; say(line: strin
 }
 
 function updateLists({ refresh, say }: { readonly refresh: boolean; say(line: string): void }): void {
-  const known = globSync("lists/*Packages*", { cwd: imageCache }).length > 0;
-  if (known && !refresh) return;
+  const areKnown = () => globSync("lists/*Packages*", { cwd: imageCache }).length > 0;
+  if (areKnown() && !refresh) return;
   try {
     apt("update", "--error-on=any");
   } catch (error) {
-    if (!known) throw error;
-    say("Debian cannot be asked what is new; the packages that were known before are used");
+    // Of several sources one that fails may be somebody else's; whether the packages are there is seen next.
+    if (!areKnown()) throw error;
+    say("not every source of packages could be asked what is new; what is known of them is used");
   }
 }
 
