@@ -39,7 +39,7 @@ export interface DeclarationStage {
   want(lease: LeaseId, group: ManifestGroup | undefined): void;
   wanted(lease: LeaseId): { readonly hosts: HostWanted[]; readonly addresses: AddressWanted[] };
   /** Until nothing happens any more. */
-  settled(): Promise<void>;
+  settled(ms?: number): Promise<void>;
   /** Ends the process, if it is still there, and starts another one. */
   restart(boundary?: Boundary): Promise<void>;
   objects(kind: typeof kinds.providerHost | typeof kinds.providerLeasedIp): KubeObject[];
@@ -136,7 +136,7 @@ export async function openStage(
     },
     wanted,
     // Longer than the queue pauses after a failure or two.
-    settled: () => clock.advance(5_000),
+    settled: (ms = 5_000) => clock.advance(ms),
     async restart(crossing) {
       await running.stop();
       running = await start(crossing);

@@ -5,6 +5,7 @@
  */
 import { type kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { isLaterVersion } from "../../kube/object-version.ts";
 import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
@@ -16,7 +17,7 @@ import { watchTrouble } from "../watch-trouble.ts";
 export type Declarations<Wanted> = ReturnType<typeof createDeclarations<Wanted>>;
 
 export interface DeclarationDeps<Wanted> {
-  readonly kube: Pick<Kube, "watch" | "apply" | "delete" | "list" | "fieldManager">;
+  readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
   readonly kind: typeof kinds.providerHost | typeof kinds.providerLeasedIp;
   /** Where they are kept, whichever lease they belong to. */
   readonly namespace: string;
@@ -51,6 +52,14 @@ interface Grant extends Holder {
   readonly leaseId: string;
 }
 
+/** What was written, or may have been, until the cache shows it. */
+interface Unseen extends Grant {
+  /** Resolves when the write has ended, well or not. */
+  readonly ended: Promise<void>;
+  /** Undefined while only the server knows. */
+  version: string | undefined;
+}
+
 interface Declared extends Holder {
   /** Of the object. */
   readonly name: string;
@@ -61,6 +70,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   const { kube, kind, namespace, provider, subjectOf, objectName, build, read, objection, concerns } = deps;
   const listeners: ((leaseId: string) => void)[] = [];
   const grants = new Map<string, Grant>();
+  const unseen = new Map<string, Unseen>();
   const withheld = new Map<string, readonly Withheld<Wanted>[]>();
   let opened: WatchCache<Declared, "lease"> | undefined;
 
@@ -78,12 +88,12 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   }
 
   function holder(subject: string): Holder | undefined {
-    return grants.get(subject) ?? declared(subject);
+    return grants.get(subject) ?? unseen.get(subject) ?? declared(subject);
   }
 
   function* holders(): Iterable<Holder> {
     yield* grants.values();
-    for (const each of cache().list()) if (!grants.has(each.subject)) yield each;
+    for (const each of [...unseen.values(), ...cache().list()]) if (!grants.has(each.subject)) yield each;
   }
 
   function wake(leaseId: string): void {
@@ -96,8 +106,14 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     }
   }
 
-  function handle({ type, value: { lease, subject } }: Change<Declared>): void {
-    if (lease?.provider === provider) wake(formatLeaseId(lease));
+  function handle({ type, value: { lease, subject, fields } }: Change<Declared>): void {
+    const written = unseen.get(subject);
+    if (written && (type === "deleted" || isShown(written, fields))) forget(written);
+    const leaseId = lease?.provider === provider ? formatLeaseId(lease) : undefined;
+    if (leaseId !== undefined) wake(leaseId);
+    // A write from before the name changed hands, or somebody else's.
+    const grant = grants.get(subject);
+    if (grant && grant.leaseId !== leaseId) wake(grant.leaseId);
     if (type !== "added") wakeThoseWithout(subject);
   }
 
@@ -143,9 +159,47 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     grants.set(subject, { subject, lease, leaseId: formatLeaseId(lease) });
   }
 
+  /** One may have been given to another lease, or given up, while those before it were written. */
+  async function writeGranted(lease: LeaseId, wanted: readonly Wanted[], signal: AbortSignal): Promise<void> {
+    const leaseId = formatLeaseId(lease);
+    for (const each of wanted) {
+      if (grants.get(subjectOf(each))?.leaseId === leaseId) await write(lease, each, signal);
+    }
+  }
+
   async function write(lease: LeaseId, wanted: Wanted, signal: AbortSignal): Promise<void> {
-    const live = declared(subjectOf(wanted))?.fields ?? null;
-    await kube.apply(kind, build(lease, wanted), { live, force: true, signal });
+    const subject = subjectOf(wanted);
+    const live = declared(subject)?.fields ?? null;
+    const writing = kube.apply(kind, build(lease, wanted), { live, force: true, signal });
+    const ended = writing.then(
+      () => undefined,
+      () => undefined,
+    );
+    const note: Unseen = { subject, lease, leaseId: formatLeaseId(lease), ended, version: undefined };
+    unseen.set(subject, note);
+    const { object } = await writing;
+    note.version = object?.metadata.resourceVersion;
+    const seen = declared(subject)?.fields;
+    // Without an object the cache was believed, and shows it.
+    if (!object || (seen && isShown(note, seen))) forget(note);
+  }
+
+  function forget(note: Unseen): void {
+    if (unseen.get(note.subject) !== note) return;
+    unseen.delete(note.subject);
+    if (!grants.has(note.subject)) wakeThoseWithout(note.subject);
+  }
+
+  /** What a lease wrote, wants no longer, and no cache shows: the server is asked, or it might turn up when it is another's. */
+  async function removeUnseen(leaseId: string, signal: AbortSignal): Promise<void> {
+    for (const note of [...unseen.values()]) {
+      if (note.leaseId !== leaseId || grants.has(note.subject)) continue;
+      await note.ended;
+      const object = await kube.get(kind, { namespace, name: objectName(note.subject) }, { signal });
+      const found = object && project(object);
+      if (found && leaseIdOf(found) === leaseId && isLeft(found)) await remove(found, signal);
+      forget(note);
+    }
   }
 
   /** Unless it is on its way to another lease, which then writes it over. */
@@ -182,7 +236,8 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       signal: AbortSignal,
     ): Promise<readonly Withheld<Wanted>[]> {
       const leaseId = formatLeaseId(lease);
-      for (const each of settle(lease, wanted)) await write(lease, each, signal);
+      await writeGranted(lease, settle(lease, wanted), signal);
+      await removeUnseen(leaseId, signal);
       for (const each of [...cache().by("lease", leaseId)]) if (isLeft(each)) await remove(each, signal);
       return withheld.get(leaseId) ?? [];
     },
@@ -191,6 +246,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       const leaseId = formatLeaseId(lease);
       drop(leaseId, () => false);
       withheld.delete(leaseId);
+      await removeUnseen(leaseId, signal);
       const objects = await kube.list(kind, { namespace, labelSelector: selectorOf(lease), signal });
       for (const each of objects.map(project)) if (isLeft(each)) await remove(each, signal);
     },
@@ -202,7 +258,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       const losers = wanted.flatMap((each) => holder(subjectOf(each))?.lease ?? []);
       for (const each of wanted) grant(lease, each);
       for (const each of [...losers, lease]) wake(formatLeaseId(each));
-      for (const each of wanted) await write(lease, each, signal);
+      await writeGranted(lease, wanted, signal);
     },
     /** What a lease has, as far as the cluster is known. */
     subjectsOf(leaseId: string): string[] {
@@ -217,6 +273,11 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       return trouble();
     },
   };
+}
+
+function isShown({ version }: Unseen, { resourceVersion }: OwnedFields): boolean {
+  if (version === undefined || resourceVersion === undefined) return false;
+  return resourceVersion === version || isLaterVersion(resourceVersion, version);
 }
 
 function leaseIdOf({ lease }: Declared): string | undefined {

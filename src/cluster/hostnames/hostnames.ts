@@ -20,7 +20,7 @@ export interface HostnameSettings extends HostRules {
 }
 
 export interface HostnameDeps {
-  readonly kube: Pick<Kube, "watch" | "apply" | "delete" | "list" | "fieldManager">;
+  readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
   readonly provider: Address;
   readonly settings: HostnameSettings;
   readonly clock: Pick<Clock, "monotonicMs">;
