@@ -29,7 +29,7 @@ const perTransaction = 50;
 export type Market = Awaited<ReturnType<typeof startMarket>>;
 
 export async function startMarket(owner: Owner) {
-  const box = start("leases-box.ts", temporaryFolder(owner));
+  const box = launch("leases-box.ts", temporaryFolder(owner));
   const boxEnded = once(box, "exit");
   owner.after(async () => {
     box.send("stop");
@@ -82,16 +82,14 @@ export async function startMarket(owner: Owner) {
 
 export type BenchedProvider = Awaited<ReturnType<typeof startProvider>>;
 
-/** Resolves when it is ready. */
+/** Resolves when it has looked at every lease. */
 export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string) {
-  const child = start("leases-provider.ts", rpcUrl, kubeconfig, dataDir);
+  const child = launch("leases-provider.ts", rpcUrl, kubeconfig, dataDir);
   const ended = once(child, "exit");
   const ask = (asked: Asked) => void child.send(asked);
-  const { seconds, cpuSeconds, leases } = await told<Told, "ready">(child, "ready");
+  const start = await told<Told, "ready">(child, "ready");
   return {
-    seconds,
-    cpuSeconds,
-    leases,
+    start,
     async submit(dseqs: readonly number[]): Promise<readonly number[]> {
       const answer = told<Told, "applied">(child, "applied");
       ask({ what: "submit", dseqs });
@@ -112,7 +110,7 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
 /** As bin/akash-provider does, what was once compiled is not compiled again. */
 const compiled = join(import.meta.dirname, "../node_modules/.cache/bench");
 
-function start(program: string, ...args: readonly string[]): ChildProcess {
+function launch(program: string, ...args: readonly string[]): ChildProcess {
   const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
   return fork(join(import.meta.dirname, program), args, { execArgv: nodeFlags, serialization: "advanced", env });
 }

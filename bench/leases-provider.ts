@@ -26,11 +26,21 @@ export type Asked =
   | { readonly what: "stop" };
 
 export type Told =
-  /** Every service runs, and every lease has been looked at: so long after the process began, of which it was at work. */
-  | { readonly what: "ready"; readonly seconds: number; readonly cpuSeconds: number; readonly leases: number }
+  | ({ readonly what: "ready" } & Start)
   /** Of each, from the answer to its tenant until its objects were in the cluster. */
   | { readonly what: "applied"; readonly ms: readonly number[] }
   | { readonly what: "memory"; readonly rssMb: number };
+
+/** When what was so, in seconds since the process began. */
+export interface Start {
+  /** Every service runs: it bids, takes manifests and answers. */
+  readonly readyS: number;
+  /** Every lease has been looked at. */
+  readonly lookedS: number;
+  /** Of all that, how long the process was at work. */
+  readonly cpuS: number;
+  readonly leases: number;
+}
 
 const [rpcUrl = "", kubeconfig = "", dataDir = ""] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
@@ -55,13 +65,15 @@ const provider = createProvider({
 });
 const ended = provider.run(stopping.signal);
 const house = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
+const readyS = performance.now() / 1_000;
 const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
 await atRest();
 const { user, system } = process.cpuUsage();
 tell({
   what: "ready",
-  seconds: performance.now() / 1_000,
-  cpuSeconds: (user + system) / 1e6,
+  readyS,
+  lookedS: performance.now() / 1_000,
+  cpuS: (user + system) / 1e6,
   leases: provider.status().cluster?.leases ?? 0,
 });
 process.on("message", (asked: Asked) => void answer(asked));

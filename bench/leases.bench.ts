@@ -65,21 +65,28 @@ async function measureRest(dataDir: string, rows: Row[]) {
   const writes = requests.filter((request) => !request.startsWith("GET "));
   const rssMb = await second.memory();
   await second.stop();
-  if (second.leases !== manyLeases) throw new Error(`it came back with ${second.leases} leases`);
+  const { leases, readyS, lookedS, cpuS } = second.start;
+  if (leases !== manyLeases) throw new Error(`it came back with ${leases} leases`);
   if (writes.length > 0) throw new Error(`a restart wrote ${writes.slice(0, 5).join(", ")}`);
   const [few = 0, many = 0] = perMinute;
   if (many > few * 1.5 + 5) throw new Error(`requests at rest grow with leases: ${few} and ${many} a minute`);
-  const restartS = round(second.seconds);
-  rows.push({ what: `restart with ${manyLeases} leases, seconds`, value: restartS });
-  rows.push({ what: "of which the process was at work, seconds", value: round(second.cpuSeconds) });
+  const restartS = round(readyS);
+  rows.push(
+    { what: `restart with ${manyLeases} leases, seconds until all services run`, value: restartS },
+    { what: "seconds until every lease was looked at", value: round(lookedS) },
+    { what: "of which the process was at work", value: round(cpuS) },
+  );
   rows.push({ what: "requests of a restart", value: requests.length }, { what: "memory, MB", value: rssMb });
   return { restartS, restartWrites: writes.length, rssMb, idleRequestsPerMin: many };
 }
 
 /** On a real API server, where there is one. */
-async function measureApply(dataDir: string, rows: Row[]) {
+async function measureApply(dataDir: string, rows: Row[]): Promise<Row> {
   const missing = controlPlaneMissing();
-  if (missing) throw new Error(missing);
+  if (missing) {
+    console.log(`no apply on a real API server: ${missing}`);
+    return {};
+  }
   await using owner = createOwner();
   const market = await startMarket(owner);
   const plane = await startControlPlane(owner);
