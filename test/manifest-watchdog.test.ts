@@ -104,6 +104,24 @@ test("nothing is closed while the cluster cannot tell, nor while no node answers
   });
 });
 
+test("who was turned away because the cluster could not tell gets a moment to send it again, however late that is", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const { manifests } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
+    // Nobody looks at a lease between its beginning and its deadline, unless its tenant comes.
+    stage.cluster.trouble = "its API server is away";
+    await assert.rejects(send, { code: "AKP_CLUSTER_UNKNOWN" });
+    await stage.pass(timeoutMs - 3_000);
+    stage.cluster.trouble = undefined;
+    await stage.pass(timeoutMs - 3_000);
+    assert.equal(await closedBy(stage, lease), undefined);
+    assert.equal((await send()).changed.length, 1);
+    await stage.pass(2 * timeoutMs);
+    assert.equal(await closedBy(stage, lease), undefined);
+  });
+});
+
 test("a lease whose namespace is there is not closed, although journal and Manifest resource are lost", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { journal } = await stage.running({ timeoutMs });

@@ -16,7 +16,7 @@ import { createTurns } from "./turns.ts";
 interface IntakeDeps {
   readonly journal: Journal;
   readonly checks: Checks;
-  readonly loop: Pick<ManifestLoop, "reunite">;
+  readonly loop: Pick<ManifestLoop, "reunite" | "turnedAway">;
   readonly standings: Standings;
   /** Told the key of a lease whose row is another now, and of one that has a new manifest. */
   readonly onChange: (leaseKey: string) => void;
@@ -42,6 +42,7 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
     } catch (thrown) {
       const { code, entry } = ProviderError.from(thrown);
       const isRefusal = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
+      if (code === "AKP_CLUSTER_UNKNOWN") loop.turnedAway();
       standings.counts[isRefusal ? "refused" : "failed"] += 1;
       // Only the code: the words may quote what the tenant sent.
       log.info("manifest not accepted", { deployment, code });

@@ -54,8 +54,11 @@ export function createManifestLoop(deps: LoopDeps) {
   const { chain, journal, cluster, timeoutMs, standings, onRestored, clock, log } = deps;
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
-  /** Whoever wanted to send one while we were away gets a moment to do so. */
-  const notBeforeMs = clock.now() + Math.min(timeoutMs, limits.manifestGraceMs);
+  /** Whoever wanted to send one while we were away, or while the cluster could not tell, gets a moment to do so. */
+  const graceEndsMs = () => clock.now() + Math.min(timeoutMs, limits.manifestGraceMs);
+  let notBeforeMs = graceEndsMs();
+  /** Since the last look that came to something, manifests were turned away. */
+  let isDeaf = false;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
@@ -65,12 +68,15 @@ export function createManifestLoop(deps: LoopDeps) {
       return await follow(lease, key, signal);
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) throw thrown;
+      isDeaf = true;
       return waiting("cluster", thrown.message);
     }
   }
 
   async function follow(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const row = await reunite(lease, key);
+    if (isDeaf) notBeforeMs = graceEndsMs();
+    isDeaf = false;
     if (row) return settle(key, row);
     return timeoutMs === 0 ? settle(key, undefined) : watch(lease, key, signal);
   }
@@ -176,5 +182,10 @@ export function createManifestLoop(deps: LoopDeps) {
     return done();
   }
 
-  return { look, reunite };
+  /** A tenant came, and through no fault of his could not be heard. */
+  function turnedAway(): void {
+    isDeaf = true;
+  }
+
+  return { look, reunite, turnedAway };
 }
