@@ -46,6 +46,11 @@ export interface Lease {
   readonly payment: EscrowPayment | undefined;
 }
 
+/** A lease that is being reclaimed runs on until the tenant has had his time. */
+export function runs(lease: Pick<Lease, "state"> | undefined): boolean {
+  return lease?.state === "active" || lease?.state === "reclaiming";
+}
+
 export interface Reclamation {
   readonly windowNs: bigint;
   /** Height; 0 until it has started. */

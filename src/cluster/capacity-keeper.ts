@@ -1,5 +1,6 @@
 /** Keeps what is promised together with what there is: the book, and all that changes it. */
 import type { Chain, MirrorKey } from "../chain/chain.ts";
+import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube, WatchCache } from "../kube/kube.ts";
 import type { ResourceUnit } from "../market/group-spec.ts";
@@ -22,7 +23,7 @@ import { readBody } from "./reservations/journal-body.ts";
 import { type LeasePod, watchLeasePods } from "./reservations/lease-pods.ts";
 import { createReservations, type PictureState } from "./reservations/reservations.ts";
 import { resettle } from "./reservations/resettle.ts";
-import { createUpkeep, runs } from "./reservations/upkeep.ts";
+import { createUpkeep } from "./reservations/upkeep.ts";
 
 interface KeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;

@@ -1,6 +1,6 @@
 /** Whether we take a manifest: what is asked of it, in the order in which the network's own provider asks. */
 import type { Chain } from "../chain/chain.ts";
-import type { Deployment, Lease } from "../chain/records.ts";
+import { type Deployment, runs } from "../chain/records.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { isIngress, type ManifestGroup } from "../market/manifest.ts";
 import type { ReadManifest } from "../market/manifest-json.ts";
@@ -120,8 +120,4 @@ function versionOn({ hash }: Deployment, { version, rawVersion }: ReadManifest):
 function hostsOf(groups: readonly ManifestGroup[]): string[] {
   const exposes = groups.flatMap(({ services }) => services.flatMap(({ expose }) => expose));
   return exposes.flatMap(({ hosts }) => hosts ?? []);
-}
-
-export function runs({ state }: Pick<Lease, "state">): boolean {
-  return state === "active" || state === "reclaiming";
 }

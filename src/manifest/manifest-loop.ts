@@ -8,7 +8,7 @@
  *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
  */
 import type { Chain } from "../chain/chain.ts";
-import type { Lease } from "../chain/records.ts";
+import { type Lease, runs } from "../chain/records.ts";
 import { endLeaseMessage, endLeaseWaitMs } from "../chain/tx/closing.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -20,7 +20,6 @@ import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
-import { runs } from "./checks.ts";
 import type { ClusterSide } from "./cluster-side.ts";
 import type { Standings } from "./standings.ts";
 

@@ -1,6 +1,6 @@
 /** An operator ends a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
-import type { Lease } from "../../chain/records.ts";
+import { type Lease, runs } from "../../chain/records.ts";
 import { type CloseReason, endLeaseMessage, endLeaseWaitMs } from "../../chain/tx/closing.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -12,7 +12,6 @@ import type { Manifest, ManifestService } from "../../market/manifest.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { runs } from "../reservations/upkeep.ts";
 
 export interface ClosingDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "provider">;

@@ -9,9 +9,9 @@
  *   does not run             torn down, where the chain itself says that it is over
  *   nobody knows             nothing is touched, and that is said
  */
+import { runs } from "../../chain/records.ts";
 import { limits } from "../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
-import { runs } from "../reservations/upkeep.ts";
 import { createDeploy, type DeployDeps } from "./deploy.ts";
 import { isBehindCluster, readTruth } from "./lease-truth.ts";
 import { createTeardown, type TeardownDeps } from "./teardown.ts";

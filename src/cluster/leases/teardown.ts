@@ -3,7 +3,7 @@
  * What is gone is what the server no longer has.
  */
 import type { Chain } from "../../chain/chain.ts";
-import type { Lease } from "../../chain/records.ts";
+import { type Lease, runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
@@ -16,7 +16,6 @@ import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
-import { runs } from "../reservations/upkeep.ts";
 import type { LeaseStates } from "./lease-states.ts";
 import type { LeaseTally } from "./lease-tally.ts";
 import type { LeaseTruth } from "./lease-truth.ts";

@@ -7,7 +7,7 @@
  */
 
 import type { Chain } from "../../chain/chain.ts";
-import type { Bid, Lease } from "../../chain/records.ts";
+import { type Bid, runs } from "../../chain/records.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type BidId, bidOn, formatOrderId, parseOrderId } from "../../market/ids.ts";
@@ -122,10 +122,6 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
       settle();
     },
   };
-}
-
-export function runs(lease: Pick<Lease, "state"> | undefined): boolean {
-  return lease?.state === "active" || lease?.state === "reclaiming";
 }
 
 function stands(bid: Pick<Bid, "state"> | undefined): boolean {
