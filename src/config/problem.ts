@@ -1,4 +1,5 @@
 /** What is wrong with the settings is collected and told at once, so that a person corrects it in one go. */
+import { shorten } from "../market/shorten.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { nearest } from "./nearest.ts";
 
@@ -76,8 +77,7 @@ export function quote(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (value === undefined || value === null) return "nothing";
   if (typeof value === "object") return "a map";
-  const text = hideCredentials(String(value));
-  return JSON.stringify(text.length > longestQuote ? `${text.slice(0, longestQuote)}…` : text);
+  return JSON.stringify(shorten(hideCredentials(String(value)), longestQuote));
 }
 
 /** "scheme://user:password@host" or "user:password@host", up to the last "@": a password may hold anything. */

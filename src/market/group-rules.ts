@@ -3,6 +3,7 @@ import { isDenom, showDecCoin } from "./coin.ts";
 import { compareDecimals, decimalOf } from "./decimal.ts";
 import type { Attribute, GroupSpec, ResourceUnit } from "./group-spec.ts";
 import { totalOf } from "./group-totals.ts";
+import { shorten } from "./shorten.ts";
 
 const mebi = 2n ** 20n;
 const tebi = 2n ** 40n;
@@ -86,14 +87,14 @@ function faultsOfUnit({ id, count, cpu, memory, gpu, storage, endpoints, price }
   within("memory in bytes", memory.bytes, unitLimits.memoryBytes);
   within("gpus", gpu.count, unitLimits.gpuCount);
   if (storage.length === 0) faults.push("it has no storage");
-  for (const { name, bytes } of storage) within(`volume ${shorten(name)} in bytes`, bytes, unitLimits.storageBytes);
+  for (const { name, bytes } of storage) within(`volume ${short(name)} in bytes`, bytes, unitLimits.storageBytes);
   if (endpoints.some(({ kind }) => kind === "unknown")) faults.push("an endpoint is of a kind that nobody knows");
   if (gpu.count === 0n && gpu.attributes.length > 0) faults.push("it has attributes of a gpu, and no gpu");
   for (const { attributes } of [cpu, memory, gpu, ...storage]) {
     if (faults.length < faultsTold) faults.push(...faultsOfAttributes(attributes));
   }
   if (!isDenom(price.denom))
-    faults.push(`its price is in ${JSON.stringify(shorten(price.denom))}, which is no denomination`);
+    faults.push(`its price is in ${JSON.stringify(short(price.denom))}, which is no denomination`);
   if (price.amount.atto < 0n) faults.push("its price is below zero");
   if (compareDecimals(price.amount, mostPrice) > 0) faults.push(`a price of ${showDecCoin(price)} is above 10000000`);
   return faults;
@@ -103,13 +104,13 @@ function faultsOfAttributes(attributes: readonly Attribute[]): string[] {
   const keys = attributes.map(({ key }) => key);
   const strange = keys.filter((key) => !attributeKey.test(key)).slice(0, faultsTold);
   return [
-    ...strange.map((key) => `${JSON.stringify(shorten(key))} is no attribute`),
-    ...repeated(keys).map((key) => `${shorten(key)} stands twice`),
+    ...strange.map((key) => `${JSON.stringify(short(key))} is no attribute`),
+    ...repeated(keys).map((key) => `${short(key)} stands twice`),
   ];
 }
 
 function inOneDenom(denoms: ReadonlySet<string>): string {
-  const some = [...denoms].slice(0, faultsTold).map(shorten);
+  const some = [...denoms].slice(0, faultsTold).map(short);
   return `all prices must be in one denomination, and these are in ${some.join(", ")}`;
 }
 
@@ -125,6 +126,6 @@ function repeated<T>(values: readonly T[]): T[] {
   return [...twice];
 }
 
-function shorten(text: string): string {
-  return text.length > shownChars ? `${text.slice(0, shownChars)}…` : text;
+function short(text: string): string {
+  return shorten(text, shownChars);
 }

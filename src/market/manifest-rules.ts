@@ -3,6 +3,7 @@ import { isIPv4 } from "node:net";
 import { goQuote } from "./go-json.ts";
 import { isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
+import { shorten } from "./shorten.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
@@ -208,5 +209,5 @@ function invalid(reason: string): string {
 }
 
 function show(text: string): string {
-  return goQuote(text.length > shownChars ? `${text.slice(0, shownChars)}…` : text);
+  return goQuote(shorten(text, shownChars));
 }

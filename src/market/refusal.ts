@@ -1,5 +1,6 @@
 /** How a value that makes no sense is refused: what it was, what it should have been, why it is not, and an example. */
 import { ProviderError } from "../runtime/errors.ts";
+import { shorten } from "./shorten.ts";
 
 /** A lease id has about 120 characters; what is longer than this is not a value but a paste or an attack. */
 const longestShown = 160;
@@ -13,15 +14,11 @@ export function outOfRange(
   expected: string,
   bounds: { least: string | bigint; most: string | bigint },
 ): ProviderError {
-  const shown = typeof value === "string" ? quote(value) : shorten(String(value));
+  const shown = typeof value === "string" ? quote(value) : shorten(String(value), longestShown);
   return new ProviderError("AKP_VALUE_OUT_OF_RANGE", { value: shown, expected, ...bounds });
 }
 
 /** Quotes make an empty text and stray spaces visible. */
 function quote(text: string): string {
-  return JSON.stringify(shorten(text));
-}
-
-function shorten(text: string): string {
-  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+  return JSON.stringify(shorten(text, longestShown));
 }

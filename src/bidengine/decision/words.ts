@@ -1,11 +1,11 @@
 /** What tenants write, made fit for a sentence and for the journal: short, and on one line. */
 import type { Json, JsonObject } from "../../bus/topics.ts";
 import { printable } from "../../market/printable.ts";
+import { shorten } from "../../market/shorten.ts";
 import { limits } from "../../runtime/limits.ts";
 
 export function shown(text: string, most: number = limits.decisionWordChars): string {
-  const cut = text.length > most ? `${text.slice(0, most)}…` : text;
-  return printable(cut);
+  return printable(shorten(text, most));
 }
 
 /** "a, b, c and 7 more". */

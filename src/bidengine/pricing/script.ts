@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import type { JsonObject } from "../../bus/topics.ts";
 import { type Decimal, parseDecimal } from "../../market/decimal.ts";
+import { shorten } from "../../market/shorten.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -69,7 +70,7 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
 }
 
 function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs: number; tookMs: number }): Quote {
-  const [output, errors] = [shorten(end.stdout), shorten(end.stderr)];
+  const [output, errors] = [told(end.stdout), told(end.stderr)];
   const evidence: JsonObject = { strategy: "shellScript", tookMs, output, ...(errors && { errors }) };
   const fail = (reason: string): NoPrice => no(`the price script ${reason}`, evidence);
   switch (end.how) {
@@ -97,15 +98,13 @@ function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (rea
     amount = parseDecimal(text);
   } catch (thrown) {
     if (!(thrown instanceof ProviderError)) throw thrown;
-    return fail(`printed what is no price: ${JSON.stringify(shorten(text))}`);
+    return fail(`printed what is no price: ${JSON.stringify(told(text))}`);
   }
   if (amount.atto === 0n) return fail("asks for a price of zero");
   if (amount.atto < 0n) return fail(`asks for a price below zero: ${text}`);
   return { price: { denom, amount }, evidence };
 }
 
-function shorten(text: string): string {
-  const trimmed = text.trim();
-  const { priceOutputChars: most } = limits;
-  return trimmed.length > most ? `${trimmed.slice(0, most)}…` : trimmed;
+function told(text: string): string {
+  return shorten(text.trim(), limits.priceOutputChars);
 }
