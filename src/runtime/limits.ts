@@ -554,8 +554,6 @@ export const limits = {
   /** Faults of a registry that are told; they are made by hand, one at a time. */
   registryProblems: 20,
 
-  /** How often the file of the inventory's configuration is looked at: a person who changed it waits no longer. */
-  inventoryConfigLookMs: 5 * second,
   /** A pattern of node names; nobody can read a longer one. */
   inventoryPatternChars: 256,
   /** How often Ceph is asked how full it is: about as often as Rook itself looks. */

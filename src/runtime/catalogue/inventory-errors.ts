@@ -30,11 +30,6 @@ export const inventoryErrors = {
     advice: "Correct what it names. A file is read again by itself, and the last good configuration stays in force.",
     ...statuses(400, "INVALID_ARGUMENT", settings),
   },
-  AKP_INVENTORY_CONFIG_UNREADABLE: {
-    message: "the inventory configuration {path} cannot be read: {reason}",
-    advice: "Check the path, and that the ConfigMap is mounted there. It is looked at again by itself.",
-    ...statuses(503, "FAILED_PRECONDITION"),
-  },
   AKP_CEPH_UNREADABLE: {
     message: "Ceph in {namespace} does not tell how full it is: {reason}",
     advice:

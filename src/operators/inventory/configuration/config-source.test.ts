@@ -42,7 +42,7 @@ function open(t: TestContext) {
     t.after(() => config.close());
     return config;
   };
-  const look = () => clock.advance(limits.inventoryConfigLookMs);
+  const look = () => clock.advance(limits.followedFileMs);
   return { clock, mount, start, look, changes: () => changes };
 }
 
