@@ -393,6 +393,29 @@ interface Found {
   readonly services: (services: readonly ManifestService[]) => readonly ManifestService[];
 }
 
+test("of many names that another lease of its owner has, the first are told", async (t) => {
+  const { manifest } = shop();
+  const hosts = Array.from({ length: 50 }, (_, at) => `h${at}.example.com`);
+  const named = manifest.map(({ services, ...group }) => ({
+    ...group,
+    services: services.map((service) => ({
+      ...service,
+      expose: service.expose.map((expose) => (expose.hosts ? { ...expose, hosts } : expose)),
+    })),
+  }));
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  const life = await stage.start();
+  const [first, second] = [stage.won(1), stage.won(2)];
+  for (const lease of [first, second]) {
+    await life.send(lease, named);
+    await stage.until("deployed", () => life.state(lease) === "deployed");
+  }
+
+  const { withheld = [] } = life.keeper.states.get(formatLeaseId(second)) ?? {};
+  assert.equal(withheld.length, limits.leaseMissingTold + 1);
+  assert.equal(withheld.at(-1), `and ${50 - limits.leaseMissingTold} more`);
+});
+
 test("a lease that is being reclaimed runs on", async (t) => {
   const { stage, life, lease } = await deployed(t);
   stage.becomes(lease, "reclaiming");

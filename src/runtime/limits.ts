@@ -597,6 +597,8 @@ export const limits = {
   leaseWrites: 4,
   /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
   leaseRecheckMs: 10 * minute,
+  /** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */
+  leaseMissingTold: 20,
   /** Conditions of leases that are told: the first ones say what is wrong with the others too. */
   leaseConditions: 50,
   /** How often it is looked whether the cluster may be relied on again: all leases wait for that. */

@@ -108,8 +108,8 @@ export function createDeploy(deps: DeployDeps) {
     ];
     return {
       ...stateOf(truth),
-      ...(withheld.length > 0 && { withheld }),
-      ...(foreign.length > 0 && { foreign }),
+      ...(withheld.length > 0 && { withheld: firstOf(withheld) }),
+      ...(foreign.length > 0 && { foreign: firstOf(foreign) }),
     };
   }
 
@@ -164,6 +164,12 @@ export function createDeploy(deps: DeployDeps) {
 function stateOf({ row }: LeaseTruth): LeaseState {
   if (row?.withdrawnAtMs !== undefined) return { state: "withdrawn" };
   return row?.refusal === undefined ? { state: "deployed" } : { state: "refused", why: row.refusal };
+}
+
+/** A tenant may want a thousand names that another lease of his has; what is told of a lease is read by people. */
+function firstOf(texts: readonly string[]): readonly string[] {
+  const more = texts.length - limits.leaseMissingTold;
+  return more > 0 ? [...texts.slice(0, limits.leaseMissingTold), `and ${more} more`] : texts;
 }
 
 function isBinding({ kind }: DesiredObject): boolean {
