@@ -25,6 +25,11 @@ const refusals = {
     reason: "Forbidden",
     message: `pods is forbidden: User "stranger" cannot create resource "pods" in API group "" in the namespace "lease"`,
   },
+  AKP_KUBE_REFUSED: {
+    status: 403,
+    reason: "Forbidden",
+    message: `admission webhook "validation.gatekeeper.sh" denied the request: [repos] container <web> has an invalid image repo`,
+  },
   AKP_KUBE_EXISTS: { status: 409, reason: "AlreadyExists", message: `pods "web" already exists` },
   AKP_KUBE_OWNED: {
     status: 409,
@@ -55,3 +60,13 @@ for (const [code, { status, reason, message, ...more }] of Object.entries(refusa
     assert.ok(error.message.includes(message));
   });
 }
+
+test("what a policy of the cluster itself denies is refused like what a webhook denies, and no rights would help", () => {
+  const message = `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'repos' with binding 'all' denied request: no`;
+  const body = JSON.stringify({ kind: "Status", code: 403, reason: "Forbidden", message, details: { name: "web" } });
+  assert.equal(refusalError({ status: 403, body }, asked, peer).code, "AKP_KUBE_REFUSED");
+  const hostile = `ValidatingAdmissionPolicy '${"' with binding '".repeat(50_000)}`;
+  const startedMs = performance.now();
+  assert.equal(refusalError({ status: 403, body: hostile }, asked, peer).code, "AKP_KUBE_FORBIDDEN");
+  assert.ok(performance.now() - startedMs < 1_000);
+});

@@ -78,11 +78,16 @@ function cut(text: string): string {
   return text.slice(0, limits.kubeReasonChars);
 }
 
-/** Who says no: the rules about rights, a namespace on its way out, or a quota, which gives no cause but its words. */
+/** Who says no: the rules about rights, a namespace on its way out, a rule about objects, or a quota, which give no cause but their words. */
 function forbiddenBy(causes: readonly Cause[], message: string) {
   if (causes.some(({ reason }) => reason === "NamespaceTerminating")) return "AKP_KUBE_TERMINATING";
+  if (deniedByRule.test(message)) return "AKP_KUBE_REFUSED";
   return message.includes("exceeded quota: ") ? "AKP_KUBE_QUOTA" : "AKP_KUBE_FORBIDDEN";
 }
+
+/** A rule about what may be there at all, such as Gatekeeper's: it says 403 too, and more rights would not help. */
+const deniedByRule =
+  /^admission webhook "[^"]{1,253}" denied the request|ValidatingAdmissionPolicy '[^']{1,253}' with binding '[^']{1,253}' denied request/;
 
 function conflictOf(word: string | undefined, causes: readonly Cause[], message: string) {
   if (word === "AlreadyExists") return "AKP_KUBE_EXISTS";
