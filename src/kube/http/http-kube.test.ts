@@ -8,11 +8,11 @@ import { eventually } from "../../../test/eventually.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { startHttpFace } from "../../../test/http-face.ts";
 import { configMap } from "../../../test/kube.contract.ts";
+import { refusal } from "../../../test/kube-objects.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { simulateBox, simulateKube } from "../../../test/simulated-kube.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createCountingBoundary } from "../../runtime/boundary.ts";
-import type { ErrorCode } from "../../runtime/catalogue.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { InvariantError } from "../../runtime/invariant.ts";
@@ -43,12 +43,6 @@ async function stage(owner: Owner, clock: Clock = realClock) {
   const api = await startHttpFace(owner, cluster);
   const kubeconfig = api.writeKubeconfig(folder);
   return { cluster, api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
-}
-
-async function refusal(work: Promise<unknown>, code: ErrorCode): Promise<ProviderError> {
-  const thrown = await work.then(() => assert.fail(`${code} did not come`), ProviderError.from);
-  assert.equal(thrown.code, code, thrown.message);
-  return thrown;
 }
 
 test("a call that the server could not serve is tried again, after the time it asked for", async (t) => {
