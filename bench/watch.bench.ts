@@ -114,8 +114,9 @@ async function timeChanges(child: ChildProcess, kube: Kube): Promise<number[]> {
   const writes: Promise<void>[] = [];
   for (let change = 0; change < changes; change += 1) {
     const at = { namespace: "default", name: podName(fewPods + change) };
+    const told = [{ op: "add", path: "/status/message", value: "changed" }] as const;
     writes.push(
-      kube.patchStatus(kinds.pod, at, { message: "changed" }).then(({ metadata }) => {
+      kube.patch(kinds.pod, at, told, { subresource: "status" }).then(({ metadata }) => {
         answered.set(metadata.resourceVersion ?? "", process.hrtime.bigint());
       }),
     );

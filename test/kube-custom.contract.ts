@@ -64,7 +64,7 @@ export function checkCustomResources(open: OpenKube): void {
     await using _ = await define(kube, kind);
     const at = { namespace, name: "one" };
     await applyWhenServed(kube, kind, { metadata: at, spec: { a: 1 } });
-    await kube.patchStatus(kind, at, { ready: true });
+    await kube.apply(kind, { metadata: at, status: { ready: true } }, { subresource: "status" });
     await kube.apply(kind, { metadata: at, spec: { a: 2 }, status: { ready: false } });
     const object = await kube.get(kind, at);
     assert.deepEqual(object?.["status"], { ready: true });

@@ -89,7 +89,7 @@ export function checkObjects(open: OpenKube): void {
     await kube.apply(kinds.ingress, { ...ingress, status: told });
     const status = async () => (await kube.get(kinds.ingress, at))?.["status"];
     assert.deepEqual(await status(), { loadBalancer: {} });
-    await kube.patchStatus(kinds.ingress, at, told);
+    await kube.apply(kinds.ingress, { metadata: at, status: told }, { subresource: "status" });
     assert.deepEqual(await status(), told);
     assert.equal((await kube.get(kinds.ingress, at))?.metadata.generation, 1);
     await kube.apply(kinds.ingress, { ...ingress, metadata: { ...at, labels: { a: "b" } } });
@@ -101,7 +101,7 @@ export function checkObjects(open: OpenKube): void {
     await kube.apply(kinds.deployment, deployment(namespace, "web", "one", 0));
     // Not a zero: the server leaves those out.
     const status = { observedGeneration: 1 };
-    await kube.patchStatus(kinds.deployment, { namespace, name: "web" }, status);
+    await kube.apply(kinds.deployment, { metadata: { namespace, name: "web" }, status }, { subresource: "status" });
     const object = await kube.get(kinds.deployment, { namespace, name: "web" });
     assert.deepEqual({ ...(object?.["status"] as object), ...status }, object?.["status"]);
     assert.ok(object?.["spec"]);

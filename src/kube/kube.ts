@@ -40,13 +40,6 @@ export interface Kube {
    * and the next try finds nothing. A namespace, with all that a tenant has in it, is deleted by its uid only.
    */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
-  /** Merges these fields into the status of an object. */
-  patchStatus(
-    kind: Kind,
-    at: ObjectAt,
-    status: Readonly<Record<string, unknown>>,
-    options?: CallOptions,
-  ): Promise<KubeObject>;
   /** The lines of a container, oldest first. With `follow` it goes on until the container ends or the signal. */
   logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<LogLine>;
   /** Runs a command in a container. */

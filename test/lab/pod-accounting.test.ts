@@ -71,7 +71,11 @@ const ramBytes = 2n * 1024n ** 3n;
 test("the pods of a node count to the byte as kubectl describes them, and RAM volumes beside", { skip }, async (t) => {
   const kube = openKube(t, kubeconfig);
   await kube.create(kinds.node, { metadata: { name: node } });
-  await kube.patchStatus(kinds.node, { name: node }, { capacity: size, allocatable: size });
+  await kube.apply(
+    kinds.node,
+    { metadata: { name: node }, status: { capacity: size, allocatable: size } },
+    { subresource: "status" },
+  );
   const overhead = { podFixed: { cpu: "125m", memory: "80Mi" } };
   await kube.create(kinds.runtimeClass, { metadata: { name: "heavy" }, handler: "heavy", overhead });
   const namespace = "default";
@@ -82,7 +86,9 @@ test("the pods of a node count to the byte as kubectl describes them, and RAM vo
       spec: { nodeName: node, ...spec },
     });
   }
-  for (const [name, status] of Object.entries(statuses)) await kube.patchStatus(kinds.pod, { namespace, name }, status);
+  for (const [name, status] of Object.entries(statuses)) {
+    await kube.apply(kinds.pod, { metadata: { namespace, name }, status }, { subresource: "status" });
+  }
 
   const allocations = createAllocations();
   for (const pod of await kube.list(kinds.pod)) allocations.seen(projectPod(pod));

@@ -15,7 +15,7 @@ interface WriteDeps {
   readonly lastWrites: LastWrites;
 }
 
-type Writes = Pick<Kube, "create" | "replace" | "patch" | "patchStatus" | "delete">;
+type Writes = Pick<Kube, "create" | "replace" | "patch" | "delete">;
 
 export function createWrites({ requests, fieldManager, boundary, lastWrites }: WriteDeps): Writes {
   /** A write that a crash test may end the program before or after. What is only tried is none. */
@@ -77,12 +77,6 @@ export function createWrites({ requests, fieldManager, boundary, lastWrites }: W
       const asked = { ...ask("patch", kind, at, options), method: "PATCH", path, contentType: jsonPatch } as const;
       const request = { ...asked, body: operations, neverTwice: true };
       return change("patch", objectPath(kind, at), dryRun, () => requests.json(request));
-    },
-    patchStatus(kind, at, status, options = {}) {
-      const path = addressed(kind, at, { subresource: "status" });
-      const asked = { ...ask("patch the status of", kind, at, options), method: "PATCH", path } as const;
-      const request = { ...asked, contentType: "application/merge-patch+json", body: { status } };
-      return write("status", false, () => requests.json(request) as Promise<KubeObject>);
     },
     async delete(kind, at, options = {}) {
       const { dryRun = false } = options;
