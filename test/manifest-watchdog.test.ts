@@ -169,6 +169,21 @@ test("a journal that was lost is rebuilt from what the cluster says was sent, an
   });
 });
 
+test("what somebody has made newer in the cluster while we ran is taken up before long: the lease waits for that", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const { manifests } = await stage.running({ timeoutMs });
+    const lease = await stage.leased(1n, wish);
+    await manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
+    const sent = manifests.manifestOf(lease);
+    assert.ok(sent);
+    await stage.pass(5_000);
+    const receivedAtMs = sent.receivedAtMs + 3_600_000;
+    stage.cluster.records.set(formatLeaseId(lease), { ...sent, receivedAtMs });
+    await stage.pass(limits.manifestRecheckMs);
+    assert.equal(manifests.manifestOf(lease)?.receivedAtMs, receivedAtMs);
+  });
+});
+
 test("what is sent before the loop has looked is not taken for older than what the cluster has", async (t) => {
   await onManifestStage(t, async (stage) => {
     const next = webWish({ image: "web:2" });

@@ -89,7 +89,8 @@ export function createManifestLoop(deps: LoopDeps) {
   async function settle(key: string, row: Manifest | undefined): Promise<Outcome> {
     standings.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
     await disarm(key);
-    return done();
+    // Somebody may restore or edit what the cluster has of it, and the lease's own loop then waits for us.
+    return recheck(limits.manifestRecheckMs);
   }
 
   async function disarm(key: string): Promise<void> {

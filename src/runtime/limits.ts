@@ -222,6 +222,8 @@ export const limits = {
   manifestWaiting: 8,
   /** After a start tenants get this long to send what they could not send while nobody listened. */
   manifestGraceMs: minute,
+  /** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
+  manifestRecheckMs: 10 * minute,
   /** A lease that could not be closed is tried again after this: each attempt may cost a fee. */
   manifestCloseRetryMs: minute,
   /** Leases without a manifest that the status document names. */
