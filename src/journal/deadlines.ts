@@ -1,6 +1,9 @@
 /** Times by which something must have happened, kept over restarts. Each lives until it is met or removed. */
 import type { Sql } from "./connection.ts";
 
+/** Of leases whose tenant has not sent anything yet. */
+export const manifestDeadline = "manifest";
+
 export interface Deadline {
   /** "manifest": what is waited for. */
   readonly kind: string;

@@ -2,18 +2,20 @@
  * What tenants sent us to run, one for each lease until the lease is gone. It holds their secrets: never logged, never
  * exported, overwritten when removed.
  */
+import type { ManifestGroup } from "../market/manifest.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { invariant } from "../runtime/invariant.ts";
 import type { Sql } from "./connection.ts";
 
 interface NewManifest {
   readonly leaseId: string;
   /** The hash that the chain knows it by, in lower-case hexadecimal digits. */
   readonly version: string;
-  /** The group of this lease, as JSON. */
+  /** A manifest with the one group of this lease, as JSON: `bodyOf`, and back `groupIn`. */
   readonly body: string;
 }
 
-export interface Manifest extends NewManifest {
+export interface ManifestRow extends NewManifest {
   readonly receivedAtMs: number;
   /** When the owner took it back: nothing runs until the next one comes. */
   readonly withdrawnAtMs?: number;
@@ -62,7 +64,7 @@ export function createManifests(sql: Sql, clock: Clock) {
   );
   const remove = sql.run("DELETE FROM manifests WHERE lease_id = ?");
   return {
-    get(leaseId: string): Manifest | undefined {
+    get(leaseId: string): ManifestRow | undefined {
       const row = get(leaseId);
       return row && fromRow(row);
     },
@@ -74,7 +76,7 @@ export function createManifests(sql: Sql, clock: Clock) {
      */
     put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
     /** One that the journal had lost, as it was found elsewhere. */
-    restore: ({ leaseId, version, body, receivedAtMs, withdrawnAtMs, refusal, deployed }: Manifest) =>
+    restore: ({ leaseId, version, body, receivedAtMs, withdrawnAtMs, refusal, deployed }: ManifestRow) =>
       void restore(
         leaseId,
         version,
@@ -94,7 +96,7 @@ export function createManifests(sql: Sql, clock: Clock) {
   };
 }
 
-function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...manifest }: Row): Manifest {
+function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...manifest }: Row): ManifestRow {
   return {
     ...manifest,
     ...(withdrawnAtMs !== null && { withdrawnAtMs }),
@@ -102,4 +104,14 @@ function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...man
     ...(deployedVersion !== null &&
       deployedBody !== null && { deployed: { version: deployedVersion, body: deployedBody } }),
   };
+}
+
+export function bodyOf(group: ManifestGroup): string {
+  return JSON.stringify([group]);
+}
+
+export function groupIn(body: string): ManifestGroup {
+  const [group] = JSON.parse(body) as ManifestGroup[];
+  invariant(group, "a manifest in the journal has the group of its lease");
+  return group;
 }

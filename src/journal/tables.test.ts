@@ -11,7 +11,7 @@ import type { Decision } from "./decisions.ts";
 import type { HistoryLine } from "./history.ts";
 import type { Intent } from "./intents.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import type { Manifest } from "./manifests.ts";
+import type { ManifestRow } from "./manifests.ts";
 import { openJournal } from "./open.ts";
 import type { Reservation } from "./reservations.ts";
 import type { TableReads, Tables } from "./tables.ts";
@@ -29,7 +29,7 @@ class Model {
   cursor = new Map<string, bigint>();
   intents: Intent[] = [];
   decisions: Decision[] = [];
-  manifests = new Map<string, Manifest>();
+  manifests = new Map<string, ManifestRow>();
   deadlines = new Map<string, Deadline>();
   reservations = new Map<string, Reservation>();
   ledger: LedgerEntry[] = [];

@@ -1,14 +1,15 @@
 /** What tenants ask for: to take a manifest, or to take it back. It is in the journal before they are answered. */
+
+import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Manifest } from "../journal/manifests.ts";
+import { bodyOf, groupIn, type ManifestRow } from "../journal/manifests.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
-import type { ManifestGroup } from "../market/manifest.ts";
 import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Accepted, Checks } from "./checks.ts";
-import { isTimeout, type ManifestLoop, manifestDeadline } from "./manifest-loop.ts";
+import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
 import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
 import type { Standings } from "./standings.ts";
 import { createTurns } from "./turns.ts";
@@ -59,7 +60,7 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
     const changed = await journal.durable("manifest", ({ manifests, deadlines, intents, history }) => {
       const fresh = [...groups].filter(([leaseId]) => !isTaken(manifests.get(leaseId), version));
       for (const [leaseId, group] of fresh) {
-        manifests.put({ leaseId, version, body: JSON.stringify([group]) });
+        manifests.put({ leaseId, version, body: bodyOf(group) });
         deadlines.remove(manifestDeadline, leaseId);
         // It came just in time: the lease was about to be closed for the lack of it.
         for (const { id } of intents.about(leaseId).filter(isTimeout)) intents.cancel(id, { log: "the manifest came" });
@@ -110,9 +111,8 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
     const row = read.manifests.get(formatLeaseId(lease));
     if (!row) return undefined;
     const { version, body, receivedAtMs, withdrawnAtMs, refusal } = row;
-    const [group] = JSON.parse(body) as [ManifestGroup];
     return {
-      ...{ version, group, receivedAtMs },
+      ...{ version, group: groupIn(body), receivedAtMs },
       ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
       ...(refusal !== undefined && { refusal }),
     };
@@ -122,6 +122,6 @@ export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
 }
 
 /** One that was withdrawn, or that the cluster refused, is taken up again when it is sent again. */
-function isTaken(row: Manifest | undefined, version: string): boolean {
+function isTaken(row: ManifestRow | undefined, version: string): boolean {
   return row?.version === version && row.withdrawnAtMs === undefined && row.refusal === undefined;
 }

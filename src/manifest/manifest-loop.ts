@@ -10,9 +10,10 @@
 import type { Chain } from "../chain/chain.ts";
 import { type Lease, runs } from "../chain/records.ts";
 import { endLeaseMessage, endLeaseWaitMs } from "../chain/tx/closing.ts";
+import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Manifest } from "../journal/manifests.ts";
+import { bodyOf, type ManifestRow } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
 import { isNewerInCluster } from "../market/newer-manifest.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
@@ -36,8 +37,6 @@ interface LoopDeps {
   readonly log: Log;
 }
 
-/** The kind of its deadlines. */
-export const manifestDeadline = "manifest";
 /** Why such a lease is closed. */
 const noManifest = "no manifest came in time";
 const endings = ["closeBid", "startReclaim"];
@@ -86,7 +85,7 @@ export function createManifestLoop(deps: LoopDeps) {
     return done();
   }
 
-  async function settle(key: string, row: Manifest | undefined): Promise<Outcome> {
+  async function settle(key: string, row: ManifestRow | undefined): Promise<Outcome> {
     standings.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
     await disarm(key);
     // Somebody may restore or edit what the cluster has of it, and the lease's own loop then waits for us.
@@ -99,14 +98,13 @@ export function createManifestLoop(deps: LoopDeps) {
   }
 
   /** What journal and cluster know together; the newer of both is in the journal afterwards. Throws while the cluster cannot tell. */
-  async function reunite({ id }: Pick<Lease, "id">, key: string): Promise<Manifest | undefined> {
+  async function reunite({ id }: Pick<Lease, "id">, key: string): Promise<ManifestRow | undefined> {
     const before = read.manifests.get(key);
     const recorded = await cluster.recorded(id);
-    const hash = mirror.deployment(deploymentOf(id))?.hash;
-    const current = hash && Buffer.from(hash).toString("hex");
-    if (!recorded || !isNewerInCluster(recorded, before, current)) return read.manifests.get(key);
+    const { hash } = mirror.deployment(deploymentOf(id)) ?? {};
+    if (!recorded || !isNewerInCluster(recorded, before, hash)) return read.manifests.get(key);
     const { version, group, receivedAtMs, withdrawnAtMs } = recorded;
-    const body = JSON.stringify([group]);
+    const body = bodyOf(group);
     const found = { leaseId: key, version, body, receivedAtMs };
     const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
       const now = manifests.get(key);

@@ -1,6 +1,7 @@
 /** Manifests: taken from tenants, checked against the chain, kept for their leases, and waited for. */
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, Step } from "../chain/chain.ts";
+import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
 import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
@@ -13,7 +14,7 @@ import type { Random } from "../runtime/random.ts";
 import { createChecks } from "./checks.ts";
 import type { ClusterSide } from "./cluster-side.ts";
 import { createIntake } from "./intake.ts";
-import { createManifestLoop, manifestDeadline } from "./manifest-loop.ts";
+import { createManifestLoop } from "./manifest-loop.ts";
 import { measureManifests } from "./manifest-metrics.ts";
 import type { Manifests } from "./manifests.ts";
 import type { OperatorRules } from "./operator-rules.ts";

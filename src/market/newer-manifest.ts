@@ -13,11 +13,11 @@ interface Remembered {
 export function isNewerInCluster(
   recorded: Remembered | undefined,
   row: Remembered | undefined,
-  current: string | undefined,
+  current: Uint8Array | undefined,
 ): boolean {
   if (!recorded) return false;
   if (!row) return true;
-  if (recorded.version !== row.version && row.version === current) return false;
+  if (recorded.version !== row.version && current && row.version === Buffer.from(current).toString("hex")) return false;
   return lastChange(recorded) > lastChange(row);
 }
 

@@ -4,11 +4,13 @@ import { type Lease, runs } from "../../chain/records.ts";
 import { type CloseReason, endLeaseMessage, endLeaseWaitMs } from "../../chain/tx/closing.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { groupIn } from "../../journal/manifests.ts";
 import type { TableReads } from "../../journal/tables.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Manifest, ManifestService } from "../../market/manifest.ts";
+import type { ManifestService } from "../../market/manifest.ts";
+import { volumeKind } from "../../market/volume-kind.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -102,8 +104,7 @@ async function runningLease(
 function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses {
   const key = formatLeaseId(id);
   const row = journal.read.manifests.get(key);
-  const [group] = row && row.withdrawnAtMs === undefined ? (JSON.parse(row.body) as Manifest) : [];
-  const services = group?.services ?? [];
+  const services = row && row.withdrawnAtMs === undefined ? groupIn(row.body).services : [];
   return {
     price: showDecCoin(price),
     namespace: leaseNamespace(id),
@@ -115,10 +116,7 @@ function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses
 
 function volumesOf({ name: service, resources, params }: ManifestService): Loses["volumes"] {
   const mounted = new Set(params?.storage?.map(({ name }) => name));
-  const persistent = (resources.storage ?? []).filter(({ attributes = [] }) =>
-    attributes.some(({ key, value }) => key === "persistent" && value === "true"),
-  );
-  return persistent
-    .filter(({ name }) => mounted.has(name))
+  return (resources.storage ?? [])
+    .filter((volume) => volumeKind(volume).persistent && mounted.has(volume.name))
     .map(({ name, size }) => ({ service, name, bytes: size.val }));
 }

@@ -2,13 +2,12 @@
 import type { Chain } from "../../chain/chain.ts";
 import type { Lease } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { Manifest } from "../../journal/manifests.ts";
+import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
 import { type ReadManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Manifest as TenantsManifest } from "../../market/manifest.ts";
 import { isNewerInCluster } from "../../market/newer-manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../reservations/promised-units.ts";
@@ -21,7 +20,7 @@ export interface LeaseTruth {
   readonly name: string;
   /** As the mirror has it. */
   readonly lease: Lease | undefined;
-  readonly row: Manifest | undefined;
+  readonly row: ManifestRow | undefined;
   readonly namespace: LiveNamespace | undefined;
   /** What the cluster itself has as the lease's manifest. */
   readonly recorded: ReadManifest | undefined;
@@ -63,8 +62,8 @@ export function wantedOf({ id, row, recorded }: LeaseTruth, chain: Pick<Chain, "
   const offer = promisedUnits(chain.mirror, id);
   if (!offer) return undefined;
   const { version, receivedAtMs, withdrawnAtMs, refusal, deployed } = row;
-  const workload = (body: string): LeaseWorkload => ({ lease: id, group: groupOf(body), offer });
-  const walls = { ...workload(row.body), group: { ...groupOf(row.body), services: [] } };
+  const workload = (body: string): LeaseWorkload => ({ lease: id, group: groupIn(body), offer });
+  const walls = { ...workload(row.body), group: { ...groupIn(row.body), services: [] } };
   if (withdrawnAtMs !== undefined) {
     return { workload: walls, note: { version, receivedAtMs, withdrawnAtMs }, isNew: false };
   }
@@ -78,14 +77,7 @@ export function wantedOf({ id, row, recorded }: LeaseTruth, chain: Pick<Chain, "
   return { workload: workload(deployed.body), note, isNew: false };
 }
 
-function groupOf(body: string) {
-  const [group] = JSON.parse(body) as TenantsManifest;
-  invariant(group, "a manifest in the journal has the group of its lease");
-  return group;
-}
-
 /** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */
 export function isBehindCluster({ id, row, recorded }: LeaseTruth, { mirror }: Pick<Chain, "mirror">): boolean {
-  const hash = mirror.deployment(deploymentOf(id))?.hash;
-  return isNewerInCluster(recorded, row, hash && Buffer.from(hash).toString("hex"));
+  return isNewerInCluster(recorded, row, mirror.deployment(deploymentOf(id))?.hash);
 }

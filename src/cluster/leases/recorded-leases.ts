@@ -1,14 +1,11 @@
 /** What the journal knows of leases by itself: which there were when it was last written to, and what they were to run. */
-import type { Manifest as ManifestRow } from "../../journal/manifests.ts";
+import { manifestDeadline } from "../../journal/deadlines.ts";
+import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { TableReads } from "../../journal/tables.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Manifest } from "../../market/manifest.ts";
 import { hostsWanted } from "../hostnames/hosts-wanted.ts";
 import type { LeaseLine } from "./lease-lines.ts";
-
-/** Of leases whose tenant has not sent anything yet. */
-const manifestDeadline = "manifest";
 
 export function readLeases({ manifests, deadlines }: Pick<TableReads, "manifests" | "deadlines">): LeaseLine[] {
   const sent = manifests.leaseIds();
@@ -18,9 +15,10 @@ export function readLeases({ manifests, deadlines }: Pick<TableReads, "manifests
 
 function lineOf(lease: string, row: ManifestRow | undefined): LeaseLine {
   const id = parseLeaseId(lease);
-  const [group] = row?.deployed && row.withdrawnAtMs === undefined ? (JSON.parse(row.deployed.body) as Manifest) : [];
+  const deployed = row?.withdrawnAtMs === undefined ? row?.deployed : undefined;
   // The names that we gave are not in it: they follow from settings.
-  const wanted = group ? hostsWanted({ lease: id, group }, { staticHostDomain: undefined }) : [];
+  const given = { staticHostDomain: undefined };
+  const wanted = deployed ? hostsWanted({ lease: id, group: groupIn(deployed.body) }, given) : [];
   const hosts = wanted.map(({ host }) => host).sort();
   return { lease, namespace: leaseNamespace(id), ...stateOf(row), hosts, ageMs: undefined };
 }
