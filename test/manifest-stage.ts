@@ -18,10 +18,11 @@ import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
 import type { Journal } from "../src/journal/journal.ts";
-import type { ClusterSide, RecordedManifest } from "../src/manifest/cluster-side.ts";
+import type { RecordedManifest } from "../src/kube/objects/read-manifest-resource.ts";
+import type { ClusterSide } from "../src/manifest/cluster-side.ts";
 import { createManifestService, type ManifestOptions } from "../src/manifest/manifest-service.ts";
 import type { Manifests } from "../src/manifest/manifests.ts";
-import { noRules, type OperatorRules } from "../src/manifest/operator-rules.ts";
+import type { OperatorRules, Ruling } from "../src/manifest/operator-rules.ts";
 import type { ManifestDocument } from "../src/manifest/standings.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
@@ -94,7 +95,7 @@ export interface RunningManifests {
 }
 
 export interface PlayedCluster extends ClusterSide {
-  readonly records: Map<string, RecordedManifest>;
+  readonly records: Map<string, Omit<RecordedManifest, "lease">>;
   /** Leases that have a namespace. */
   readonly namespaces: Set<string>;
   /** Why it cannot tell, while that is so. */
@@ -253,8 +254,11 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
   return { ready: opened.promise, stop };
 }
 
-export function playedCluster(): PlayedCluster {
-  const records = new Map<string, RecordedManifest>();
+const yes: Ruling = { yes: true, reason: "nothing is refused", dryRun: false };
+export const noRules: OperatorRules = { tenant: () => yes, image: () => yes, hostname: () => yes };
+
+function playedCluster(): PlayedCluster {
+  const records = new Map<string, Omit<RecordedManifest, "lease">>();
   const namespaces = new Set<string>();
   return {
     records,

@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chain } from "../src/chain/chain.ts";
 import { createChecks } from "../src/manifest/checks.ts";
-import { noRules } from "../src/manifest/operator-rules.ts";
 import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { createLog, silentLog } from "../src/runtime/log.ts";
-import { onManifestStage } from "./manifest-stage.ts";
+import { noRules, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, hashOfJson, registryPassword, secret, versionOf, webWish } from "./manifest-wishes.ts";
 
 test("a manifest is taken for its lease, told of once, and sent again changes nothing", async (t) => {

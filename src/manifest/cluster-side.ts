@@ -1,21 +1,13 @@
 /** What the manifest service needs of the cluster. */
+import type { RecordedManifest } from "../kube/objects/read-manifest-resource.ts";
 import type { Address } from "../market/address.ts";
 import type { LeaseId } from "../market/ids.ts";
-import type { ManifestGroup } from "../market/manifest.ts";
 
 export interface ClusterSide {
   /** Why this owner may not have one of these host names, in the network's words; undefined where he may have them all. */
   hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
   /** What the cluster itself says was sent for a lease; undefined where it provably has nothing. Throws while it can't tell. */
-  recorded(lease: LeaseId): Promise<RecordedManifest | undefined>;
+  recorded(lease: LeaseId): Promise<Omit<RecordedManifest, "lease"> | undefined>;
   /** Whether it has a namespace of the lease: then something was sent once, whatever else is lost. Throws while it can't tell. */
   hasNamespace(lease: LeaseId): boolean;
-}
-
-/** A manifest as its custom resource keeps it. */
-export interface RecordedManifest {
-  readonly version: string;
-  readonly group: ManifestGroup;
-  readonly receivedAtMs: number;
-  readonly withdrawnAtMs?: number;
 }

@@ -21,10 +21,7 @@ export function createClusterSide(keeper: LeaseKeeper) {
     async recorded(lease: LeaseId) {
       checkKnown();
       const resource = keeper.live.manifest(leaseNamespace(lease));
-      const read = resource && readManifestResource(resource);
-      if (!read) return undefined;
-      const { version, group, receivedAtMs, withdrawnAtMs } = read;
-      return { version, group, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
+      return resource && readManifestResource(resource);
     },
     hasNamespace(lease: LeaseId): boolean {
       checkKnown();

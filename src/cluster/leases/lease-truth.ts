@@ -5,7 +5,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
-import { type ReadManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { type RecordedManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isNewerInCluster } from "../../market/newer-manifest.ts";
@@ -23,7 +23,7 @@ export interface LeaseTruth {
   readonly row: ManifestRow | undefined;
   readonly namespace: LiveNamespace | undefined;
   /** What the cluster itself has as the lease's manifest. */
-  readonly recorded: ReadManifest | undefined;
+  readonly recorded: RecordedManifest | undefined;
 }
 
 interface TruthDeps {

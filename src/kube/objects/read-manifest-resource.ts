@@ -18,7 +18,8 @@ import { type ManifestNote, manifestAnnotations } from "./manifest-resource.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export interface ReadManifest extends ManifestNote {
+/** What the cluster itself says was sent for a lease. */
+export interface RecordedManifest extends ManifestNote {
   readonly lease: LeaseId;
   readonly group: ManifestGroup;
 }
@@ -27,7 +28,7 @@ export interface ReadManifest extends ManifestNote {
  * Undefined where it does not say which lease it is. The network's own provider writes down neither the hash nor when a
  * manifest came: then the version is empty, and the time is when the object was made.
  */
-export function readManifestResource({ metadata, ...object }: KubeObject): ReadManifest | undefined {
+export function readManifestResource({ metadata, ...object }: KubeObject): RecordedManifest | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);
   if (!lease) return undefined;
