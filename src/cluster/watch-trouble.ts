@@ -1,8 +1,16 @@
-/** Why nothing may be judged by a cache of the cluster right now, in words for an operator; undefined where it may. */
+/** Why nothing may be judged by caches of the cluster right now, in words for an operator; undefined where it may. */
 import type { WatchCache } from "../kube/kube.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 
-export function watchTrouble({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
+export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
+  for (const cache of caches) {
+    const trouble = troubleOf(cache);
+    if (trouble !== undefined) return trouble;
+  }
+  return undefined;
+}
+
+function troubleOf({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
   if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
     return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
   }

@@ -14,7 +14,7 @@ interface InstallOptions extends CallOptions {
   readonly dryRun?: boolean;
 }
 
-export interface Installed {
+interface Installed {
   readonly name: string;
   /** False where it was so already. */
   readonly written: boolean;

@@ -3,7 +3,7 @@ import { deploymentOf, formatDeploymentId, parseLeaseId } from "../market/ids.ts
 import { formatTime } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 
-export type Standing = "received" | "withdrawn" | "waiting";
+type Standing = "received" | "withdrawn" | "waiting";
 
 export interface ManifestDocument {
   /** With a lease of ours. */

@@ -6,7 +6,7 @@
 
 export type GoJson = null | boolean | string | GoNumber | GoObject | readonly GoJson[];
 
-export interface GoNumber {
+interface GoNumber {
   readonly digits: string;
 }
 

@@ -9,20 +9,20 @@ const mebi = 2n ** 20n;
 const tebi = 2n ** 40n;
 
 /** The same for everyone on the network. */
-export const unitLimits = {
+const unitLimits = {
   cpuMilli: { least: 10n, most: 384_000n },
   gpuCount: { least: 0n, most: 24n },
   memoryBytes: { least: mebi, most: 2n * tebi },
   storageBytes: { least: 5n * mebi, most: 32n * tebi },
 };
 /** A group may hold as much as this many units of the largest size. */
-export const unitsOfGroup = 50n;
+const unitsOfGroup = 50n;
 /** 10 of the whole token, per block and unit. */
-export const mostPrice = decimalOf(10_000_000n);
+const mostPrice = decimalOf(10_000_000n);
 /** Faults that are told of one group: a few say it all, and a group may have ten thousand. */
 const faultsTold = 20;
 const shownChars = 80;
-export const attributeKey = /^([a-zA-Z][\w/.-]{1,126}[\w*]?)$/;
+const attributeKey = /^([a-zA-Z][\w/.-]{1,126}[\w*]?)$/;
 
 export function faultsOfGroups(groups: readonly GroupSpec[]): string[] {
   if (groups.length === 0) return ["there is no group"];

@@ -8,7 +8,7 @@ export function isWildcard(host: string): boolean {
   return host.startsWith(star);
 }
 
-export function isBelow(name: string, domain: string): boolean {
+function isBelow(name: string, domain: string): boolean {
   return name.endsWith(`.${domain}`);
 }
 

@@ -24,7 +24,7 @@ export function closeBidMessage(id: BidId, reason: CloseReason = "unspecified"):
 }
 
 /** Tells a tenant who agreed to it that the lease will end; only when its window has passed can it be closed. */
-export function startReclaimMessage(id: LeaseId, reason: CloseReason): PackedMessage {
+function startReclaimMessage(id: LeaseId, reason: CloseReason): PackedMessage {
   return packMessage("startReclaim", { id: LeaseID.fromPartial(writeId(id)), reason: closeReasons[reason] });
 }
 

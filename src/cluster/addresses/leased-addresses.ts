@@ -2,20 +2,18 @@
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { type IpDeclaration, leasedIp, leasedIpName, readLeasedIp } from "../../kube/objects/leased-ip.ts";
-import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { createDeclarations, type DeclarationDeps, type Withheld } from "../declarations/declarations.ts";
 import type { AddressWanted } from "./addresses-wanted.ts";
 
-export interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube"> {
-  readonly provider: Address;
+interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
   /** Where the custom resources of all leases are kept. */
   readonly manifestNamespace: string;
 }
 
-export interface WithheldAddress {
+interface WithheldAddress {
   readonly endpoint: string;
   readonly externalPort: number;
   readonly protocol: "TCP" | "UDP";

@@ -14,8 +14,6 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 
-export type Declarations<Wanted> = ReturnType<typeof createDeclarations<Wanted>>;
-
 export interface DeclarationDeps<Wanted> {
   readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
   readonly kind: typeof kinds.providerHost | typeof kinds.providerLeasedIp;
@@ -37,7 +35,7 @@ export interface DeclarationDeps<Wanted> {
 }
 
 /** Who has what. Without a lease: an object that says nothing we understand, and that nobody of ours may touch. */
-export interface Holder {
+interface Holder {
   readonly subject: string;
   readonly lease: LeaseId | undefined;
 }
@@ -80,7 +78,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   }
 
   function trouble(): string | undefined {
-    return opened ? watchTrouble(opened) : `nobody has begun to read ${resourceOf(kind)}`;
+    return opened ? watchTrouble([opened]) : `nobody has begun to read ${resourceOf(kind)}`;
   }
 
   function declared(subject: string): Declared | undefined {

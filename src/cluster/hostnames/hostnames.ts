@@ -1,15 +1,14 @@
 /** Which host name belongs to which lease. */
 import { kinds } from "../../kube/kinds.ts";
-import type { Kube, KubeObject } from "../../kube/kube.ts";
+import type { KubeObject } from "../../kube/kube.ts";
 import { providerHost, providerHostName, readProviderHost } from "../../kube/objects/provider-host.ts";
-import type { Address } from "../../market/address.ts";
 import { hostsOverlap, isWildcard, wildcardsOver } from "../../market/host-names.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
-import { createDeclarations, type Withheld } from "../declarations/declarations.ts";
+import { createDeclarations, type DeclarationDeps, type Withheld } from "../declarations/declarations.ts";
 import { blockedText, type HostRules, isReserved, notAllowed } from "./host-rules.ts";
 import type { HostWanted } from "./hosts-wanted.ts";
 import { staticHost } from "./static-host.ts";
@@ -19,14 +18,12 @@ export interface HostnameSettings extends HostRules {
   readonly manifestNamespace: string;
 }
 
-export interface HostnameDeps {
-  readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
-  readonly provider: Address;
+interface HostnameDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
   readonly settings: HostnameSettings;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-export interface WithheldHost {
+interface WithheldHost {
   readonly host: string;
   readonly reason: string;
 }

@@ -101,11 +101,7 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     },
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
-      for (const cache of caches) {
-        const trouble = watchTrouble(cache);
-        if (trouble !== undefined) return trouble;
-      }
-      return undefined;
+      return watchTrouble(caches);
     },
     async close(): Promise<void> {
       for (const cache of caches) await cache.close();

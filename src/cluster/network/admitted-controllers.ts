@@ -2,7 +2,7 @@
 import type { AdmittedController } from "../../kube/objects/network-policies.ts";
 
 /** As an operator names one: what it is called, or where its requests come from. */
-export type NamedController = { readonly name: string } | { readonly range: string };
+type NamedController = { readonly name: string } | { readonly range: string };
 
 export function admittedControllers(
   controllers: readonly NamedController[],

@@ -86,11 +86,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
       look();
     },
     get trouble() {
-      for (const cache of caches) {
-        const trouble = watchTrouble(cache);
-        if (trouble !== undefined) return trouble;
-      }
-      return undefined;
+      return watchTrouble(caches);
     },
     async close() {
       changes.stop();

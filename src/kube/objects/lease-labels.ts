@@ -6,15 +6,13 @@ import { ProviderError } from "../../runtime/errors.ts";
 export type Labels = Readonly<Record<string, string>>;
 
 /** On everything that a provider makes, whichever provider it was. */
-export const managedLabel = "akash.network";
+const managedLabel = "akash.network";
 /** Selects all of it. */
 export const managedSelector = `${managedLabel}=true`;
 export const namespaceLabel = "akash.network/namespace";
 export const serviceLabel = "akash.network/manifest-service";
 
 const idLabel = (part: "owner" | "dseq" | "gseq" | "oseq" | "provider") => `akash.network/lease.id.${part}`;
-/** Only what carries our own address here is ours to touch. */
-export const providerLabel = idLabel("provider");
 
 /** On what belongs to a lease as a whole. */
 export function leaseLabels(lease: LeaseId): Labels {

@@ -15,15 +15,11 @@ export function networkServices(workload: ServiceWorkload): DesiredObject[] {
     ...networkService(workload, name, "ClusterIP", expose.filter(isInside)),
     ...networkService(
       workload,
-      nodePortServiceName(name),
+      `${name}-np`,
       "NodePort",
       expose.filter((each) => !isInside(each)),
     ),
   ];
-}
-
-export function nodePortServiceName(service: string): string {
-  return `${service}-np`;
 }
 
 function networkService(
