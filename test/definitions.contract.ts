@@ -13,7 +13,8 @@ import { parseLeaseId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import type { KubeContract, KubeStage } from "./kube.contract.ts";
 import { refusal } from "./kube-objects.ts";
-import { listVectors, readJsonVector, vectorsPresent } from "./vectors.ts";
+import { recordedLeases } from "./recorded-leases.ts";
+import { vectorsPresent } from "./vectors.ts";
 
 const owner = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const lease = parseLeaseId(`${owner}/18446744073709551615/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6`);
@@ -120,11 +121,9 @@ async function installed(t: Owner, open: KubeContract["open"]): Promise<KubeStag
 /** Of objects that have the same spec there is one. */
 function recorded(): [Kind, KubeObject][] {
   const found = new Map<string, [Kind, KubeObject]>();
-  for (const path of listVectors("objects").filter((each) => /\/objects[^/]*\.json$/.test(each))) {
-    for (const object of readJsonVector<{ items: KubeObject[] }>(path).items) {
-      const kind = customKinds.find((each) => each.kind === object.kind && apiVersionOf(each) === object.apiVersion);
-      if (kind) found.set(`${kind.kind} ${JSON.stringify(object["spec"])}`, [kind, object]);
-    }
+  for (const object of recordedLeases().flatMap(({ objects }) => objects)) {
+    const kind = customKinds.find((each) => each.kind === object.kind && apiVersionOf(each) === object.apiVersion);
+    if (kind) found.set(`${kind.kind} ${JSON.stringify(object["spec"])}`, [kind, object]);
   }
   return [...found.values()];
 }

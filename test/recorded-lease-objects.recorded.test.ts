@@ -5,36 +5,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
-import { hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
-import type { DesiredObject } from "../src/kube/objects/lease-workload.ts";
-import { leasedIp } from "../src/kube/objects/leased-ip.ts";
-import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
-import { providerHost } from "../src/kube/objects/provider-host.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
 import { type IntendedDifference, intended, isIntended } from "./intended-differences.ts";
 import { type Difference, differences } from "./object-differences.ts";
-import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
+import { objectsOf, type RecordedLease, recordedLeases } from "./recorded-leases.ts";
 import { asAsked } from "./recorded-objects.ts";
 import { vectorTest } from "./vectors.ts";
 
-const inCluster = { manifestNamespace: "lease" };
-const staticHosts = { staticHostDomain: "ingress.lab.test" };
-
-/** All that we make of a lease. Whoever builds another kind adds it here, and its differences below. */
-function built({ workload, settings }: RecordedLease): DesiredObject[] {
-  const { lease } = workload;
-  const { namespace, policies, credentials, workloads, services } = leaseObjects(workload, settings);
-  return [
-    manifestResource(workload, { version: "", receivedAtMs: 0 }, inCluster),
-    ...[namespace, ...policies, ...credentials, ...workloads, ...services],
-    ...hostsWanted(workload, staticHosts).map((host) => providerHost({ lease, ...host }, inCluster)),
-    ...addressesWanted(workload).map((address) => leasedIp({ lease, ...address }, inCluster)),
-  ];
-}
+const made = { manifestNamespace: "lease", staticHostDomain: "ingress.lab.test", version: "" };
 
 vectorTest("every recorded lease becomes the recorded objects, but for what we mean to do otherwise", () => {
   const used = new Set<IntendedDifference>();
@@ -74,7 +54,7 @@ type Named = Difference & { readonly kind: string; readonly name: string };
 
 function differencesOf(lease: RecordedLease): Named[] {
   const recorded = byName(lease.objects.map((object) => withHashes(object, lease.secretSha256)));
-  const ours = byName(built(lease).map(({ kind, object }) => withHashes({ ...object, kind: kind.kind })));
+  const ours = byName(objectsOf(lease, made).map(({ kind, object }) => withHashes({ ...object, kind: kind.kind })));
   return [...new Set([...recorded.keys(), ...ours.keys()])].flatMap((key) => {
     const [kind = "", name = ""] = key.split(" ");
     const [theirs, own] = [recorded.get(key), ours.get(key)];

@@ -1,9 +1,15 @@
 /** Leases of the network's own provider as they were recorded: what was sent, and every object that came of it. */
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
+import { addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
+import { hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
-import type { LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
+import type { DesiredObject, LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import { leasedIp } from "../src/kube/objects/leased-ip.ts";
+import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
+import { providerHost } from "../src/kube/objects/provider-host.ts";
 import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
@@ -25,6 +31,27 @@ export interface RecordedLease {
 export function recordedLeases(): RecordedLease[] {
   const files = new Set(listVectors("objects"));
   return [...files].filter((path) => /\/objects[^/]*\.json$/.test(path)).map((path) => readLease(path, files));
+}
+
+interface MadeWith {
+  readonly manifestNamespace: string;
+  readonly staticHostDomain: string;
+  readonly version: string;
+}
+
+/** All that we make of one, in order. */
+export function objectsOf(
+  { workload, settings }: Pick<RecordedLease, "workload" | "settings">,
+  { manifestNamespace, staticHostDomain, version }: MadeWith,
+): DesiredObject[] {
+  const { lease } = workload;
+  const hosts = hostsWanted(workload, { staticHostDomain });
+  return [
+    manifestResource(workload, { version, receivedAtMs: 0 }, { manifestNamespace }),
+    ...Object.values(leaseObjects(workload, settings)).flat(),
+    ...hosts.map((host) => providerHost({ lease, ...host }, { manifestNamespace })),
+    ...addressesWanted(workload).map((address) => leasedIp({ lease, ...address }, { manifestNamespace })),
+  ];
 }
 
 function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
