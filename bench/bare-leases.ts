@@ -39,8 +39,7 @@ function objectsOf(dseq: number): DesiredObject[] {
   const [group, spec] = [manifest[0], groups[0]];
   if (!group || !spec) throw new Error("there is no group");
   const workload = { lease: leaseOf(dseq), group, offer: spec.units };
-  const { namespace, policies, credentials, workloads, services } = leaseObjects(workload, settings);
   const version = createHash("sha256").update(`${dseq}`).digest("hex");
   const recorded = manifestResource(workload, { version, receivedAtMs: Date.now() }, settings);
-  return [recorded, namespace, ...policies, ...credentials, ...workloads, ...services];
+  return [recorded, ...Object.values(leaseObjects(workload, settings)).flat()];
 }

@@ -1,11 +1,11 @@
-/** The objects of leases, as the provider will write them: some of each kind, all of a realistic size. */
+/** Objects of the kinds and sizes that leases have; `word` changes each of them, so that an apply has something to write. */
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 
 export interface DesiredObject {
   readonly kind: Kind;
   readonly at: { readonly namespace: string; readonly name: string };
-  /** The same object, but for what `word` changes in it. */
+  /** Otherwise the same. */
   desired(word: string): KubeObject;
 }
 

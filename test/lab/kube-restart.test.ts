@@ -6,15 +6,17 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { leaseObjects } from "../../bench/lease-objects.ts";
 import { definitionsOf } from "../../lab/build.ts";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
 import { type Kind, kinds, resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "../../src/kube/kube.ts";
+import { leaseObjects } from "../../src/kube/objects/lease-objects.ts";
+import type { DesiredObject } from "../../src/kube/objects/lease-workload.ts";
 import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
 import { eventually } from "../eventually.ts";
 import { definitionOf } from "../kube-definition.ts";
 import { webDeployment } from "../kube-objects.ts";
+import { objectSettings, sampleExpose, sampleResources, sampleService, sampleWorkload } from "../lease-samples.ts";
 import { shapes } from "../object-shapes.ts";
 import { createOwner } from "../owner.ts";
 import { recordedObjects } from "../recorded-objects.ts";
@@ -31,10 +33,24 @@ if (!skip) await defineCustomKinds(open());
 
 const image = "nowhere.example/web:1";
 
-interface DesiredObject {
+/** A lease with something of every kind. */
+const volume = { name: "data", size: { val: "1073741824" }, attributes: [{ key: "persistent", value: "true" }] };
+const leased = sampleWorkload(
+  sampleService({
+    env: ["A=1", "B="],
+    args: ["serve"],
+    expose: [sampleExpose, { ...sampleExpose, externalPort: 8080 }],
+  }),
+  sampleService({
+    name: "db",
+    resources: { ...sampleResources, storage: [volume] },
+    params: { storage: [{ name: "data", mount: "/data", readOnly: false }], permissions: { read: ["logs"] } },
+    credentials: { host: "registry.example", email: "", username: "who", password: "not-a-secret" },
+  }),
+);
+
+interface NamedObject extends DesiredObject {
   readonly what: string;
-  readonly kind: Kind;
-  readonly object: KubeObject;
 }
 
 describe("a restart on a real API server", { skip }, () => {
@@ -127,7 +143,7 @@ function open(): Kube {
 }
 
 /** Applies all of them, and again with another client, which only looks. */
-async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly DesiredObject[]): Promise<void> {
+async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly NamedObject[]): Promise<void> {
   for (const { kind, object } of wishes) await kube.apply(kind, object);
   const again: string[] = [];
   for (const { what, kind, object } of wishes) {
@@ -137,7 +153,7 @@ async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Desi
   assert.equal(restarted.counts.requests, wishes.length, "each was looked at, and nothing else was asked");
 }
 
-async function builtObjects(kube: Kube, namespace: string): Promise<DesiredObject[]> {
+async function builtObjects(kube: Kube, namespace: string): Promise<NamedObject[]> {
   const node = await kube.create(kinds.node, { metadata: { name: "one" } });
   const { uid } = node.metadata;
   assert.ok(uid);
@@ -149,7 +165,9 @@ async function builtObjects(kube: Kube, namespace: string): Promise<DesiredObjec
     { what: "a tolerant pod", kind: kinds.pod, object: { metadata: { namespace, name: "tolerant" }, spec: tolerant } },
     { what: "a namespace", kind: kinds.namespace, object: { metadata: { name: "web" } } },
     { what: "a web server", kind: kinds.deployment, object: webDeployment("web", image, 80) },
-    ...leaseObjects(namespace, 1).map(({ kind, desired }) => ({ what: kind.kind, kind, object: desired("same") })),
+    ...Object.values(leaseObjects(leased, objectSettings))
+      .flat()
+      .map((each) => ({ what: each.kind.kind, ...each })),
     ...shapes.map(({ name, kind, wish }, n) => ({ what: name, kind, object: wish({ namespace, name: `shape-${n}` }) })),
   ];
 }

@@ -30,11 +30,8 @@ export interface LabLease {
 export async function runLease(kube: Kube, sdl: string, settings: ObjectSettings): Promise<LabLease> {
   const workload = workloadOf(sdl);
   const namespace = leaseNamespace(workload.lease);
-  const objects = leaseObjects(workload, settings);
-  const { policies, credentials, workloads, services } = objects;
-  for (const { kind, object } of [objects.namespace, ...policies, ...credentials, ...workloads, ...services]) {
-    await kube.apply(kind, object);
-  }
+  const objects = Object.values(leaseObjects(workload, settings)).flat();
+  for (const { kind, object } of objects) await kube.apply(kind, object);
   const names = workload.group.services.map(({ name }) => name);
   const pod = (service: string) => runningPod(kube, namespace, service);
   await eventually(
