@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
-import { readLeases } from "../cluster/leases/recorded-leases.ts";
+import { readLeases } from "../cluster/leases/journaled-leases.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { showAge } from "./order-text.ts";
 

@@ -6,7 +6,7 @@ import { openJournal } from "../../journal/open.ts";
 import { formatLeaseId } from "../../market/ids.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { readLeases } from "./recorded-leases.ts";
+import { readLeases } from "./journaled-leases.ts";
 
 test("the journal alone tells which leases there are, what became of their manifests, and their host names", async (t) => {
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
