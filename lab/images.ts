@@ -5,7 +5,7 @@ import type { Image } from "../tools/image/image.ts";
 import { providerImage as ourImage } from "../tools/image/provider-image.ts";
 import type { Entry } from "../tools/image/tar.ts";
 import { binaryOf } from "./build.ts";
-import { importImage } from "./image.ts";
+import { importImage } from "./import-image.ts";
 import { needProgram } from "./machine.ts";
 import type { ProgramName } from "./programs.ts";
 import { say } from "./say.ts";

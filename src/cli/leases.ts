@@ -1,8 +1,8 @@
 /** `akash-provider leases`: what runs for whom, and how it stands. */
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
-import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
 import { readLeases } from "../cluster/leases/journaled-leases.ts";
+import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { showAge } from "./order-text.ts";
 

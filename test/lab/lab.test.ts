@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 import { callApi } from "../../lab/api.ts";
 import { auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
 import { ctr } from "../../lab/containerd.ts";
-import { importImage } from "../../lab/image.ts";
 import { busybox, logsImage, shellImage, webImage } from "../../lab/images.ts";
+import { importImage } from "../../lab/import-image.ts";
 import { status } from "../../lab/lab.ts";
 import { eventually } from "../eventually.ts";
 import {
