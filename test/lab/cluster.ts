@@ -4,6 +4,7 @@ import { callApi } from "../../lab/api.ts";
 import { kubectl as runKubectl } from "../../lab/kubectl.ts";
 import { fakeNode } from "../../lab/kwok/component.ts";
 import { status } from "../../lab/lab.ts";
+import { takeTurn } from "../../lab/lock.ts";
 import { eventually } from "../eventually.ts";
 
 /** Why the lab's tests cannot run, or false. In CI nothing is skipped: there a missing lab makes the tests fail. */
@@ -125,4 +126,9 @@ function hasCondition({ status }: WithConditions, wanted: string): boolean {
 
 function randomName(): string {
   return `test-${randomBytes(4).toString("hex")}`;
+}
+
+/** For who says by labels what its node sells, or fills it: one at a time. What it returns ends the turn. */
+export function takeNode(): Promise<() => void> {
+  return takeTurn("lab-node");
 }

@@ -22,6 +22,7 @@ import {
   podStartsWithinMs,
   read,
   runPod,
+  takeNode,
   temporaryNamespace,
 } from "./cluster.ts";
 import {
@@ -52,8 +53,10 @@ const without = (keys: readonly string[]) => keys.map((key) => `${key}-`);
 describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
   const owner = createOwner();
   let operator: DeployedInventory;
+  let endTurn: () => void = () => undefined;
 
   before(async () => {
+    endTurn = await takeNode();
     // What whoever runs the storage says; the configuration says it too.
     await kubectl("label", "storageclass", ...classes, "akash.network=true", "--overwrite");
     operator = await deployInventory(owner, { AP_REDIS_URL: redisUrl });
@@ -68,6 +71,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     const client = await createClient({ url: redisUrl }).connect();
     await client.flushDb();
     await client.close();
+    endTurn();
   });
 
   it("knows the hardware of its node as the node's own tools do", async () => {

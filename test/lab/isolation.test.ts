@@ -16,7 +16,7 @@ import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
 import { refusal } from "../kube-objects.ts";
 import { createCalls } from "./calls.ts";
-import { labIsMissing, temporaryNamespace } from "./cluster.ts";
+import { labIsMissing, takeNode, temporaryNamespace } from "./cluster.ts";
 import { runLease } from "./lab-lease.ts";
 import { openKube } from "./open-kube.ts";
 import { type PodAt, runPod } from "./pods.ts";
@@ -57,12 +57,16 @@ deployment: { ${["web", "shell", "game", "reader"].map((name) => `${name}: { lab
 
 describe("a lease on the lab", { skip: labIsMissing }, async () => {
   if (labIsMissing) return;
+  const endTurn = await takeNode();
   const policies = await policiesOfTheLab();
   const overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
   const settings = { overcommit, clusterPublicHostname: "lab.invalid", policies };
   const [ours, theirs] = await Promise.all([runLease(kube, sdl, settings), runLease(kube, sdl, settings)]);
   // Together: each takes some seconds.
-  after(() => Promise.all([ours.end(), theirs.end()]));
+  after(async () => {
+    await Promise.all([ours.end(), theirs.end()]);
+    endTurn();
+  });
   const outsider: PodAt = { namespace: await temporaryNamespace({ after }), name: "outsider" };
   await runPod(kube, outsider, { image: shellImage });
   const [shell, stranger, reader] = await Promise.all([ours.at("shell"), theirs.at("shell"), ours.at("reader")]);
