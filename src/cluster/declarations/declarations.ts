@@ -5,7 +5,6 @@
  */
 import { type kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
-import { isLaterVersion } from "../../kube/object-version.ts";
 import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
@@ -13,6 +12,7 @@ import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { watchTrouble } from "../watch-trouble.ts";
+import { createUnseenWrites } from "./unseen-writes.ts";
 
 export interface DeclarationDeps<Wanted> {
   readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
@@ -50,14 +50,6 @@ interface Grant extends Holder {
   readonly leaseId: string;
 }
 
-/** What was written, or may have been, until the cache shows it. */
-interface Unseen extends Grant {
-  /** Resolves when the write has ended, well or not. */
-  readonly ended: Promise<void>;
-  /** Undefined while only the server knows. */
-  version: string | undefined;
-}
-
 interface Declared extends Holder {
   /** Of the object. */
   readonly name: string;
@@ -68,7 +60,13 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   const { kube, kind, namespace, provider, subjectOf, objectName, build, read, objection, concerns } = deps;
   const listeners: ((leaseId: string) => void)[] = [];
   const grants = new Map<string, Grant>();
-  const unseen = new Map<string, Unseen>();
+  const unseen = createUnseenWrites({
+    ask: (subject, signal) => kube.get(kind, { namespace, name: objectName(subject) }, { signal }),
+    seen,
+    onSeen: (subject) => {
+      if (!grants.has(subject)) wakeAround(subject);
+    },
+  });
   const withheld = new Map<string, readonly Withheld<Wanted>[]>();
   let opened: WatchCache<Declared, "lease"> | undefined;
 
@@ -81,6 +79,11 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     return opened ? watchTrouble([opened]) : `nobody has begun to read ${resourceOf(kind)}`;
   }
 
+  /** Resolves when the cache shows the object as it was answered, or what came after. */
+  async function seen({ metadata: { resourceVersion } }: KubeObject, signal?: AbortSignal): Promise<void> {
+    if (resourceVersion !== undefined) await cache().seen(resourceVersion, signal);
+  }
+
   function declared(subject: string): Declared | undefined {
     return cache().get({ namespace, name: objectName(subject) });
   }
@@ -91,7 +94,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
 
   function* holders(): Iterable<Holder> {
     yield* grants.values();
-    for (const each of [...unseen.values(), ...cache().list()]) if (!grants.has(each.subject)) yield each;
+    for (const each of [...unseen.list(), ...cache().list()]) if (!grants.has(each.subject)) yield each;
   }
 
   function wake(leaseId: string): void {
@@ -104,9 +107,14 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     }
   }
 
-  function handle({ type, value: { lease, subject, fields } }: Change<Declared>): void {
-    const written = unseen.get(subject);
-    if (written && (type === "deleted" || isShown(written, fields))) forget(written);
+  /** Nobody is on the way to it any more. The lease that the cache shows may have left it for whoever was. */
+  function wakeAround(subject: string): void {
+    const lease = declared(subject)?.lease;
+    if (lease?.provider === provider) wake(formatLeaseId(lease));
+    wakeThoseWithout(subject);
+  }
+
+  function handle({ type, value: { lease, subject } }: Change<Declared>): void {
     const leaseId = lease?.provider === provider ? formatLeaseId(lease) : undefined;
     if (leaseId !== undefined) wake(leaseId);
     // A write from before the name changed hands, or somebody else's.
@@ -119,7 +127,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     for (const [subject, grant] of grants) {
       if (grant.leaseId !== leaseId || isKept(subject)) continue;
       grants.delete(subject);
-      wakeThoseWithout(subject);
+      wakeAround(subject);
     }
   }
 
@@ -161,48 +169,26 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   async function writeGranted(lease: LeaseId, wanted: readonly Wanted[], signal: AbortSignal): Promise<void> {
     const leaseId = formatLeaseId(lease);
     for (const each of wanted) {
-      if (grants.get(subjectOf(each))?.leaseId === leaseId) await write(lease, each, signal);
+      const subject = subjectOf(each);
+      await unseen.turn(subject);
+      if (grants.get(subject)?.leaseId !== leaseId) continue;
+      const live = declared(subject)?.fields ?? null;
+      const send = () => kube.apply(kind, build(lease, each), { live, force: true, signal });
+      await unseen.write(subject, lease, send);
     }
   }
 
-  async function write(lease: LeaseId, wanted: Wanted, signal: AbortSignal): Promise<void> {
-    const subject = subjectOf(wanted);
-    const live = declared(subject)?.fields ?? null;
-    const writing = kube.apply(kind, build(lease, wanted), { live, force: true, signal });
-    const ended = writing.then(
-      () => undefined,
-      () => undefined,
-    );
-    const note: Unseen = { subject, lease, leaseId: formatLeaseId(lease), ended, version: undefined };
-    unseen.set(subject, note);
-    const { object } = await writing;
-    note.version = object?.metadata.resourceVersion;
-    const seen = declared(subject)?.fields;
-    // Without an object the cache was believed, and shows it.
-    if (!object || (seen && isShown(note, seen))) forget(note);
-  }
-
-  function forget(note: Unseen): void {
-    if (unseen.get(note.subject) !== note) return;
-    unseen.delete(note.subject);
-    if (!grants.has(note.subject)) wakeThoseWithout(note.subject);
-  }
-
-  /** What a lease wrote, wants no longer, and no cache shows: the server is asked, or it might turn up when it is another's. */
-  async function removeUnseen(leaseId: string, signal: AbortSignal): Promise<void> {
-    for (const note of [...unseen.values()]) {
-      if (note.leaseId !== leaseId || grants.has(note.subject)) continue;
-      await note.ended;
-      const object = await kube.get(kind, { namespace, name: objectName(note.subject) }, { signal });
-      const found = object && project(object);
-      if (found && leaseIdOf(found) === leaseId && isLeft(found)) await remove(found, signal);
-      forget(note);
+  /** What a lease has and is no longer to have, as the cache shows it once it shows all that the lease wrote. */
+  async function removeLeft(leaseId: string, signal: AbortSignal): Promise<void> {
+    for (const write of unseen.list()) {
+      const isOurs = formatLeaseId(write.lease) === leaseId;
+      if (isOurs && !grants.has(write.subject)) await unseen.untilSeen(write, signal);
     }
-  }
-
-  /** Unless it is on its way to another lease, which then writes it over. */
-  function isLeft({ subject }: Declared): boolean {
-    return !grants.has(subject);
+    for (const each of [...cache().by("lease", leaseId)]) {
+      // Unless it is on its way to another lease, which then writes it over.
+      const isLeft = !grants.has(each.subject) && !unseen.get(each.subject);
+      if (isLeft) await remove(each, signal);
+    }
   }
 
   /** The very object that was seen, as it was: it may have become another lease's meanwhile. */
@@ -235,18 +221,17 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     ): Promise<readonly Withheld<Wanted>[]> {
       const leaseId = formatLeaseId(lease);
       await writeGranted(lease, settle(lease, wanted), signal);
-      await removeUnseen(leaseId, signal);
-      for (const each of [...cache().by("lease", leaseId)]) if (isLeft(each)) await remove(each, signal);
+      await removeLeft(leaseId, signal);
       return withheld.get(leaseId) ?? [];
     },
-    /** The lease is over. The server is asked what it has: a cache may not show yet what was written just now. */
+    /** The lease is over. The server is asked what it has: the cache may not show yet what a process before us wrote. */
     async release(lease: LeaseId, signal: AbortSignal): Promise<void> {
       const leaseId = formatLeaseId(lease);
       drop(leaseId, () => false);
       withheld.delete(leaseId);
-      await removeUnseen(leaseId, signal);
       const objects = await kube.list(kind, { namespace, labelSelector: selectorOf(lease), signal });
-      for (const each of objects.map(project)) if (isLeft(each)) await remove(each, signal);
+      for (const each of objects) await seen(each, signal);
+      await removeLeft(leaseId, signal);
     },
     /**
      * What the lease is to have from now on, also where another one of its owner has it: the object stays the same and
@@ -271,11 +256,6 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       return trouble();
     },
   };
-}
-
-function isShown({ version }: Unseen, { resourceVersion }: OwnedFields): boolean {
-  if (version === undefined || resourceVersion === undefined) return false;
-  return resourceVersion === version || isLaterVersion(resourceVersion, version);
 }
 
 function leaseIdOf({ lease }: Declared): string | undefined {

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, hosts, leaseOf, manifestNamespace, openStage } from "../../../test/declaration-stage.ts";
+import {
+  type DeclarationStage,
+  groupOf,
+  hosts,
+  leaseOf,
+  manifestNamespace,
+  openStage,
+} from "../../../test/declaration-stage.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { readProviderHost } from "../../kube/objects/provider-host.ts";
@@ -16,6 +23,16 @@ const host = (objects: readonly KubeObject[], name: string) =>
 function holders(objects: readonly KubeObject[]): Record<string, string> {
   const read = objects.map((object) => readProviderHost(object));
   return Object.fromEntries(read.map((each) => [each?.host, each && formatLeaseId(each.lease)]));
+}
+
+/** The most owners that had a name of these tests at once, by what the server had after each write. */
+function watchOwners(stage: DeclarationStage): { most: number } {
+  const seen = { most: 0 };
+  stage.cluster.server.subscribe(() => {
+    const owners = new Set(stage.objects(kinds.providerHost).map((each) => readProviderHost(each)?.lease.owner));
+    seen.most = Math.max(seen.most, owners.size);
+  });
+  return seen;
 }
 
 const refuse = (lease: LeaseId, ...names: string[]) => [names, lease.owner] as const;
@@ -265,4 +282,80 @@ test("a name that somebody deletes or edits comes back", async (t) => {
   stage.cluster.server.update(kinds.providerHost, { ...again, spec } as KubeObject, "kubectl");
   await stage.settled();
   assert.equal(host(stage.objects(kinds.providerHost), "a.example.com")?.["spec"]?.["external_port" as never], 80);
+});
+
+test("a name given up before the cache showed it is not believed to be had when the cache does", async (t) => {
+  const stage = await openStage(t);
+  const owners = watchOwners(stage);
+  stage.cluster.faults.lagWatches(300);
+  stage.want(ben, hosts("*.example.com"));
+  await stage.clock.advance(0);
+  stage.want(ben, undefined);
+  await stage.clock.advance(0);
+  stage.want(ann, hosts("a.example.com"));
+  await stage.clock.advance(0);
+  stage.want(ben, hosts("*.example.com"));
+  await stage.settled();
+  assert.equal(owners.most, 1);
+  // Wanted again before it was free, it is still ben's.
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "*.example.com": formatLeaseId(ben) });
+  stage.want(ben, undefined);
+  await stage.settled();
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "a.example.com": formatLeaseId(ann) });
+  assert.equal(owners.most, 1);
+});
+
+test("the end of an object that the cache hears of late does not free the name, which was written again since", async (t) => {
+  const stage = await openStage(t);
+  const owners = watchOwners(stage);
+  stage.want(ben, hosts("*.example.com"));
+  await stage.settled();
+  stage.cluster.faults.lagWatches(300);
+  stage.want(ben, undefined);
+  await stage.clock.advance(200);
+  stage.want(ben, hosts("*.example.com"));
+  await stage.clock.advance(50);
+  // Its end is heard of at 300, and that it is there again at 500: in between it is being given up.
+  stage.cluster.faults.slow(100);
+  stage.want(ben, hosts());
+  stage.want(ann, hosts("a.example.com"));
+  await stage.settled();
+  assert.equal(owners.most, 1);
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "a.example.com": formatLeaseId(ann) });
+});
+
+test("a write whose answer was lost holds the name until the server has said what became of it", async (t) => {
+  const stage = await openStage(t);
+  const owners = watchOwners(stage);
+  stage.cluster.faults.lagWatches(300);
+  stage.cluster.faults.loseAnswer({ verb: "patch", kind: kinds.providerHost, times: 100 });
+  stage.want(ben, hosts("*.example.com"));
+  await stage.clock.advance(0);
+  assert.equal(stage.objects(kinds.providerHost).length, 1);
+  stage.want(ben, undefined);
+  stage.want(ann, hosts("a.example.com"));
+  await stage.clock.advance(100);
+  stage.cluster.faults.clear();
+  await stage.settled(60_000);
+  assert.equal(owners.most, 1);
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "a.example.com": formatLeaseId(ann) });
+});
+
+test("a name left for a lease that never got it goes when that one is over too", async (t) => {
+  const stage = await openStage(t);
+  stage.want(ann, hosts("a.example.com"));
+  await stage.settled();
+  stage.want(annToo, hosts("a.example.com"));
+  await stage.settled();
+  stage.cluster.faults.forbid("patch", kinds.providerHost);
+  const transferring = stage.hostnames.transfer(["a.example.com"], annToo, stage.wanted(annToo).hosts, never);
+  const refused = assert.rejects(transferring);
+  await stage.clock.advance(0);
+  await refused;
+  stage.want(ann, undefined);
+  await stage.settled();
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "a.example.com": formatLeaseId(ann) });
+  stage.want(annToo, undefined);
+  await stage.settled(60_000);
+  assert.deepEqual(stage.objects(kinds.providerHost), []);
 });
