@@ -36,6 +36,21 @@ test("a watch that lags tells everything later and in order, while reads show wh
   assert.deepEqual(changes, ["added a 1", "modified a 2", "modified a 3"]);
 });
 
+test("what happens at the very moment when a late event is due is told after it", async (t) => {
+  const { clock, cluster, kube, put, faults } = await stage(t);
+  const { cache, changes } = follow(t, kube, namespace);
+  await clock.advanceUntil(() => cache.ready, 1_000);
+  changes.length = 0;
+  faults.lagWatches(300);
+  clock.timer(300, () => {
+    faults.clear();
+    cluster.server.create(kinds.configMap, configMap(namespace, "b", { n: "2" }), "test");
+  });
+  await put("a", "1");
+  await clock.advance(300);
+  assert.deepEqual(changes, ["added a 1", "added b 2"]);
+});
+
 test("a write whose answer is lost was done all the same", async (t) => {
   const { kube, cluster, faults } = await stage(t);
   const at = { namespace, name: "a" };

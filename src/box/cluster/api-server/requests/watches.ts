@@ -36,6 +36,8 @@ interface OpenWatch {
   readonly seen: number;
   /** Until when what was to be told is still on its way. */
   busyUntilMs: number;
+  /** Events that wait until then. */
+  late: number;
 }
 
 interface WatchesDeps {
@@ -68,8 +70,16 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   function send(watch: OpenWatch, type: string, text: string): void {
     const now = clock.monotonicMs();
     watch.busyUntilMs = Math.max(watch.busyUntilMs, now + faults.watchLagMs);
-    if (watch.busyUntilMs <= now) deliver(watch, type, text);
-    else clock.timer(watch.busyUntilMs - now, () => deliver(watch, type, text));
+    // At the very moment when those before it are due, it still comes after them.
+    if (watch.busyUntilMs <= now && watch.late === 0) {
+      deliver(watch, type, text);
+      return;
+    }
+    watch.late += 1;
+    clock.timer(watch.busyUntilMs - now, () => {
+      watch.late -= 1;
+      deliver(watch, type, text);
+    });
   }
 
   function deliver(watch: OpenWatch, type: string, text: string): void {
@@ -153,6 +163,7 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
         left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
         seen: isVersion(request.from) ? readVersion(request.from) : 0,
         busyUntilMs: 0,
+        late: 0,
       };
       open.add(watch);
       schedule(watch, request);
