@@ -4,10 +4,11 @@ import { describePolicies } from "../bidengine/policies/describe.ts";
 import { type Judge, type Judgement, judgeBy } from "../bidengine/policies/judgement.ts";
 import { noPolicies } from "../bidengine/policies/policies.ts";
 import { readPolicyFile } from "../bidengine/policies/policy-source.ts";
+import { groupIn } from "../journal/manifests.ts";
 import type { SeenOrder } from "../journal/orders.ts";
 import { type GroupJson, groupFromJson } from "../market/group-json.ts";
 import { parseLeaseId, parseOrderId } from "../market/ids.ts";
-import type { Manifest } from "../market/manifest.ts";
+import { hostsIn } from "../market/manifest.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
@@ -66,11 +67,11 @@ interface HeldManifest {
 function heldManifests(asker: Asker): readonly HeldManifest[] {
   return orNothing(() =>
     asker.readJournal(({ manifests }) =>
-      manifests.leaseIds().map((leaseId): HeldManifest => {
-        const groups = JSON.parse(manifests.get(leaseId)?.body ?? "[]") as Manifest;
-        const services = groups.flatMap((group) => group.services);
-        const hosts = services.flatMap(({ expose }) => expose.flatMap(({ hosts }) => hosts ?? []));
-        return { leaseId, images: services.map(({ image }) => image), hosts };
+      manifests.leaseIds().flatMap((leaseId): HeldManifest[] => {
+        const row = manifests.get(leaseId);
+        if (!row) return [];
+        const group = groupIn(row.body);
+        return [{ leaseId, images: group.services.map(({ image }) => image), hosts: hostsIn(group) }];
       }),
     ),
   );

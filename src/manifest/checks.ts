@@ -2,7 +2,7 @@
 import type { Chain } from "../chain/chain.ts";
 import { type Deployment, runs } from "../chain/records.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
-import { isIngress, type ManifestGroup } from "../market/manifest.ts";
+import { hostsIn, isIngress, type ManifestGroup } from "../market/manifest.ts";
 import type { ReadManifest } from "../market/manifest-json.ts";
 import { mismatchOf } from "../market/manifest-match.ts";
 import { faultOfManifest } from "../market/manifest-rules.ts";
@@ -87,7 +87,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
         throw new ProviderError("AKP_MANIFEST_REJECTED", { reason });
       }
     }
-    const refusal = cluster.hostRefusal(hostsOf(groups), owner);
+    const refusal = cluster.hostRefusal(groups.flatMap(hostsIn), owner);
     if (refusal !== undefined) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: refusal });
   }
 
@@ -102,7 +102,8 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     const rulings = [tenant(id.owner), ...[...images].map(image)];
     const refused = rulings.find((ruling) => !mayPass(ruling));
     if (refused) throw new ProviderError("AKP_MANIFEST_REJECTED", { reason: refused.reason });
-    const host = hostsOf(groups)
+    const host = groups
+      .flatMap(hostsIn)
       .map(hostname)
       .find((ruling) => !mayPass(ruling));
     if (host) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: `hostname not allowed: ${host.reason}` });
@@ -115,9 +116,4 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
 function versionOn({ hash }: Deployment, { version, rawVersion }: ReadManifest): string | undefined {
   const onChain = Buffer.from(hash).toString("hex");
   return onChain === version() || onChain === rawVersion() ? onChain : undefined;
-}
-
-function hostsOf(groups: readonly ManifestGroup[]): string[] {
-  const exposes = groups.flatMap(({ services }) => services.flatMap(({ expose }) => expose));
-  return exposes.flatMap(({ hosts }) => hosts ?? []);
 }

@@ -9,7 +9,7 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import { type Lease, runs } from "../chain/records.ts";
-import { endLeaseMessage, endLeaseWaitMs } from "../chain/tx/closing.ts";
+import { endLeaseMessage, endLeaseWaitMs, leaseEndings } from "../chain/tx/closing.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -39,11 +39,10 @@ interface LoopDeps {
 
 /** Why such a lease is closed. */
 const noManifest = "no manifest came in time";
-const endings = ["closeBid", "startReclaim"];
 
 /** Whether this would end a lease for the lack of a manifest, and may yet be stopped. */
 export function isTimeout({ what, why, state }: Intent): boolean {
-  return endings.includes(what) && why === noManifest && isUnderWay({ state });
+  return leaseEndings.includes(what) && why === noManifest && isUnderWay({ state });
 }
 
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
@@ -154,7 +153,7 @@ export function createManifestLoop(deps: LoopDeps) {
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
   async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
-    const last = read.intents.about(key).find(({ what }) => endings.includes(what));
+    const last = read.intents.about(key).find(({ what }) => leaseEndings.includes(what));
     // Whoever ends it: when that is settled it is looked at again.
     if (isUnderWay(last)) return done();
     const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.manifestCloseRetryMs - clock.now();

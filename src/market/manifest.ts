@@ -105,6 +105,11 @@ export function manifestResources({ id, cpu, memory, gpu, storage, endpoints }: 
   };
 }
 
+/** Every host name that a group wants. */
+export function hostsIn({ services }: ManifestGroup): string[] {
+  return services.flatMap(({ expose }) => expose.flatMap(({ hosts }) => hosts ?? []));
+}
+
 /** Whether it is reached through the cluster's ingress rather than a port of its own. */
 export function isIngress({ proto, global, externalPort, port }: ManifestExpose): boolean {
   return proto === "TCP" && global && (externalPort || port) === 80;

@@ -34,6 +34,9 @@ export function endLeaseMessage({ id, state, reclamation }: EndingLease, reason:
   return isToBeTold ? startReclaimMessage(id, reason) : closeBidMessage(id, reason);
 }
 
+/** What the two are called: an intent of either is the beginning of a lease's end. */
+export const leaseEndings: readonly string[] = ["closeBid", "startReclaim"];
+
 /** How long the chain will not hear of either yet. */
 export function endLeaseWaitMs({ state, reclamation }: EndingLease, chainTimeNs: bigint): number {
   if (reclamation === undefined || state === "active") return 0;

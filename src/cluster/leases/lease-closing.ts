@@ -1,7 +1,7 @@
 /** An operator ends a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import { type CloseReason, endLeaseMessage, endLeaseWaitMs } from "../../chain/tx/closing.ts";
+import { type CloseReason, endLeaseMessage, endLeaseWaitMs, leaseEndings } from "../../chain/tx/closing.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
@@ -77,10 +77,8 @@ export async function closeLease(
 }
 
 function isEnding(key: string, { intents }: Pick<TableReads, "intents">): boolean {
-  return intents.about(key).some((intent) => endings.includes(intent.what) && isUnderWay(intent));
+  return intents.about(key).some((intent) => leaseEndings.includes(intent.what) && isUnderWay(intent));
 }
-
-const endings = ["closeBid", "startReclaim"];
 
 /** By the chain itself: a lease that is closed or not ours costs a fee and does nothing. */
 async function runningLease(

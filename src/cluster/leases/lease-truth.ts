@@ -8,6 +8,7 @@ import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
 import { type RecordedManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ManifestGroup } from "../../market/manifest.ts";
 import { isNewerInCluster } from "../../market/newer-manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../reservations/promised-units.ts";
@@ -62,19 +63,20 @@ export function wantedOf({ id, row, recorded }: LeaseTruth, chain: Pick<Chain, "
   const offer = promisedUnits(chain.mirror, id);
   if (!offer) return undefined;
   const { version, receivedAtMs, withdrawnAtMs, refusal, deployed } = row;
-  const workload = (body: string): LeaseWorkload => ({ lease: id, group: groupIn(body), offer });
-  const walls = { ...workload(row.body), group: { ...groupIn(row.body), services: [] } };
+  const workload = (group: ManifestGroup): LeaseWorkload => ({ lease: id, group, offer });
+  const walls = () => workload({ ...groupIn(row.body), services: [] });
   if (withdrawnAtMs !== undefined) {
-    return { workload: walls, note: { version, receivedAtMs, withdrawnAtMs }, isNew: false };
+    return { workload: walls(), note: { version, receivedAtMs, withdrawnAtMs }, isNew: false };
   }
   if (refusal === undefined) {
-    return { workload: workload(row.body), note: { version, receivedAtMs }, isNew: deployed?.version !== version };
+    const isNew = deployed?.version !== version;
+    return { workload: workload(groupIn(row.body)), note: { version, receivedAtMs }, isNew };
   }
-  if (!deployed) return { workload: walls, note: undefined, isNew: false };
+  if (!deployed) return { workload: walls(), note: undefined, isNew: false };
   // When that one came is known to the cluster alone.
   const cameAtMs = recorded?.version === deployed.version ? recorded.receivedAtMs : receivedAtMs;
   const note = { version: deployed.version, receivedAtMs: cameAtMs };
-  return { workload: workload(deployed.body), note, isNew: false };
+  return { workload: workload(groupIn(deployed.body)), note, isNew: false };
 }
 
 /** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */

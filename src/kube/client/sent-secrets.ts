@@ -2,6 +2,7 @@
  * Tenants' secrets reach the API server in what we write, and it may repeat what it will not have, as may any admission
  * webhook. A refusal is logged, journaled and shown to many, so what we sent in confidence is taken out of it.
  */
+import { goJson } from "../../market/sorted-json.ts";
 import { limits } from "../../runtime/limits.ts";
 import { redacted } from "../../runtime/redact.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
@@ -41,16 +42,16 @@ function textsIn(values: readonly unknown[]): string[] {
   return values.filter((value) => typeof value === "string");
 }
 
-/** As it stands in a text, in the JSON of an answer, and quoted in that; Go escapes three more signs there. */
+/** As it stands in a text, in the JSON of an answer, and quoted in that; Go escapes some more signs there. */
 function formsOf(secret: string): string[] {
   if (secret.length < limits.redactorSecretLeastChars) return [];
-  const json = JSON.stringify(secret).slice(1, -1);
-  const both = [json, JSON.stringify(json).slice(1, -1)];
-  return [secret, ...both, ...both.map((text) => text.replace(/[<>&]/g, goEscape))];
+  const json = inside(JSON.stringify(secret));
+  return [secret, json, inside(JSON.stringify(json)), inside(goJson(secret)), inside(goJson(json))];
 }
 
-function goEscape(sign: string): string {
-  return `\\u00${sign.charCodeAt(0).toString(16)}`;
+/** Of a text in quotes. */
+function inside(quoted: string): string {
+  return quoted.slice(1, -1);
 }
 
 /** Beyond this a value is known by its beginning: whoever repeats a long one may cut it off. */

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseLeaseId } from "../../market/ids.ts";
+import { sampleLease as lease, sampleExpose, sampleService } from "../../../test/lease-samples.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestExpose, ManifestService } from "../../market/manifest.ts";
 import { closedRanges, networkPolicies, type PolicySettings } from "./network-policies.ts";
 
-const lease = parseLeaseId(
-  "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/1/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",
-);
 const settings: PolicySettings = {
   enabled: true,
   admitted: [],
@@ -121,25 +118,5 @@ function policiesOf(services: readonly ManifestService[], given = settings): Rec
 }
 
 function service(name: string, expose: readonly (Partial<ManifestExpose> & { port: number })[]): ManifestService {
-  const resources = {
-    id: 1,
-    cpu: { units: { val: "100" } },
-    memory: { size: { val: "1024" } },
-    gpu: { units: { val: "0" } },
-    endpoints: [],
-  };
-  const shared = { image: "web:1", command: null, args: null, env: null, resources, count: 1, credentials: null };
-  return { name, ...shared, expose: expose.map((each) => ({ ...anExpose, ...each })) };
+  return sampleService({ name, expose: expose.map((each) => ({ ...sampleExpose, ...each })) });
 }
-
-const anExpose: ManifestExpose = {
-  port: 80,
-  externalPort: 0,
-  proto: "TCP",
-  service: "",
-  global: true,
-  hosts: null,
-  httpOptions: { maxBodySize: 0, readTimeout: 0, sendTimeout: 0, nextTries: 0, nextTimeout: 0 },
-  ip: "",
-  endpointSequenceNumber: 0,
-};
