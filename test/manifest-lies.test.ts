@@ -71,8 +71,7 @@ const lies: Readonly<Record<string, Lie>> = {
 test("a manifest that lies is refused in the network's words and in milliseconds, and leaves nothing behind", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { manifests, journal } = await stage.running();
-    const told: string[] = [];
-    manifests.onReceived((key) => told.push(key));
+    const told = stage.cluster.woken;
     const honest = await stage.leased(1n, wish);
     let dseq = 10n;
     for (const [name, lie] of Object.entries(lies)) {

@@ -103,6 +103,8 @@ export interface PlayedCluster extends ClusterSide {
   refusal: string | undefined;
   /** How often it was asked. */
   asked: number;
+  /** Leases that it was told of. */
+  readonly woken: string[];
 }
 
 export async function onManifestStage(
@@ -275,5 +277,9 @@ function playedCluster(): PlayedCluster {
       return records.get(formatLeaseId(lease));
     },
     hasNamespace: (lease) => namespaces.has(formatLeaseId(lease)),
+    woken: [],
+    wake(leaseKey) {
+      this.woken.push(leaseKey);
+    },
   };
 }

@@ -20,8 +20,7 @@ test("a manifest is taken for its lease, told of once, and sent again changes no
     const lease = await stage.leased(1n, wish);
     const key = formatLeaseId(lease);
     await stage.until("it is waited for", () => journal.read.deadlines.get("manifest", key) !== undefined);
-    const told: string[] = [];
-    manifests.onReceived((leaseKey) => told.push(leaseKey));
+    const told = stage.cluster.woken;
     const id = deploymentOf(lease);
     assert.deepEqual(await manifests.submit(id, bodyOf(wish.manifest)), { leases: [key], changed: [key] });
     const row = journal.read.manifests.get(key);
@@ -125,8 +124,8 @@ test("what the owner takes back is not waited for again, and taken up when it is
     const lease = await stage.leased(1n, wish);
     const [id, key, body] = [deploymentOf(lease), formatLeaseId(lease), bodyOf(wish.manifest)];
     await manifests.submit(id, body);
-    const told: string[] = [];
-    manifests.onReceived((leaseKey) => told.push(leaseKey));
+    const told = stage.cluster.woken;
+    told.length = 0;
     assert.deepEqual(await manifests.withdraw(id), { leases: [key], changed: [key] });
     assert.deepEqual(await manifests.withdraw(id), { leases: [key], changed: [] });
     assert.deepEqual(told, [key]);

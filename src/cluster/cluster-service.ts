@@ -8,7 +8,6 @@ import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Priority } from "../runtime/lanes.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
@@ -38,8 +37,6 @@ export interface ClusterOptions {
 /** What others need of it. */
 export interface Cluster {
   readonly capacity: ClusterCapacity;
-  /** Has a lease looked at soon: its manifest is another, for instance. */
-  wake(leaseId: string, priority?: Priority): void;
   /** What manifests are checked against and rebuilt from. */
   readonly side: ReturnType<typeof createClusterSide>;
   /** Every lease that has something in the cluster or waits for it. */
@@ -105,7 +102,6 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       running = { keeper: own, leaseKeeper };
       resolve({
         capacity: own.capacity,
-        wake: leaseKeeper.wake,
         side: createClusterSide(leaseKeeper),
         leases: () => leaseLines(leaseKeeper, chain),
         closeLease: (request, signal) => closeLease(request, { chain, journal, hostsOf, log }, signal),

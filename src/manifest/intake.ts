@@ -25,7 +25,7 @@ interface IntakeDeps {
   readonly log: Log;
 }
 
-export function createIntake(deps: IntakeDeps): Omit<Manifests, "onReceived"> {
+export function createIntake(deps: IntakeDeps): Manifests {
   const { journal, checks, loop, standings, onChange, onReceived, log } = deps;
   const { read } = journal;
   const inTurn = createTurns(limits.manifestWaiting);

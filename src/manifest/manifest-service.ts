@@ -57,7 +57,6 @@ export function createManifestService(
       ground.cluster,
     ]);
     const { mirror, outbox } = chain;
-    const listeners = new Set<(leaseKey: string) => void>();
     const status = atMostEvery(limits.statusEveryMs, clock, () =>
       bus.publish("akash.provider.manifest.status", { ...own.document() }, { retain: true }),
     );
@@ -65,7 +64,7 @@ export function createManifestService(
     standings = own;
     const onChange = (key: string) => {
       queue.add(key, "high");
-      for (const listener of listeners) listener(key);
+      cluster.wake(key);
     };
     const onReceived = (lease: string, version: string) =>
       bus.publish("akash.provider.event.manifest", { kind: "ManifestReceived", lease, version });
@@ -94,13 +93,7 @@ export function createManifestService(
     // Of leases that ended while nobody looked, the deadlines are left.
     for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
     status.ask();
-    return {
-      ...intake,
-      onReceived(listener) {
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
-      },
-    };
+    return intake;
   }
 
   return {

@@ -12,8 +12,6 @@ export interface Manifests {
   withdraw(deployment: DeploymentId, signal?: AbortSignal): Promise<Submitted>;
   /** The last one that was taken for a lease. */
   manifestOf(lease: LeaseId): LeaseManifest | undefined;
-  /** Told the key of every lease whose manifest is another now: received, withdrawn or found again. What it returns ends that. */
-  onReceived(listener: (leaseKey: string) => void): () => void;
 }
 
 export interface Submitted {

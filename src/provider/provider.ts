@@ -183,20 +183,5 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
     pricing: () => pricing(foundation),
     policies,
   });
-  return { cluster, manifest: joined(manifest, cluster.opened), bidengine };
-}
-
-/** The loop of a lease is woken when its manifest is another. */
-function joined(
-  manifest: ReturnType<typeof createManifestService>,
-  cluster: Promise<Cluster>,
-): ReturnType<typeof createManifestService> {
-  return {
-    ...manifest,
-    async start(scope) {
-      await manifest.start(scope);
-      const [manifests, { wake }] = await Promise.all([manifest.opened, cluster]);
-      scope.onStop(manifests.onReceived((leaseKey) => wake(leaseKey, "high")));
-    },
-  };
+  return { cluster, manifest, bidengine };
 }

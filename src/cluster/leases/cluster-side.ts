@@ -27,5 +27,6 @@ export function createClusterSide(keeper: LeaseKeeper) {
       checkKnown();
       return keeper.live.namespace(leaseNamespace(lease)) !== undefined;
     },
+    wake: (leaseKey: string) => keeper.wake(leaseKey, "high"),
   };
 }
