@@ -40,6 +40,7 @@ const market = {
   },
 };
 const status: DemoStatus = {
+  balance: undefined,
   nowMs: 65_000,
   upMs: 65_000,
   services: [

@@ -1,4 +1,5 @@
 /** What `run` sells, of which cluster, at which prices: from the settings. */
+import type { BalanceOptions } from "../balance/balance-options.ts";
 import type { BidEngineOptions } from "../bidengine/bidengine-service.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing, type PriceSettingsSource } from "../bidengine/pricing/create-pricing.ts";
@@ -83,12 +84,24 @@ function leasesOf(values: UsedConfig): LeaseOptions {
 
 function bidEngineOf(values: UsedConfig): BidEngineOptions {
   const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs } = values;
-  return { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, fee: feeOf(values) };
+  return { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, fee: feeOf(values, limits.bidGas) };
 }
 
-/** About what sending one bid costs; nothing where somebody else pays. */
-function feeOf({ feeGranter, gasPrices: [price], fees: [fee] = [] }: UsedConfig): Coin | undefined {
+/** About what sending one message costs; nothing where somebody else pays. */
+function feeOf({ feeGranter, gasPrices: [price], fees: [fee] = [] }: UsedConfig, gas: bigint): Coin | undefined {
   if (feeGranter !== undefined) return undefined;
   if (fee) return fee;
-  return price && { denom: price.denom, amount: toInteger(mulDecimals(price.amount, decimalOf(limits.bidGas)), "up") };
+  return price && { denom: price.denom, amount: toInteger(mulDecimals(price.amount, decimalOf(gas)), "up") };
+}
+
+/** How `run` looks after its money. */
+export function balanceOf(values: UsedConfig): BalanceOptions {
+  return {
+    minimumBalance: values.minimumBalance,
+    warnBalance: values.warnBalance,
+    intervalMs: values.leaseFundsMonitorIntervalMs,
+    periodMs: values.withdrawalPeriodMs,
+    threshold: values.withdrawalThreshold,
+    fee: feeOf(values, limits.withdrawalGas),
+  };
 }

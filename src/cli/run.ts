@@ -10,7 +10,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
-import { marketOf } from "./market.ts";
+import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -20,7 +20,7 @@ export function runCommand(): Command {
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
     const { values, sources, log, redactor, follow } = prepare(given);
-    const { dataDir, marketRetentionMs, metricsListener, shutdownTimeoutMs } = values;
+    const { dataDir, metricsListener, shutdownTimeoutMs } = values;
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
     // The default is a guess that a pod's own service account goes before.
@@ -30,12 +30,13 @@ export function runCommand(): Command {
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,
-      marketRetentionMs,
+      keep: { ordersMs: values.marketRetentionMs, ledgerMs: values.ledgerRetentionMs },
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),
       control: true,
       chain,
       ...market,
+      balance: balanceOf(values),
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,
       random: realRandom,

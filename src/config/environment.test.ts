@@ -132,7 +132,6 @@ test("of the chart's variables those without effect get a warning, and only thos
     "AKASH_BID_PRICE_CPU",
     "AKASH_CLUSTER_NODE_PORT_QUANTITY",
     "AKASH_CLUSTER_STORAGE",
-    "AKASH_MINIMUM_BALANCE",
     "AKASH_QUERY_TIMEOUT",
     "AKASH_RESOURCE_DEFINITION",
     "AKASH_TX_BROADCAST_TIMEOUT",

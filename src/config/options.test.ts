@@ -76,7 +76,7 @@ test("help ends well, names the variable and the default, and hides what is dead
   const flat = told.replace(/\s+/g, " ");
   assert.match(flat, /--shutdown-timeout <time> .*? \(AP_SHUTDOWN_TIMEOUT, default 25s\)/);
   assert.match(told, /^Bids and prices:$/m);
-  assert.doesNotMatch(told, /--minimum-balance|--redis-password|--dry-run/);
+  assert.doesNotMatch(told, /--tx-broadcast-timeout|--redis-password|--dry-run/);
 });
 
 test("a command keeps an option of its own that has the name of a setting", () => {

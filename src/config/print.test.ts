@@ -11,7 +11,7 @@ const loaded = loadConfig({
     HOME: "/root",
     AKASH_NODE: "https://me:word@rpc.example.com",
     AP_REDIS_PASSWORD: "hunter2",
-    AP_MINIMUM_BALANCE: "1",
+    AP_TX_BROADCAST_TIMEOUT: "1m",
   },
   readFile: () => "attributes: [{key: region, value: us-west}, {key: host, value: akash}]",
 });
@@ -43,7 +43,7 @@ test("the columns are aligned, and the warnings come last", () => {
   const lines = printConfig(loaded).trimEnd().split("\n");
   const column = lines[0]?.indexOf("VALUE") ?? 0;
   for (const line of lines.slice(0, -2)) assert.match(line.slice(column - 1, column + 1), /^ \S/, line);
-  assert.match(lines.at(-1) ?? "", /^warning: environment AP_MINIMUM_BALANCE has no effect/);
+  assert.match(lines.at(-1) ?? "", /^warning: environment AP_TX_BROADCAST_TIMEOUT has no effect/);
 });
 
 test("as JSON it says the same", () => {

@@ -5,6 +5,7 @@ import { chainGroup } from "./settings/chain.ts";
 import { clusterGroup } from "./settings/cluster.ts";
 import { gatewayGroup } from "./settings/gateway.ts";
 import { ingressGroup } from "./settings/ingress.ts";
+import { moneyGroup } from "./settings/money.ts";
 import { operatorsGroup } from "./settings/operators.ts";
 import { policiesGroup } from "./settings/policies.ts";
 import { pricingGroup } from "./settings/pricing.ts";
@@ -15,6 +16,7 @@ export const groups: readonly SettingGroup[] = [
   processGroup,
   busGroup,
   chainGroup,
+  moneyGroup,
   pricingGroup,
   policiesGroup,
   publishedGroup,
@@ -27,6 +29,7 @@ export const groups: readonly SettingGroup[] = [
 type Table = typeof processGroup.settings &
   typeof busGroup.settings &
   typeof chainGroup.settings &
+  typeof moneyGroup.settings &
   typeof pricingGroup.settings &
   typeof policiesGroup.settings &
   typeof publishedGroup.settings &

@@ -27,6 +27,8 @@ export const usedSettings = [
   ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint", "ipSharing"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
+  ...["minimumBalance", "warnBalance", "leaseFundsMonitorIntervalMs", "withdrawalPeriodMs", "withdrawalThreshold"],
+  ...["ledgerRetentionMs"],
   ...["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"],
   ...["bidPriceEndpointScale", "bidPriceIpScale"],
   ...["bidPriceScriptPath", "bidPriceScriptProcessLimit", "bidPriceScriptTimeoutMs"],

@@ -6,11 +6,12 @@ import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Journal } from "./journal.ts";
 import { openJournal } from "./open.ts";
+import type { Keep } from "./retention.ts";
 
 export function createJournalService(
   dir: string,
   { boundary, clock, log }: { readonly boundary: Boundary; readonly clock: Clock; readonly log: Log },
-  ordersKeepMs?: number,
+  keep: Keep = {},
 ): GroundService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
@@ -22,7 +23,7 @@ export function createJournalService(
         boundary,
         clock,
         log: log.with({ module: "journal" }),
-        ...(ordersKeepMs !== undefined && { ordersKeepMs }),
+        keep,
       });
       scope.onStop(() => own.close());
       scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));

@@ -1,43 +1,80 @@
-/** The operator's bookkeeping: what came in and what was paid, as seen on chain. */
-import type { Clock } from "../runtime/clock.ts";
+/** The operator's bookkeeping: what was earned, what came in and what it cost, line by line, as seen on chain. */
+import type { Coin } from "../market/coin.ts";
 import type { Sql } from "./connection.ts";
 
-interface NewLedgerEntry {
-  /** "withdrawal", "fee" … */
-  readonly kind: string;
-  readonly leaseId: string;
-  /** In the denomination's smallest unit; negative is money spent. */
-  readonly amount: bigint;
-  readonly denom: string;
-  readonly height: bigint;
-}
+/**
+ * Accrued: earned by a lease, whether or not it has come in; one line per lease and day. Withdrawn: came in from its
+ * escrow. Fee: of a transaction, also of one that failed. Deposit and refund: what a bid locks, and its way home.
+ */
+export const ledgerKinds = ["accrued", "withdrawn", "fee", "deposit", "refund"] as const;
+export type LedgerKind = (typeof ledgerKinds)[number];
 
-export interface LedgerEntry extends NewLedgerEntry {
-  readonly id: number;
+export interface NewLedgerLine extends Coin {
+  readonly kind: LedgerKind;
+  /** The lease, or the order that a bid was about, or whose account it was. */
+  readonly subject: string;
+  readonly height: bigint;
+  /** The time of that block. */
   readonly atMs: number;
 }
 
-type Row = Omit<LedgerEntry, "id" | "amount" | "atMs"> & { readonly id: bigint; amount: string; atMs: bigint };
+export interface LedgerLine extends NewLedgerLine {
+  readonly id: number;
+}
+
+export interface LedgerTotal extends Coin {
+  readonly kind: LedgerKind;
+}
+
+type Row = Omit<LedgerLine, "id" | "amount" | "atMs"> & { readonly id: bigint; amount: string; atMs: bigint };
+type TotalRow = Omit<LedgerTotal, "amount"> & { readonly amount: string };
 
 export type Ledger = ReturnType<typeof createLedger>;
 
-export function createLedger(sql: Sql, clock: Clock) {
-  const rows = "SELECT id, kind, lease_id AS leaseId, amount, denom, height, at AS atMs FROM ledger";
+export const dayMs = 86_400_000;
+
+export function createLedger(sql: Sql) {
+  const rows = "SELECT id, kind, subject, denom, amount, height, at AS atMs FROM ledger";
   const bigints = { bigints: true };
-  const ofLease = sql.all<Row>(`${rows} WHERE lease_id = ? ORDER BY id DESC LIMIT ?`, bigints);
-  const after = sql.all<Row>(`${rows} WHERE id > ? ORDER BY id LIMIT ?`, bigints);
-  const add = sql.run("INSERT INTO ledger (kind, lease_id, amount, denom, height, at) VALUES (?, ?, ?, ?, ?, ?)");
+  const about = sql.all<Row>(`${rows} WHERE subject = ? ORDER BY id DESC LIMIT ?`, bigints);
+  const after = sql.all<Row>(`${rows} WHERE id > ? AND at >= ? AND at < ? ORDER BY id LIMIT ?`, bigints);
+  const ofDay = sql.one<Row>(
+    `${rows} WHERE subject = ? AND kind = 'accrued' AND denom = ? AND at >= ? AND at < ? ORDER BY id DESC LIMIT 1`,
+    bigints,
+  );
+  const add = sql.run("INSERT INTO ledger (kind, subject, denom, amount, height, at) VALUES (?, ?, ?, ?, ?, ?)");
+  const grow = sql.run("UPDATE ledger SET amount = ?, height = ?, at = ? WHERE id = ?");
+  const totals = sql.all<TotalRow>("SELECT kind, denom, amount FROM ledger_totals ORDER BY kind, denom");
+  const total = sql.one<TotalRow>("SELECT kind, denom, amount FROM ledger_totals WHERE kind = ? AND denom = ?");
+  const setTotal = sql.run(
+    `INSERT INTO ledger_totals (kind, denom, amount) VALUES (?, ?, ?)
+     ON CONFLICT (kind, denom) DO UPDATE SET amount = excluded.amount`,
+  );
+
+  // Text, since an amount may exceed SQLite's 64 bits.
+  function addToTotal({ kind, denom, amount }: LedgerTotal): void {
+    setTotal(kind, denom, `${BigInt(total(kind, denom)?.amount ?? 0) + amount}`);
+  }
+
   return {
-    /** The entries of one lease, the newest first. */
-    ofLease: (leaseId: string, limit: number) => ofLease(leaseId, limit).map(fromRow),
-    /** Entries in the order they were made, from after `id`: the next page. */
-    after: (id: number, limit: number) => after(id, limit).map(fromRow),
-    // Text, since an amount may exceed SQLite's 64 bits.
-    add: ({ kind, leaseId, amount, denom, height }: NewLedgerEntry) =>
-      Number(add(kind, leaseId, amount.toString(), denom, height, clock.now()).lastInsertRowid),
+    /** The lines about one lease or order, the newest first. */
+    about: (subject: string, limit: number) => about(subject, limit).map(fromRow),
+    /** Lines of a time, in the order they were made, from after `id`: the next page. */
+    after: (id: number, { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, limit: number) =>
+      after(id, fromMs, toMs, limit).map(fromRow),
+    /** What all lines ever written come to, also those that are no longer kept. */
+    totals: (): LedgerTotal[] => totals().map((row) => ({ ...row, amount: BigInt(row.amount) })),
+    /** What a lease has earned in a day stands in one line, which grows. */
+    add(line: NewLedgerLine): void {
+      const fromMs = line.atMs - (line.atMs % dayMs);
+      const today = line.kind === "accrued" && ofDay(line.subject, line.denom, fromMs, fromMs + dayMs);
+      if (today) grow(`${BigInt(today.amount) + line.amount}`, line.height, line.atMs, today.id);
+      else add(line.kind, line.subject, line.denom, `${line.amount}`, line.height, line.atMs);
+      addToTotal(line);
+    },
   };
 }
 
-function fromRow(row: Row): LedgerEntry {
+function fromRow(row: Row): LedgerLine {
   return { ...row, id: Number(row.id), amount: BigInt(row.amount), atMs: Number(row.atMs) };
 }

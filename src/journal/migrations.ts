@@ -199,6 +199,55 @@ export const migrations: readonly string[] = [
   DROP TABLE manifests;
   ALTER TABLE next_manifests RENAME TO manifests;
   `,
+  `
+  -- Nobody has written to the ledger so far.
+  DROP TABLE ledger;
+  CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('accrued', 'withdrawn', 'fee', 'deposit', 'refund')),
+    subject TEXT NOT NULL,
+    denom TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    height INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX ledger_subject ON ledger (subject, id);
+  CREATE INDEX ledger_at ON ledger (at);
+
+  CREATE TABLE ledger_totals (
+    kind TEXT NOT NULL,
+    denom TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    PRIMARY KEY (kind, denom)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE payments (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    lease_id TEXT NOT NULL UNIQUE,
+    denom TEXT NOT NULL,
+    rate TEXT NOT NULL,
+    accrued TEXT NOT NULL,
+    withdrawn TEXT NOT NULL,
+    height INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    spent_at INTEGER,
+    withdrawn_at INTEGER,
+    ended TEXT CHECK (ended IN ('closed', 'overdrawn')),
+    ended_at INTEGER,
+    CHECK ((ended IS NULL) = (ended_at IS NULL))
+  ) STRICT;
+  CREATE INDEX payments_running ON payments (id) WHERE ended_at IS NULL;
+  CREATE INDEX payments_overdrawn ON payments (id) WHERE ended = 'overdrawn';
+  CREATE INDEX payments_ended ON payments (ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE deposits (
+    bid_id TEXT PRIMARY KEY,
+    denom TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    height INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { listSetAside, setAside } from "./aside.ts";
 import { type Connection, connect, type Sql } from "./connection.ts";
@@ -14,7 +13,7 @@ import { prepareFolder, syncFolder } from "./folder.ts";
 import type { Journal } from "./journal.ts";
 import { takeLock } from "./lock.ts";
 import { migrate, migrations } from "./migrations.ts";
-import { createRetention, policiesKeeping } from "./retention.ts";
+import { createRetention, type Keep, policiesKeeping } from "./retention.ts";
 import { createTables, type TableName, type Tables } from "./tables.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
@@ -25,7 +24,7 @@ interface JournalDeps {
   readonly log: Log;
   readonly boundary?: Boundary;
   /** How long the ends of orders are kept. */
-  readonly ordersKeepMs?: number;
+  readonly keep?: Keep;
 }
 
 interface OpeningReport {
@@ -43,7 +42,7 @@ interface Loss {
 }
 
 export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal; report: OpeningReport }> {
-  const { dir, clock, log, boundary = openBoundary, ordersKeepMs = limits.journalOrdersKeepMs } = deps;
+  const { dir, clock, log, boundary = openBoundary, keep = {} } = deps;
   const path = join(dir, "journal.db");
   prepareFolder(dir, boundary);
   const lock = takeLock(dir, clock);
@@ -57,7 +56,7 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
       writer,
       clock,
       log,
-      policies: policiesKeeping(ordersKeepMs),
+      policies: policiesKeeping(keep),
     });
     const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
     await retention.sweep();

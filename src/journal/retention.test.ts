@@ -145,7 +145,7 @@ async function setUp(t: TestContext) {
         decisions.record({ orderId: add("decisions", now), outcome: "bid", checks: [], inputs: {} });
         break;
       case "book":
-        ledger.add({ kind: "k", leaseId: add("ledger", now), amount: 1n, denom: "uakt", height: 1n });
+        ledger.add({ kind: "fee", subject: add("ledger", now), amount: 1n, denom: "uakt", height: 1n, atMs: now });
         break;
       case "note":
         history.add({ kind: "k", subject: add("history", now), line: "l" });

@@ -16,18 +16,31 @@ export interface RetentionPolicy {
   readonly keepRows: number;
 }
 
-/** Cursor, deadlines, manifests, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
+/** Cursor, deadlines, deposits, manifests, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
   policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
+  policy("payments", "ended_at", limits.journalLedgerKeepMs, limits.journalPaymentsKeepRows),
   policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
   policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),
 ];
 
-/** With another time for the orders that were seen. */
-export function policiesKeeping(ordersMs: number): readonly RetentionPolicy[] {
-  return policies.map((each) => (each.table === "orders" ? { ...each, keepMs: ordersMs } : each));
+/** How long an operator wants to keep what is his to say. */
+export interface Keep {
+  /** The orders that were seen. */
+  readonly ordersMs?: number;
+  /** The books. */
+  readonly ledgerMs?: number;
+}
+
+export function policiesKeeping({ ordersMs, ledgerMs }: Keep): readonly RetentionPolicy[] {
+  const kept: Partial<Record<TableName, number | undefined>> = {
+    orders: ordersMs,
+    ledger: ledgerMs,
+    payments: ledgerMs,
+  };
+  return policies.map((each) => ({ ...each, keepMs: kept[each.table] ?? each.keepMs }));
 }
 
 function policy(table: TableName, endedAt: string, keepMs: number, keepRows: number): RetentionPolicy {

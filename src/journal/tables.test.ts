@@ -10,7 +10,7 @@ import type { Deadline } from "./deadlines.ts";
 import type { Decision } from "./decisions.ts";
 import type { HistoryLine } from "./history.ts";
 import type { Intent } from "./intents.ts";
-import type { LedgerEntry } from "./ledger.ts";
+import { dayMs, type LedgerLine, ledgerKinds } from "./ledger.ts";
 import type { ManifestRow } from "./manifests.ts";
 import { openJournal } from "./open.ts";
 import type { Reservation } from "./reservations.ts";
@@ -32,7 +32,7 @@ class Model {
   manifests = new Map<string, ManifestRow>();
   deadlines = new Map<string, Deadline>();
   reservations = new Map<string, Reservation>();
-  ledger: LedgerEntry[] = [];
+  ledger: LedgerLine[] = [];
   history: HistoryLine[] = [];
 }
 
@@ -84,10 +84,20 @@ const listActions: fc.Arbitrary<Action>[] = [
     return { got: to.decisions.record(decision), wanted: model.decisions.length };
   }),
   fc
-    .record({ kind: name, leaseId: name, amount: fc.bigInt(), denom: name, height })
+    .record({ kind: fc.constantFrom(...ledgerKinds), subject: name, amount: fc.bigInt(), denom: name, height })
     .map((entry) => (to, model, atMs) => {
-      model.ledger.push({ ...entry, id: model.ledger.length + 1, atMs });
-      return { got: to.ledger.add(entry), wanted: model.ledger.length };
+      const line = { ...entry, atMs };
+      to.ledger.add(line);
+      const day = (ms: number) => Math.floor(ms / dayMs);
+      const isSame = (each: LedgerLine) =>
+        each.kind === "accrued" && each.kind === line.kind && each.subject === line.subject;
+      const at = model.ledger.findLastIndex(
+        (each) => isSame(each) && each.denom === line.denom && day(each.atMs) === day(atMs),
+      );
+      const today = model.ledger[at];
+      if (today) model.ledger[at] = { ...today, ...line, amount: today.amount + line.amount };
+      else model.ledger.push({ ...line, id: model.ledger.length + 1 });
+      return nothing;
     }),
   fc.record({ kind: name, subject: name, line: text }).map((line) => (to, model, atMs) => {
     model.history.push({ ...line, id: model.history.length + 1, atMs });
@@ -204,7 +214,15 @@ function assertSame(read: TableReads, model: Model): void {
   for (let id = 1; id <= model.intents.length + 1; id++) assert.deepEqual(read.intents.get(id), model.intents[id - 1]);
   assert.deepEqual(read.decisions.recent(100), newestFirst(model.decisions));
   assert.deepEqual(read.history.recent(3), newestFirst(model.history).slice(0, 3));
-  assert.deepEqual(read.ledger.after(2, 3), model.ledger.slice(2, 5));
+  const ever = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
+  assert.deepEqual(read.ledger.after(2, ever, 3), model.ledger.slice(2, 5));
+  for (const { kind, denom, amount } of read.ledger.totals()) {
+    const lines = model.ledger.filter((line) => line.kind === kind && line.denom === denom);
+    assert.equal(
+      amount,
+      lines.reduce((sum, line) => sum + line.amount, 0n),
+    );
+  }
   assert.deepEqual(read.manifests.leaseIds(), [...model.manifests.keys()].toSorted());
   const reserved = [...model.reservations.values()].toSorted((a, b) => (a.orderId < b.orderId ? -1 : 1));
   assert.deepEqual(read.reservations.all(), reserved);
@@ -220,8 +238,8 @@ function assertSame(read: TableReads, model: Model): void {
       newestFirst(model.decisions, (row) => row.orderId === name).slice(0, 2),
     );
     assert.deepEqual(
-      read.ledger.ofLease(name, 100),
-      newestFirst(model.ledger, (row) => row.leaseId === name),
+      read.ledger.about(name, 100),
+      newestFirst(model.ledger, (row) => row.subject === name),
     );
     assert.deepEqual(
       read.history.about(name, 100),

@@ -3,11 +3,13 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 import { createDeadlines, type Deadlines } from "./deadlines.ts";
 import { createDecisions, type Decisions } from "./decisions.ts";
+import { createDeposits, type Deposits } from "./deposits.ts";
 import { createHistory, type History } from "./history.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createManifests, type Manifests } from "./manifests.ts";
 import { createOrders, type Orders } from "./orders.ts";
+import { createPayments, type Payments } from "./payments.ts";
 import { createReservations, type Reservations } from "./reservations.ts";
 import { createSwitches, type Switches } from "./switches.ts";
 
@@ -20,6 +22,8 @@ export interface Tables {
   readonly deadlines: Deadlines;
   readonly reservations: Reservations;
   readonly ledger: Ledger;
+  readonly payments: Payments;
+  readonly deposits: Deposits;
   readonly history: History;
   readonly orders: Orders;
   readonly switches: Switches;
@@ -45,7 +49,9 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     manifests: createManifests(sql, clock),
     deadlines: createDeadlines(sql),
     reservations: createReservations(sql, clock),
-    ledger: createLedger(sql, clock),
+    ledger: createLedger(sql),
+    payments: createPayments(sql),
+    deposits: createDeposits(sql),
     history: createHistory(sql, clock),
     orders: createOrders(sql, clock),
     switches: createSwitches(sql, clock),

@@ -1,4 +1,7 @@
 /** The composition root: the services of the provider in the order in which they lean on each other. */
+import type { BalanceOptions } from "../balance/balance-options.ts";
+import { createBalanceService } from "../balance/balance-service.ts";
+import type { BalanceDocument } from "../balance/balance-status.ts";
 import type { BidEngine } from "../bidengine/bidengine.ts";
 import {
   type BidEngineDocument,
@@ -19,6 +22,7 @@ import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
+import type { Keep } from "../journal/retention.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createManifestService, type ManifestOptions } from "../manifest/manifest-service.ts";
 import type { Manifests } from "../manifest/manifests.ts";
@@ -37,8 +41,8 @@ import { announce } from "./announce.ts";
 
 interface ProviderOptions {
   readonly dataDir: string;
-  /** How long the ends of orders are remembered. */
-  readonly marketRetentionMs?: number;
+  /** How long the ends of orders are remembered, and the books. */
+  readonly keep?: Keep;
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
@@ -48,6 +52,8 @@ interface ProviderOptions {
   readonly kube?: GroundService<Kube>;
   /** What is sold of the cluster, and how; without it, or without a cluster, nothing is bid. */
   readonly market?: MarketOptions;
+  /** How our money is looked after; without it nothing is withdrawn. */
+  readonly balance?: BalanceOptions;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
@@ -82,6 +88,7 @@ export interface ProviderStatus extends ProcessStatus {
   readonly cluster: ClusterDocument | undefined;
   readonly manifest: ManifestDocument | undefined;
   readonly bidengine: BidEngineDocument | undefined;
+  readonly balance: BalanceDocument | undefined;
 }
 
 /** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
@@ -111,7 +118,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const { boundary = openBoundary, clock, random, log } = options;
   const metrics = createMetrics();
   const ground = { clock, random, log, metrics };
-  const journal = createJournalService(dataDir, { ...ground, boundary }, options.marketRetentionMs);
+  const journal = createJournalService(dataDir, { ...ground, boundary }, options.keep);
   const bus = createBusService(redis, ground);
   const beforeBlocks = async (opened: Chain) => {
     announce(opened, await bus.opened);
@@ -126,6 +133,8 @@ export function createProvider(options: ProviderOptions): Provider {
     journal: journal.opened,
   };
   const market = kube && options.market && createMarket(options.market, { ...foundation, kube: kube.opened });
+  const tokenPrice = () => market?.pricing()?.tokenPrice?.();
+  const balance = options.balance && createBalanceService(options.balance, { ...foundation, tokenPrice });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
@@ -138,6 +147,7 @@ export function createProvider(options: ProviderOptions): Provider {
     chain,
     ...(kube ? [kube] : []),
     ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
+    ...(balance ? [balance] : []),
     ...(after?.({
       ...foundation,
       bidengine: market?.bidengine.opened,
@@ -155,6 +165,7 @@ export function createProvider(options: ProviderOptions): Provider {
       cluster: market?.cluster.status?.(),
       manifest: market?.manifest.status?.(),
       bidengine: market?.bidengine.status?.(),
+      balance: balance?.status?.(),
     }),
   };
 }
@@ -177,11 +188,15 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
     cluster: cluster.opened.then(({ side }) => side),
     rules: () => policies().judge,
   });
+  let prices: RunningPricing | undefined;
   const bidengine = createBidEngineService(options.bidengine, {
     ...foundation,
     capacity: cluster.opened.then(({ capacity }) => capacity),
-    pricing: () => pricing(foundation),
+    pricing() {
+      prices = pricing(foundation);
+      return prices;
+    },
     policies,
   });
-  return { cluster, manifest, bidengine };
+  return { cluster, manifest, bidengine, pricing: () => prices };
 }

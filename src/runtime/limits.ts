@@ -102,8 +102,10 @@ export const limits = {
   journalHistoryKeepRows: 200_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
   journalLedgerKeepMs: 550 * day,
-  /** 2,000 leases with one withdrawal a day for that time. */
-  journalLedgerKeepRows: 1_100_000,
+  /** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 500 MB. */
+  journalLedgerKeepRows: 3_300_000,
+  /** Leases that ended: three hundred a day for that time. */
+  journalPaymentsKeepRows: 165_000,
   /** What orders ended at: a season of the market, enough to try other prices on. A setting says otherwise. */
   journalOrdersKeepMs: 90 * day,
   /** Three thousand orders a day for that time, about 300 MB. */
@@ -200,6 +202,10 @@ export const limits = {
   bidIntentMs: 10 * minute,
   /** Gas of one bid, with a margin: what the wallet must have for its fee. */
   bidGas: 400_000n,
+  /** Gas of one withdrawal among others, with a margin: what it is weighed against before any has landed. */
+  withdrawalGas: 200_000n,
+  /** Earnings worth so many times the fee come home at once: no more than a hundredth of them is spent on that. */
+  withdrawalWorth: 100n,
   /** A bid that could not be closed is tried again after this: each attempt may cost a fee. */
   bidCloseRetryMs: minute,
   /** The mirror and the chain do not agree on a bid: the next block settles it. */

@@ -1,5 +1,6 @@
 /** Prices by the strategy that the settings name; made anew whenever they change. */
 import type { Chain } from "../../chain/chain.ts";
+import type { Decimal } from "../../market/decimal.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -28,6 +29,8 @@ interface PricingGround {
 }
 
 export interface RunningPricing extends Pricing {
+  /** What one AKT is worth in dollars; undefined where that is not known, or not any more. */
+  tokenPrice?(): Decimal | undefined;
   /** Keeps what comes from outside up to date until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -56,6 +59,7 @@ export function createPricing(settings: PriceSettingsSource, ground: PricingGrou
   return {
     quote: (request, signal) => strategy.quote(request, signal),
     onChange: (listener) => void listeners.push(listener),
+    tokenPrice: () => tokenPrice.answer().price,
     get trouble() {
       const troubles = [settings.trouble, strategy.trouble, needsToken() ? tokenPrice.trouble : undefined];
       return troubles.filter((trouble) => trouble !== undefined).join("; ") || undefined;

@@ -11,6 +11,7 @@ import {
   showDecCoin,
 } from "../../market/coin.ts";
 import { type Decimal, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
+import { uakt } from "../../market/denom.ts";
 import { ephemeralClass } from "../../market/group-totals.ts";
 import type { PerDenom } from "../../market/per-denom.ts";
 import { quote } from "../problem.ts";
@@ -61,6 +62,15 @@ export const coins = textFormat<readonly Coin[]>({
   empty: [],
   show: formatCoins,
   read: (given) => readAsMarket(() => parseCoins(given)),
+});
+
+/** A number alone is in uakt, as the Go provider's settings have it. */
+export const balances = textFormat<readonly Coin[]>({
+  expects: "amounts with their denoms, like 1000000uakt; a number alone is in uakt",
+  placeholder: "<coins>",
+  empty: [],
+  show: formatCoins,
+  read: (given) => readAsMarket(() => parseCoins(/^\s*\d+\s*$/.test(given) ? `${given.trim()}${uakt}` : given)),
 });
 
 export const gasPrices = textFormat<readonly DecCoin[]>({

@@ -78,16 +78,6 @@ export const chainGroup = group({
       usedBy: ["run"],
       doc: "How old an answer of the chain may be when a manifest is checked against it.",
     }),
-    leaseFundsMonitorIntervalMs: setting("lease-funds-monitor-interval", duration({ least: "1m", most: "24h" }), {
-      default: "10m",
-      usedBy: ["run"],
-      doc: "How often the escrow of each lease is looked at.",
-    }),
-    withdrawalPeriodMs: setting("withdrawal-period", duration(), {
-      default: "24h",
-      usedBy: ["run"],
-      doc: "How often earnings are withdrawn from escrow at the latest; 0 turns this off.",
-    }),
   },
   inert: [
     fixed(
@@ -110,6 +100,5 @@ export const chainGroup = group({
     dead("timeout-height", "every transaction gets a time-out stamp of its own"),
     dead("tip", "the chain takes no tips"),
     dead("tx-broadcast-timeout", "a transaction is looked for until its own time-out stamp has passed"),
-    dead("minimum-balance", "no part of the provider has ever read it"),
   ],
 });

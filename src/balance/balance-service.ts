@@ -1,0 +1,75 @@
+/** The balance checker: our wallet, the escrow that pays our leases, and the books about both. */
+import type { Bus } from "../bus/bus.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { LedgerKind } from "../journal/ledger.ts";
+import type { Decimal } from "../market/decimal.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Random } from "../runtime/random.ts";
+import type { BalanceOptions } from "./balance-options.ts";
+import type { BalanceDocument, MoneyLine } from "./balance-status.ts";
+
+interface BalanceGround {
+  readonly chain: Promise<Chain>;
+  readonly journal: Promise<Journal>;
+  readonly bus: Promise<Bus>;
+  /** What one AKT is worth in dollars; undefined where nobody knows. */
+  readonly tokenPrice: () => Decimal | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export function createBalanceService(_options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
+  let running: { readonly chain: Chain; readonly journal: Journal } | undefined;
+  let lastDocument: BalanceDocument | undefined;
+
+  function lookNow(): BalanceDocument | undefined {
+    if (!running) return undefined;
+    const { chain, journal } = running;
+    return {
+      wallet: [...chain.mirror.balances()].map(({ denom, amount }) => ({ denom, amount, low: undefined })),
+      money: moneyOf(journal),
+      leases: journal.read.payments.running().length,
+      spent: 0,
+      next: undefined,
+      withdrawals: { waiting: 0, done: 0, failed: 0 },
+      trouble: undefined,
+    };
+  }
+
+  return {
+    name: "balance",
+    async start(scope) {
+      const [chain, journal] = await Promise.all([ground.chain, ground.journal]);
+      running = { chain, journal };
+      // Whoever asks after the end gets the last word; the journal is closed by then.
+      scope.onStop(() => {
+        lastDocument = lookNow();
+      });
+    },
+    status: () => lastDocument ?? lookNow(),
+  };
+}
+
+function moneyOf({ read }: Journal): MoneyLine[] {
+  const totals = read.ledger.totals();
+  const locked = read.deposits.all();
+  const denoms = new Set([...totals, ...locked].map(({ denom }) => denom));
+  return [...denoms].sort().map((denom) => {
+    const sum = (wanted: LedgerKind) =>
+      totals.find((each) => each.kind === wanted && each.denom === denom)?.amount ?? 0n;
+    const [earned, withdrawn] = [sum("accrued"), sum("withdrawn")];
+    const ofDenom = locked.filter((each) => each.denom === denom);
+    return {
+      denom,
+      earned,
+      withdrawn,
+      owed: earned - withdrawn,
+      locked: ofDenom.reduce((total, { amount }) => total + amount, 0n),
+      fees: sum("fee"),
+    };
+  });
+}
