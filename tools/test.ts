@@ -23,9 +23,9 @@ const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
   .map((path) => join(root, path))
   .filter((path) => !long || countsRuns(path))
-  .sort();
-// Whole histories take longest and are below test/: begun last, one of them would be left alone on the machine.
-if (long) files.reverse();
+  .sort()
+  // Whole histories take longest and are below test/: begun last, one of them would be left alone on the machine.
+  .reverse();
 if (files.length === 0) {
   console.error(`no ${long ? "test file with large counts" : "test file"} has ${words.join(" or ")} in its path`);
   process.exit(1);
