@@ -233,12 +233,12 @@ export const migrations: readonly string[] = [
     since INTEGER NOT NULL,
     spent_at INTEGER,
     withdrawn_at INTEGER,
-    ended TEXT CHECK (ended IN ('closed', 'overdrawn')),
+    ended TEXT CHECK (ended IN ('closed', 'overdrawn', 'open')),
     ended_at INTEGER,
     CHECK ((ended IS NULL) = (ended_at IS NULL))
   ) STRICT;
   CREATE INDEX payments_running ON payments (id) WHERE ended_at IS NULL;
-  CREATE INDEX payments_overdrawn ON payments (id) WHERE ended = 'overdrawn';
+  CREATE INDEX payments_may_grow ON payments (id) WHERE ended IN ('overdrawn', 'open');
   CREATE INDEX payments_ended ON payments (ended_at) WHERE ended_at IS NOT NULL;
 
   CREATE TABLE deposits (

@@ -18,12 +18,15 @@ export interface PaymentRow {
   readonly spentAt: bigint | undefined;
   /** When something last came in. */
   readonly withdrawnAtMs: number | undefined;
-  /** An overdrawn one is still owed something, which may come in yet. */
   readonly ended: PaymentEnd | undefined;
 }
 
 export interface PaymentEnd {
-  readonly how: "closed" | "overdrawn";
+  /**
+   * The payment's state when its lease was over. Of one that is not closed something may come in yet: an overdrawn one is
+   * owed it, and a lease that ends in the block of its last settlement leaves its payment open.
+   */
+  readonly how: "closed" | "overdrawn" | "open";
   readonly atMs: number;
 }
 
@@ -49,7 +52,10 @@ export function createPayments(sql: Sql) {
   const get = sql.one<Row>("SELECT * FROM payments WHERE lease_id = ?", bigints);
   const all = sql.all<Row>("SELECT * FROM payments ORDER BY id", bigints);
   const running = sql.all<Row>("SELECT * FROM payments WHERE ended_at IS NULL ORDER BY id", bigints);
-  const overdrawn = sql.all<Row>("SELECT * FROM payments WHERE ended = 'overdrawn' ORDER BY id DESC LIMIT ?", bigints);
+  const mayGrow = sql.all<Row>(
+    "SELECT * FROM payments WHERE ended IN ('overdrawn', 'open') ORDER BY id DESC LIMIT ?",
+    bigints,
+  );
   const put = sql.run(
     `INSERT INTO payments
        (lease_id, denom, rate, accrued, withdrawn, height, at, since, spent_at, withdrawn_at, ended, ended_at)
@@ -68,8 +74,8 @@ export function createPayments(sql: Sql) {
     all: () => all().map(fromRow),
     /** Those that have not ended as far as we know. */
     running: () => running().map(fromRow),
-    /** Those that ended while they were owed something, the newest first. */
-    overdrawn: (limit: number) => overdrawn(limit).map(fromRow),
+    /** Those that ended and for which something may come in yet, the newest first. */
+    mayGrow: (limit: number) => mayGrow(limit).map(fromRow),
     put(row: PaymentRow): void {
       const { leaseId, denom, rate, accrued, withdrawn, height, atMs, sinceMs, spentAt, withdrawnAtMs, ended } = row;
       const money = [denom, rate, `${accrued}`, `${withdrawn}`] as const;

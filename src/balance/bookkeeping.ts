@@ -1,0 +1,110 @@
+/**
+ * Books what the chain shows: the difference to what is booked already is a ledger line, written together with the new
+ * figures. So it does not matter how often the same is shown, or what was missed in between.
+ */
+import type { Bid, Lease } from "../chain/records.ts";
+import type { LedgerKind } from "../journal/ledger.ts";
+import type { PaymentRow } from "../journal/payments.ts";
+import type { Tables } from "../journal/tables.ts";
+import type { Coin } from "../market/coin.ts";
+import { formatDecimal, toInteger } from "../market/decimal.ts";
+import { type BidId, formatBidId, formatLeaseId, formatOrderId } from "../market/ids.ts";
+import type { Figures } from "./figures.ts";
+
+type Books = Pick<Tables, "ledger" | "payments" | "deposits">;
+
+/** What the chain shows of a bid's deposit. */
+export interface BidDeposit {
+  readonly bid: BidId;
+  /** Undefined once it has come home. */
+  readonly locked: Coin | undefined;
+  readonly height: bigint;
+  /** The time of that block. */
+  readonly timeMs: number;
+}
+
+/** In a unit of the journal. Figures that are older than what is booked are passed over. */
+export function bookPayments(tables: Pick<Books, "ledger" | "payments">, figures: readonly Figures[]): void {
+  for (const each of figures) bookPayment(tables, each);
+}
+
+function bookPayment({ ledger, payments }: Pick<Books, "ledger" | "payments">, figures: Figures): void {
+  const { lease, denom, rate, accrued, withdrawn, height, timeMs: atMs } = figures;
+  const leaseId = formatLeaseId(lease);
+  const booked = payments.get(leaseId);
+  if (booked && booked.height > height) return;
+  const add = (kind: LedgerKind, amount: bigint) => {
+    if (amount !== 0n) ledger.add({ kind, subject: leaseId, denom, amount, height, atMs });
+  };
+  // Less than before, where the chain has lost it: a new lease on the same account loses what had accrued since the last
+  // settlement.
+  add("accrued", accrued - (booked?.accrued ?? 0n));
+  const cameIn = withdrawn - (booked?.withdrawn ?? 0n);
+  add("withdrawn", cameIn);
+  const ended = endOf(figures, booked);
+  payments.put({
+    leaseId,
+    denom,
+    rate,
+    accrued,
+    withdrawn,
+    height,
+    atMs,
+    sinceMs: booked?.sinceMs ?? atMs,
+    spentAt: ended ? undefined : figures.spentAt,
+    withdrawnAtMs: cameIn > 0n ? atMs : booked?.withdrawnAtMs,
+    ended,
+  });
+}
+
+/** A lease ends once. Its payment can show later than that as open, and an overdrawn one be closed by what came in. */
+function endOf({ ended, timeMs }: Figures, booked: PaymentRow | undefined): PaymentRow["ended"] {
+  if (!booked?.ended) return ended && { how: ended, atMs: timeMs };
+  return { ...booked.ended, how: ended ?? booked.ended.how };
+}
+
+/** In a unit of the journal. What a bid locks is booked under its order, with what else the bid cost. */
+export function bookDeposits(
+  { ledger, deposits }: Pick<Books, "ledger" | "deposits">,
+  bids: readonly BidDeposit[],
+): void {
+  for (const { bid, locked, height, timeMs: atMs } of bids) {
+    const bidId = formatBidId(bid);
+    const booked = deposits.get(bidId);
+    const subject = formatOrderId(bid);
+    if (locked && !booked) {
+      deposits.put({ bidId, ...locked, height });
+      ledger.add({ kind: "deposit", subject, ...locked, height, atMs });
+    }
+    if (!locked && booked) {
+      const { denom, amount } = booked;
+      deposits.remove(bidId);
+      ledger.add({ kind: "refund", subject, denom, amount, height, atMs });
+    }
+  }
+}
+
+/** The last figures of a lease that is over; undefined where the chain does not show its payment. */
+export function figuresOf({ id, payment }: Lease, timeMs: number): Figures | undefined {
+  if (!payment) return undefined;
+  const { rate, balance, withdrawn, height, state } = payment;
+  return {
+    lease: id,
+    denom: rate.denom,
+    rate: formatDecimal(rate.amount),
+    accrued: withdrawn.amount + toInteger(balance.amount, "truncate"),
+    withdrawn: withdrawn.amount,
+    height,
+    timeMs,
+    spentAt: undefined,
+    ended: state,
+  };
+}
+
+/** Undefined where the chain does not show the bid's account. */
+export function depositOf({ id, escrow }: Bid, timeMs: number): BidDeposit | undefined {
+  if (!escrow) return undefined;
+  const funds = escrow.funds.map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }));
+  const locked = escrow.state === "open" ? funds.find(({ amount }) => amount > 0n) : undefined;
+  return { bid: id, locked, height: escrow.height, timeMs };
+}
