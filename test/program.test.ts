@@ -32,7 +32,7 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   assert.match(program.said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
   assert.match(program.said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   const summary =
-    /6 stories complete \((\d) won, .*, 1 refused, 1 no manifest\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests\n/;
+    /6 stories complete \((\d) won, .*, 1 refused, 1 no manifest\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; earned .*, owed 0, deposits out 0, fees/;
   const [, won] = summary.exec(program.said) ?? [];
   assert.ok(Number(won) >= 1, program.said);
   assert.doesNotMatch(program.said, / (WARN|ERROR) /);

@@ -64,7 +64,22 @@ const manifestTimeoutMs = 5_000;
 /** What is reached over HTTP has a name of its own here. */
 const hosts = { blockedHosts: [], ingressDomain: undefined, staticHostDomain: "box.example.com" };
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
+/** Ours: fees for a day, and small enough to see each deposit leave it and come home. */
+const wallet = parseCoins("1000000000uact,1000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+
+/**
+ * A person sees within seconds what others see in days. What a withdrawal must bring is twice its fee, as if both tokens
+ * were worth the same; so cards are withdrawn for while they run, and all else when its lease closes.
+ */
+const balance = {
+  minimumBalance: parseCoins("1000000uakt"),
+  warnBalance: parseCoins("5000000uakt"),
+  intervalMs: 5_000,
+  periodMs: 3_000,
+  threshold: parseCoins("10000uact"),
+  fee: parseCoin("5000uakt"),
+};
 
 /** What the provider of the demo publishes of itself; the chain takes no bid on more than that. */
 const attributes = attributesOf({
@@ -80,10 +95,10 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   const tenantSigners = Array.from({ length: tenantCount }, () => createSigner(random.bytes(32)));
   const node = createEmbeddedNode({
     chainId: "akash-demo-1",
-    accounts: [signer, ...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({
-      address,
-      coins: purse,
-    })),
+    accounts: [
+      { address: signer.address, coins: wallet },
+      ...[...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({ address, coins: purse })),
+    ],
     clock,
     log: log.with({ module: "node" }),
     blockMs,
@@ -117,6 +132,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       pricing: (foundation) => createPricing({ current: demoPrices }, foundation),
       policies: (foundation) => createPolicySource(undefined, foundation),
     },
+    balance,
     after(house) {
       const operator = createInventoryService(() => ({ ...demoInventory, version }), {
         ...house,

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import type { BalanceDocument } from "../balance/balance-status.ts";
 import { countStates } from "../cluster/leases/lease-metrics.ts";
 import { createLeaseStates } from "../cluster/leases/lease-states.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { DemoStatus } from "./demo.ts";
 import { type SaidToOrder, storyLine } from "./market-view.ts";
+import { moneyText } from "./money-view.ts";
+import { seconds } from "./seconds.ts";
 import type { StoryDocument } from "./story.ts";
-import { renderView, seconds, shortId } from "./view.ts";
+import { renderView, shortId } from "./view.ts";
 
 const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
 const price = { denom: "uact", amount: parseDecimal("4.5") };
@@ -39,8 +42,23 @@ const market = {
     namespaces: 1,
   },
 };
+const balance: BalanceDocument = {
+  wallet: [
+    { denom: "uact", amount: 9_999_500_000n, low: undefined },
+    { denom: "uakt", amount: 123_456_123_456n, low: undefined },
+  ],
+  money: [
+    { denom: "uact", earned: 3_000_054n, withdrawn: 2_500_000n, owed: 500_054n, locked: 1_000_000n, fees: 0n },
+    { denom: "uakt", earned: 0n, withdrawn: 0n, owed: 0n, locked: 0n, fees: 25_000n },
+  ],
+  leases: 3,
+  spent: 1,
+  next: { lease: `${owner}/10002/1/1/us`, height: 30n, atMs: 74_000 },
+  withdrawals: { waiting: 1, done: 4, failed: 0 },
+  trouble: undefined,
+};
 const status: DemoStatus = {
-  balance: undefined,
+  balance,
   nowMs: 65_000,
   upMs: 65_000,
   services: [
@@ -134,15 +152,16 @@ test("the view shows what runs: pods that are ready of those asked for, and wher
   assert.doesNotMatch(idle, /LEASE/);
 });
 
-test("a small terminal has the market, the nodes and the chain", () => {
+test("a small terminal has the money, the market, the nodes and the chain", () => {
   const many = Array.from({ length: 16 }, (_, n) => ({ ...story, order: `${owner}/${20_000 + n}/1/1` }));
   const lines = renderView(
     { ...status, market: { ...market, tenants: { ...market.tenants, stories: many } } },
     { ...options, columns: 80, rows: 24 },
   );
   assert.equal(lines.length, 24);
-  assert.ok(lines.filter((line) => /^200\d\d /.test(line)).length >= 8);
+  assert.ok(lines.filter((line) => /^200\d\d /.test(line)).length >= 4);
   const text = lines.join("\n");
+  assert.match(text, /MONEY .*\n {2}ACT .*\n {2}AKT .*\n {2}escrows 3/);
   assert.match(text, /gpu-1 .* cordoned/);
   assert.match(text, /CHAIN {2}akash-demo-1[^\n]*\n {2}open orders 3.*failed 6/);
 });
@@ -179,6 +198,39 @@ test("the view fits the terminal, in colour too", () => {
     assert.ok(lines.length <= 8);
     for (const line of lines) assert.ok(stripVTControlCharacters(line).length <= 40, line);
   }
+});
+
+test("the view shows the money per denomination, to the last micro-unit that fits 80 columns", () => {
+  const lines = renderView(status, { ...options, columns: 80 });
+  const start = lines.findIndex((line) => line.startsWith("MONEY"));
+  assert.ok(start >= 0 && start < lines.findIndex((line) => line.startsWith("ORDER")), "it is near the top");
+  assert.deepEqual(lines.slice(start, start + 5), [
+    "MONEY       wallet      earned   withdrawn        owed      locked        fees",
+    "  ACT  9999.500000    3.000054    2.500000    0.500054    1.000000    0.000000",
+    "  AKT  123456.1234    0.000000    0.000000    0.000000    0.000000    0.025000",
+    "  escrows 3, spent 1, next runs out in 9 s; withdrawals: 4 done, 1 waiting",
+    "",
+  ]);
+});
+
+test("a low wallet and what keeps the books from going on are said in words", () => {
+  const low = "0.4 AKT, and 1 AKT is to be kept";
+  const wallet = [{ denom: "uakt", amount: 400_000n, low }];
+  const withdrawals = { ...balance.withdrawals, failed: 2 };
+  const troubled = { ...balance, wallet, withdrawals, trouble: "no node answers" };
+  const text = renderView({ ...status, balance: troubled }, options).join("\n");
+  assert.match(
+    text,
+    /4 done, 1 waiting, 2 failed\n {2}wallet is low: 0\.4 AKT, and 1 AKT is to be kept\n {2}no node answers\n\n/,
+  );
+});
+
+test("the end tells what was earned and what is still out, in tokens", () => {
+  assert.equal(
+    moneyText(balance.money),
+    "earned 3.000054 ACT, withdrawn 2.5 ACT, owed 0.500054 ACT, deposits out 1 ACT, fees 0.025 AKT",
+  );
+  assert.equal(moneyText([]), "earned 0, withdrawn 0, owed 0, deposits out 0, fees 0");
 });
 
 test("a service that failed shows why instead of what it does", () => {

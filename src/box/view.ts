@@ -3,7 +3,9 @@ import type { Share } from "../operators/inventory/cluster-view.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 import type { DemoStatus } from "./demo.ts";
 import { leaseLines, marketLines } from "./market-view.ts";
+import { moneyLines } from "./money-view.ts";
 import { colors, cut, type Palette, plain } from "./palette.ts";
+import { seconds } from "./seconds.ts";
 
 interface ViewOptions {
   readonly title: string;
@@ -19,10 +21,11 @@ interface ViewOptions {
 /** Orders fill what the rest leaves of a terminal, but never less or more than so many lines. */
 const orderRows = { least: 4, most: 14 };
 
-/** The market comes first: it is what a person came to see. What does not fit below it is left out. */
+/** Money and market come first: they are what a person came to see. What does not fit below them is left out. */
 export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
-  const top = titleLines(status, options, palette);
+  const money = status.balance ? moneyLines(status.balance, status.nowMs, palette) : [];
+  const top = [...titleLines(status, options, palette), ...money];
   const leases = status.market ? leaseLines(status.market, palette) : [];
   const below = [...leases, ...clusterBlock(status, palette), ...chainBlock(status, palette)];
   const room = options.rows - top.length - below.length - 2;
@@ -145,13 +148,6 @@ export function shortId(id: string): string {
 
 function shortIds(line: string): string {
   return line.replace(/akash1[a-z0-9/]+/g, shortId);
-}
-
-export function seconds(ms: number): string {
-  const whole = Math.max(0, Math.floor(ms / 1_000));
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3_600) return `${Math.floor(whole / 60)} m ${whole % 60} s`;
-  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} m`;
 }
 
 function clamp(value: number, least: number, most: number): number {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { createDemo, type Demo, type DemoStatus } from "../box/demo.ts";
 import { storyLine } from "../box/market-view.ts";
+import { moneyText } from "../box/money-view.ts";
 import { endsText } from "../box/tenants-service.ts";
 import { renderView } from "../box/view.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
@@ -123,7 +124,8 @@ function summary(status: DemoStatus): string {
   const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
   const { namespaces, reservations, manifests } = left;
   const over = `left ${namespaces} namespaces, ${reservations} reservations, ${manifests} manifests`;
-  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${over}`;
+  const money = moneyText(status.balance?.money ?? []);
+  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${over}; ${money}`;
 }
 
 /** A view of 80 columns shows them whole. */
@@ -134,10 +136,11 @@ function hintsFor(dataDir: string): string[] {
   ];
 }
 
-/** All stories are told, and nothing is left of them. */
+/** All stories are told, nothing is left of them, and the books are even: all that was earned and deposited is home. */
 function isOver(status: DemoStatus, stories = Number.POSITIVE_INFINITY): boolean {
   const { namespaces, reservations, manifests } = status.left;
-  return storiesTold(status) >= stories && namespaces + reservations + manifests === 0;
+  const isEven = (status.balance?.money ?? []).every(({ owed, locked }) => owed === 0n && locked === 0n);
+  return storiesTold(status) >= stories && namespaces + reservations + manifests === 0 && isEven;
 }
 
 function storiesTold({ market }: DemoStatus): number {

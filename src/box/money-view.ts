@@ -1,0 +1,55 @@
+/** The money of the demo's provider: what it has, what it earned and what that cost, per denomination. */
+import type { BalanceDocument, MoneyLine } from "../balance/balance-status.ts";
+import { showTokens, tokenAmount, tokenName } from "../market/tokens.ts";
+import type { Palette } from "./palette.ts";
+import { seconds } from "./seconds.ts";
+
+const columns = ["wallet", "earned", "withdrawn", "owed", "locked", "fees"] as const;
+const nameColumns = 6;
+/** "9999.999999" and a space: six of them fit a terminal of 80 columns. */
+const amountColumns = 12;
+
+export function moneyLines(balance: BalanceDocument, nowMs: number, palette: Palette): string[] {
+  const { wallet, money } = balance;
+  const denoms = [...new Set([...wallet, ...money].map(({ denom }) => denom))].sort();
+  const rows = denoms.map((denom) => {
+    const line = money.find((each) => each.denom === denom);
+    const has = wallet.find((each) => each.denom === denom)?.amount ?? 0n;
+    const cells = columns.map((column) => cell(denom, column === "wallet" ? has : (line?.[column] ?? 0n)));
+    return `  ${tokenName(denom).padEnd(nameColumns - 2)}${cells.join("")}`;
+  });
+  const heading = ["MONEY".padEnd(nameColumns), ...columns.map((column) => column.padStart(amountColumns))].join("");
+  const low = wallet.flatMap((line) => (line.low === undefined ? [] : [palette.bad(`  wallet is low: ${line.low}`)]));
+  const trouble = balance.trouble === undefined ? [] : [palette.bad(`  ${balance.trouble}`)];
+  return [palette.heading(heading), ...rows, palette.faint(`  ${escrowText(balance, nowMs)}`), ...low, ...trouble, ""];
+}
+
+/** Fractions go first where an amount is too long for its column. */
+function cell(denom: string, amount: bigint): string {
+  const text = tokenAmount({ denom, amount });
+  const [whole = ""] = text.split(".");
+  const most = amountColumns - 1;
+  return (text.length <= most || whole.length >= most ? text : text.slice(0, most)).padStart(amountColumns);
+}
+
+function escrowText({ leases, spent, next, withdrawals }: BalanceDocument, nowMs: number): string {
+  const soon = next ? `, next runs out in ${seconds(next.atMs - nowMs)}` : "";
+  const { waiting, done, failed } = withdrawals;
+  const failures = failed > 0 ? `, ${failed} failed` : "";
+  return `escrows ${leases}, spent ${spent}${soon}; withdrawals: ${done} done, ${waiting} waiting${failures}`;
+}
+
+/** "earned 1.25 ACT, withdrawn 1.25 ACT, owed 0, deposits out 0, fees 0.03 AKT" */
+export function moneyText(money: readonly MoneyLine[]): string {
+  const sumOf = (column: Exclude<keyof MoneyLine, "denom">) => {
+    const amounts = money.filter((line) => line[column] !== 0n);
+    return amounts.map((line) => showTokens({ denom: line.denom, amount: line[column] })).join(" and ") || "0";
+  };
+  return [
+    `earned ${sumOf("earned")}`,
+    `withdrawn ${sumOf("withdrawn")}`,
+    `owed ${sumOf("owed")}`,
+    `deposits out ${sumOf("locked")}`,
+    `fees ${sumOf("fees")}`,
+  ].join(", ");
+}
