@@ -56,6 +56,7 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
       bidengine: {
         attributes: [{ key: "region", value: "lab" }],
         bidDeposit: parseCoin("500000uakt"),
+        minimumBalance: [],
         bidTimeoutMs: 300_000,
         reclamationWindowMs: 0,
         fee: undefined,

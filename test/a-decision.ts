@@ -62,6 +62,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
     owed: new Map(),
     fee: { denom: "uakt", amount: 10_000n },
     bidDeposit: { denom: "uakt", amount: 500_000n },
+    minimumBalance: [],
     reclamationWindowNs: 24n * hourNs,
     mirror: { ready: true, behind: 0n },
     pause: undefined,

@@ -79,6 +79,10 @@ export interface BidStage {
   close(dseq: bigint): Promise<void>;
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
   blocks(count: number): Promise<void>;
+  /** Gives somebody else so much of what it has. */
+  pay(from: string, to: string, coins: string): Promise<void>;
+  /** Locks so much of what somebody has in a deployment; resolves with what brings it home. For uact, which nobody can pay. */
+  lock(name: string, dseq: bigint, coin: string): Promise<() => Promise<void>>;
   signer(name: string): Signer;
   /** The key of a signer, for another process. */
   secret(name: string): Uint8Array;
@@ -246,6 +250,17 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
       const wanted = node.height + BigInt(count);
       while (node.height < wanted) await sleep(clock, lookMs);
     },
+    async pay(from, to, text) {
+      const amount = parseCoins(text).map((coin) => ({ denom: coin.denom, amount: `${coin.amount}` }));
+      const [fromAddress, toAddress] = [signer(from).address, signer(to).address];
+      await send(signer(from), packMessage("send", { fromAddress, toAddress, amount }));
+    },
+    async lock(name, dseq, text) {
+      const id = { owner: signer(name).address, dseq };
+      const content = { groups: [groupOfCpus(384_000n)], hash: new Uint8Array(32).fill(1), deposit: parseCoin(text) };
+      await send(signer(name), createDeployment({ id, ...content }));
+      return () => send(signer(name), closeDeployment(id));
+    },
     signer,
     secret: (name) => secrets.get(name) as Uint8Array,
     async rivalBid(name, order) {
@@ -297,6 +312,7 @@ export function startProvider(starting: Starting): StartedProvider {
   const bidengine: BidEngineOptions = {
     attributes: [],
     bidDeposit: parseCoin("500000uakt"),
+    minimumBalance: [],
     bidTimeoutMs: 300_000,
     reclamationWindowMs: 0,
     fee: undefined,

@@ -64,6 +64,7 @@ const bidding: BidEngineOptions = {
     { key: "capabilities/storage/2/persistent", value: "false" },
   ],
   bidDeposit: parseCoin("500000uakt"),
+  minimumBalance: [],
   bidTimeoutMs: 300_000,
   reclamationWindowMs: 0,
   fee: undefined,

@@ -72,6 +72,7 @@ async function serveProvider(t: TestContext) {
         bidengine: {
           attributes: [],
           bidDeposit: parseCoin("500000uact"),
+          minimumBalance: [],
           bidTimeoutMs: 300_000,
           reclamationWindowMs: 0,
           fee: undefined,

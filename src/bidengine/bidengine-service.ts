@@ -21,6 +21,7 @@ import type { BidEngine } from "./bidengine.ts";
 import { measureBidEngine } from "./bidengine-metrics.ts";
 import type { Capacity } from "./capacity.ts";
 import { createDecider, pauseSwitch } from "./decider.ts";
+import { tellShortages } from "./decision/wallet-shortage.ts";
 import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
 import { createMarketMemory } from "./market-memory.ts";
 import { createOrderLoop } from "./order-loop.ts";
@@ -36,6 +37,8 @@ export interface BidEngineOptions {
   /** What provider.yaml says of us. */
   readonly attributes: readonly Attribute[];
   readonly bidDeposit: Coin;
+  /** What bids leave in the wallet; below that in any denomination, none is made. */
+  readonly minimumBalance: readonly Coin[];
   /** 0 turns it off. */
   readonly bidTimeoutMs: number;
   /** 0 agrees to none. */
@@ -220,6 +223,7 @@ export function createBidEngineService(
         return journal.read.switches.get(pauseSwitch);
       },
       orders: (limit) => readOrders(journal.read, limit),
+      shortages: decider.shortages,
       order: (orderId) => readOrder(journal.read, orderId),
       why: (id) => readWhy(journal.read, id),
       screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
@@ -228,6 +232,12 @@ export function createBidEngineService(
         return () => void listeners.delete(listener);
       },
     };
+
+    function troubles(): string | undefined {
+      const wallet = tellShortages(decider.shortages());
+      const all = [capacity.picture.trouble, pricing.trouble, policies.trouble, own.trouble, wallet];
+      return all.filter(Boolean).join("; ") || undefined;
+    }
 
     /** Without what has to be read from many rows of the journal. */
     function state(): Omit<BidEngineDocument, "deposits" | "recent"> {
@@ -239,7 +249,7 @@ export function createBidEngineService(
         accepted: tally.shouldBid.accept,
         declined: tally.shouldBid.decline,
         outcomes: { ...tally.complete },
-        trouble: capacity.picture.trouble ?? pricing.trouble ?? policies.trouble ?? own.trouble,
+        trouble: troubles(),
       };
     }
 

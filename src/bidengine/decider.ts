@@ -17,7 +17,8 @@ import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
 import { withCards } from "./decision/demand-checks.ts";
 import type { Asked, Standing } from "./decision/inputs.ts";
-import { type BidTerms, bidTerms, shortageFor } from "./decision/money-checks.ts";
+import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
+import { type WalletShortage, walletShortages } from "./decision/wallet-shortage.ts";
 import type { FollowedEntry } from "./own-entry.ts";
 import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
@@ -34,6 +35,7 @@ interface DeciderDeps {
   readonly tally: Tally;
   readonly configuredAttributes: readonly Attribute[];
   readonly bidDeposit: Coin;
+  readonly minimumBalance: readonly Coin[];
   readonly reclamationWindowMs: number;
   readonly fee: Coin | undefined;
   readonly clock: Clock;
@@ -57,9 +59,7 @@ export function createDecider(deps: DeciderDeps) {
       own: own.entry,
       configuredAttributes: deps.configuredAttributes,
       params: own.params,
-      balances: balances(),
-      owed: promised.sums(),
-      fee,
+      ...wallet(),
       bidDeposit: deps.bidDeposit,
       reclamationWindowNs,
       mirror: { ready: mirror.ready, behind: behind() },
@@ -70,7 +70,12 @@ export function createDecider(deps: DeciderDeps) {
     };
   }
 
-  const balances = () => new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount]));
+  const wallet = () => ({
+    balances: new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount])),
+    owed: promised.sums(),
+    fee,
+    minimumBalance: deps.minimumBalance,
+  });
 
   function behind(): bigint | undefined {
     const { head } = chain.status;
@@ -107,8 +112,13 @@ export function createDecider(deps: DeciderDeps) {
     screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
-    covers: ({ deposit }: BidTerms) =>
-      shortageFor(deposit, { balances: balances(), owed: promised.sums(), fee }) === undefined,
+    covers: ({ deposit }: BidTerms) => walletShortages(deposit, wallet()).length === 0,
+    /** What the wallet lacks for any bid at all; nothing while that is not known yet. */
+    shortages(): readonly WalletShortage[] {
+      const { params } = own;
+      if (!mirror.ready || !params) return [];
+      return walletShortages(depositOf({ bidDeposit: deps.bidDeposit, params }), wallet());
+    },
     /** Whether the caps still leave room: others may have been promised it since the decision. */
     withinCaps({ spec }: Order, offer: Fits["offer"]): boolean {
       const { yes, dryRun } = deps.policies().caps(withCards(spec, offer), capacity.sold);

@@ -125,6 +125,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       bidengine: {
         attributes,
         bidDeposit: parseCoin("500000uact"),
+        minimumBalance: [],
         bidTimeoutMs: 300_000,
         reclamationWindowMs: 0,
         fee: undefined,

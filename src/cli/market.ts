@@ -83,8 +83,9 @@ function leasesOf(values: UsedConfig): LeaseOptions {
 }
 
 function bidEngineOf(values: UsedConfig): BidEngineOptions {
-  const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs } = values;
-  return { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, fee: feeOf(values, limits.bidGas) };
+  const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, minimumBalance } = values;
+  const fee = feeOf(values, limits.bidGas);
+  return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee };
 }
 
 /** About what sending one message costs; nothing where somebody else pays. */

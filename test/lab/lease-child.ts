@@ -154,6 +154,7 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
       bidengine: {
         attributes,
         bidDeposit: parseCoin("500000uakt"),
+        minimumBalance: [],
         bidTimeoutMs: 300_000,
         reclamationWindowMs: 0,
         fee: undefined,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, aStanding, aUnit, fixedPrice, openPolicies, someInputs } from "../../../test/a-decision.ts";
-import { parseDecCoin } from "../../market/coin.ts";
+import { parseCoins, parseDecCoin } from "../../market/coin.ts";
 import { judgeBy } from "../policies/judgement.ts";
 import { noPolicies } from "../policies/policies.ts";
 import { decide } from "./decide.ts";
@@ -88,6 +88,59 @@ test("deposit, fee and what is owed must be there to the last coin", async () =>
   assert.match((await check("depositCovered", someInputs({ standing: other }))).reason, /no deposits in uact/);
   const unread = await check("depositCovered", someInputs({ standing: { params: undefined } }));
   assert.deepEqual([unread.verdict, unread.until], ["fail", "time"]);
+});
+
+test("what the wallet is to keep is left in it, in every denomination, and the reason has the figures", async () => {
+  const of = (balances: [string, bigint][], owed: [string, bigint][] = []) =>
+    check(
+      "depositCovered",
+      someInputs({
+        standing: {
+          balances: new Map(balances),
+          owed: new Map(owed),
+          minimumBalance: parseCoins("1000000uakt,300uact"),
+        },
+      }),
+    );
+  assert.equal(
+    (
+      await of([
+        ["uakt", 1_510_000n],
+        ["uact", 300n],
+      ])
+    ).verdict,
+    "pass",
+  );
+  const short = await of([
+    ["uakt", 1_509_999n],
+    ["uact", 300n],
+  ]);
+  assert.deepEqual([short.verdict, short.until], ["fail", "wallet"]);
+  assert.equal(
+    short.reason,
+    "the wallet keeps 1000000uakt (minimum-balance) and has 1509999uakt: 1uakt short of the 510000uakt for deposit and fee",
+  );
+  assert.deepEqual(short.evidence, {
+    short: [{ denom: "uakt", needed: "510000", owed: "0", minimum: "1000000", balance: "1509999" }],
+  });
+  const other = await of([
+    ["uakt", 1_510_000n],
+    ["uact", 299n],
+  ]);
+  assert.equal(other.reason, "the wallet keeps 300uact (minimum-balance) and has 299uact", "none of it is needed");
+  const both = await of([["uakt", 999_999n]]);
+  assert.match(both.reason, /keeps 1000000uakt .* has 999999uakt; .* keeps 300uact .* has 0uact$/);
+  const promised = await of(
+    [
+      ["uakt", 2_009_999n],
+      ["uact", 300n],
+    ],
+    [["uakt", 500_000n]],
+  );
+  assert.match(
+    promised.reason,
+    /: 1uakt short of the 510000uakt for deposit and fee beside 500000uakt for other bids$/,
+  );
 });
 
 test("an order takes one bid more than its limit, as the chain counts", async () => {

@@ -61,6 +61,8 @@ export interface Standing {
   readonly fee: Coin | undefined;
   /** The setting. The chain's minimum may be more. */
   readonly bidDeposit: Coin;
+  /** What bids leave in the wallet; below that in any denomination, none is made. */
+  readonly minimumBalance: readonly Coin[];
   /** The setting; 0 where we agree to none. */
   readonly reclamationWindowNs: bigint;
   readonly mirror: MirrorState;

@@ -2,10 +2,10 @@
 import { type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
 import { compareDecimals, subDecimals } from "../../market/decimal.ts";
 import { isDollar, uakt } from "../../market/denom.ts";
-import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import type { Inputs, Standing } from "./inputs.ts";
 import { fail, pass, type Question, type Verdict } from "./verdict.ts";
+import { tellShortages, walletShortages } from "./wallet-shortage.ts";
 import { listed } from "./words.ts";
 
 export const denominationKnown: Question = ({ asked: { group } }) => {
@@ -49,41 +49,28 @@ export function bidTerms({ asked, standing }: Inputs): BidTerms {
 }
 
 /** The larger of what we want to deposit and what the chain demands. */
-function depositOf({ bidDeposit, params }: Standing): Coin {
+export function depositOf({ bidDeposit, params }: Pick<Standing, "bidDeposit" | "params">): Coin {
   const least = params?.minDeposits.find(({ denom }) => denom === bidDeposit.denom);
   return least && least.amount > bidDeposit.amount ? least : bidDeposit;
 }
 
-/** What the wallet lacks of the deposit and the fee, beside what is promised to other bids; undefined where it has it all. */
-export function shortageFor(deposit: Coin, { balances, owed, fee }: Pick<Standing, "balances" | "owed" | "fee">) {
-  const needs = new Map([[deposit.denom, deposit.amount]]);
-  if (fee) addTo(needs, fee.denom, fee.amount);
-  for (const [denom, needed] of needs) {
-    const promised = owed.get(denom) ?? 0n;
-    const has = balances.get(denom) ?? 0n;
-    if (has < needed + promised) return { denom, needed, promised, has };
-  }
-  return undefined;
-}
-
 export const depositCovered: Question = ({ standing }) => {
-  const { params, balances, owed, fee } = standing;
+  const { params, balances } = standing;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
   const deposit = depositOf(standing);
   if (!params.minDeposits.some(({ denom, amount }) => denom === deposit.denom && amount > 0n))
     return fail("never", `the chain takes no deposits in ${deposit.denom} (bid-deposit)`);
-  const shortage = shortageFor(deposit, standing);
-  if (shortage) {
-    const { denom, needed, promised, has } = shortage;
-    const evidence = { denom, needed: String(needed), owed: String(promised), balance: String(has) };
-    const short = formatCoin({ denom, amount: needed + promised - has });
-    const besides = promised > 0n ? ` beside ${formatCoin({ denom, amount: promised })} for other bids` : "";
-    const need = formatCoin({ denom, amount: needed });
-    return fail("wallet", `the wallet is ${short} short of the ${need} for deposit and fee${besides}`, evidence);
+  const shortages = walletShortages(deposit, standing);
+  if (shortages.length > 0) {
+    const short = shortages.map(({ denom, needed, promised, keeps, has }) => ({
+      ...{ denom, needed: String(needed), owed: String(promised), minimum: String(keeps), balance: String(has) },
+    }));
+    return fail("wallet", tellShortages(shortages), { short });
   }
-  const fees = fee?.denom === deposit.denom ? fee.amount : 0n;
-  const left = (balances.get(deposit.denom) ?? 0n) - deposit.amount - fees - (owed.get(deposit.denom) ?? 0n);
-  const rest = formatCoin({ denom: deposit.denom, amount: left });
+  const { denom } = deposit;
+  const fees = standing.fee?.denom === denom ? standing.fee.amount : 0n;
+  const left = (balances.get(denom) ?? 0n) - deposit.amount - fees - (standing.owed.get(denom) ?? 0n);
+  const rest = formatCoin({ denom, amount: left });
   return pass(`the wallet pays the deposit of ${formatCoin(deposit)} and has ${rest} left`, {
     deposit: formatCoin(deposit),
     left: rest,
