@@ -14,6 +14,8 @@ async function checkBooks(run: OutboxRun, before: bigint, ids: readonly number[]
   const results = await resultsOf(run, ids);
   const lost = results.reduce((sum, { fee, spent, received }) => sum + uakt(fee) + uakt(spent) - uakt(received), 0n);
   assert.equal(lost, before - run.stage.balance(providerKey.address));
+  const fees = results.reduce((sum, { fee }) => sum + uakt(fee), 0n);
+  assert.deepEqual(run.journal.read.ledger.totals(), [{ kind: "fee", denom: "uakt", amount: fees }]);
 }
 
 for (const blocks of ["followed", "unfollowed"] as const) {
@@ -32,6 +34,12 @@ for (const blocks of ["followed", "unfollowed"] as const) {
     const fees = results.map(({ fee }) => uakt(fee));
     assert.ok(Number(fees[0]) - Number(fees.at(-1)) <= 1);
     await checkBooks(run, before, ids);
+    const lines = orders.map(({ dseq }) => run.journal.read.ledger.about(`order ${dseq}`, 9));
+    assert.deepEqual(
+      lines.map((of) => of.map(({ amount }) => amount)),
+      fees.map((fee) => [fee]),
+      "each share stands under what its message is about",
+    );
   });
 }
 
@@ -92,4 +100,5 @@ test("a fee that somebody else paid says who", async (t) => {
   await settleAll(run);
   const [result] = await resultsOf(run, ids);
   assert.equal(result?.feePayer, tenantKey.address);
+  assert.deepEqual(run.journal.read.ledger.totals(), [], "which is no cost of ours");
 });

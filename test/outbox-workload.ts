@@ -4,9 +4,11 @@
  * that are cancelled.
  */
 import assert from "node:assert/strict";
+import type { AbciEvent } from "../src/chain/block.ts";
 import type { SendRequest } from "../src/chain/chain.ts";
 import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
+import { parseCoins } from "../src/market/coin.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { sendMessage } from "./embedded-app.ts";
@@ -82,10 +84,13 @@ function take(random: Random, numbers: number[]): number {
 export interface Ground {
   readonly orders: readonly OrderId[];
   readonly leases: readonly BidId[];
+  /** Of the last block before the plan. */
+  readonly height: bigint;
 }
 
 export async function prepareGround(stage: OutboxStage, plan: OutboxPlan): Promise<Ground> {
-  return { orders: await stage.orders(plan.orders), leases: await stage.leases(plan.leases) };
+  const [orders, leases] = [await stage.orders(plan.orders), await stage.leases(plan.leases)];
+  return { orders, leases, height: stage.chain.store.height };
 }
 
 export function requestOf(plan: OutboxPlan, index: number, { orders, leases }: Ground): SendRequest {
@@ -154,6 +159,33 @@ export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxP
     assert.ok(possible.includes(state), `intent ${index} (${planned.kind}) is ${state}`);
   }
   assert.deepEqual(read.transactions.all(), [], "no transaction is left behind");
+  checkFees(read, stage, ground);
+}
+
+/** What the wallet paid in fees, block by block, is in the ledger: no line twice, none missing. */
+function checkFees({ ledger }: TableReads, { chain }: OutboxStage, { height: before }: Ground): void {
+  const lines = ledger.after(0, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER }, 10_000);
+  const booked = new Map<bigint, bigint>();
+  for (const { kind, denom, height, amount } of lines) {
+    assert.deepEqual([kind, denom], ["fee", "uakt"]);
+    booked.set(height, (booked.get(height) ?? 0n) + amount);
+  }
+  const paid = new Map<bigint, bigint>();
+  for (const { header, output } of chain.store.all()) {
+    const events = header.height > before ? output.txResults.flatMap((result) => result.events) : [];
+    const fee = events.reduce((sum, event) => sum + feeIn(event), 0n);
+    if (fee > 0n) paid.set(header.height, fee);
+  }
+  assert.deepEqual(booked, paid);
+  const total = lines.reduce((sum, { amount }) => sum + amount, 0n);
+  assert.deepEqual(ledger.totals(), total > 0n ? [{ kind: "fee", denom: "uakt", amount: total }] : []);
+}
+
+/** What the checks before the messages take from the provider bears no number of a message. */
+function feeIn({ type, attributes }: AbciEvent): bigint {
+  const at = (name: string) => attributes?.find(({ key }) => key === name)?.value;
+  const isFee = type === "coin_spent" && at("spender") === providerKey.address && at("msg_index") === undefined;
+  return isFee ? parseCoins(at("amount") ?? "").reduce((sum, { amount }) => sum + amount, 0n) : 0n;
 }
 
 const endsOf = {

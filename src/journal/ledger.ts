@@ -17,7 +17,7 @@ export interface NewLedgerLine extends Coin {
   /** The lease, or the order that a bid was about, or whose account it was. */
   readonly subject: string;
   readonly height: bigint;
-  /** The time of that block. */
+  /** The time of that block; of a fee whose block was lost to us, when we learned of it. */
   readonly atMs: number;
 }
 

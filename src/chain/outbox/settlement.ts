@@ -3,6 +3,7 @@ import type { Billed, Intent, Refiling, SettledState } from "../../journal/inten
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
 import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
+import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -54,11 +55,16 @@ export function createSettlement({ journal, address: account, log, refused, gasM
    * One unit for all intents of a transaction, so that they never disagree about it. Resolves with them; undefined when it
    * was closed before.
    */
-  async function close(flight: Flight, judge: (place: Place) => Verdict): Promise<readonly Intent[] | undefined> {
+  async function close(
+    flight: Flight,
+    judge: (place: Place) => Verdict,
+    paid?: PaidFee,
+  ): Promise<readonly Intent[] | undefined> {
     const closed = await journal.durable("settle transaction", (tables) => {
       if (!tables.transactions.remove(flight.hash)) return undefined;
       // Also those that somebody has settled meanwhile: their messages have kept their places.
       const carried = tables.intents.byTxHash(flight.hash);
+      if (paid) bookFee(tables, carried, paid);
       const ended = carried.map((intent, index) => {
         if (intent.state !== "sent") return undefined;
         return apply(tables, intent, judge({ intent, index, count: carried.length }));
@@ -101,10 +107,12 @@ export function createSettlement({ journal, address: account, log, refused, gasM
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    /** A block holds the transaction. */
-    async included(flight: Flight, included: Included): Promise<void> {
+    /** A block holds the transaction, which is of this time. */
+    async included(flight: Flight, included: Included, blockNs: bigint): Promise<void> {
       const bill = billOf(included, account);
-      const carried = await close(flight, (place) => verdictOf(place, flight, included, bill, account));
+      const paid = { fee: bill.fee, account, height: included.height, atMs: nsToMs(blockNs) };
+      const judge = (place: Place) => verdictOf(place, flight, included, bill, account);
+      const carried = await close(flight, judge, bill.feePayer === account ? paid : undefined);
       if (!carried) return;
       if (included.code === 0) return gasMemory.landed(carried, included.gasUsed);
       gasMemory.failed(carried);
@@ -146,6 +154,25 @@ export function createSettlement({ journal, address: account, log, refused, gasM
       return ended !== undefined;
     },
   };
+}
+
+/** What a transaction of ours cost us, and when. */
+interface PaidFee {
+  readonly fee: readonly Coin[];
+  readonly account: string;
+  readonly height: bigint;
+  readonly atMs: number;
+}
+
+/** A line for the share of every message, also of those that were in vain. Where nothing is known of them, one for all. */
+function bookFee({ ledger }: Tables, carried: readonly Intent[], { fee, account, height, atMs }: PaidFee): void {
+  const subjects = carried.length > 0 ? carried.map(({ subject }) => subject) : [account];
+  for (const { denom, amount: total } of fee) {
+    for (const [index, subject] of subjects.entries()) {
+      const amount = shareOf(total, index, subjects.length);
+      if (amount > 0n) ledger.add({ kind: "fee", subject, denom, amount, height, atMs });
+    }
+  }
 }
 
 function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Ended {

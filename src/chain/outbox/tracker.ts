@@ -34,19 +34,19 @@ export function createTracker(deps: TrackerDeps) {
   async function followNow({ block, gap }: Pick<Step, "block" | "gap">): Promise<void> {
     if (gap) await flights.lose(gap.to);
     if (!block) return;
-    const { height, txs } = block;
+    const { height, timeNs, txs } = block;
     // Blocks that nobody handed over are lost as well.
     if (flights.followed === undefined || height > flights.followed + 1n) await flights.lose(height - 1n);
     for (const tx of flights.size > 0 ? txs : []) {
       const flight = flights.get(tx.hash);
-      if (flight) await land(flight, includedAt(height, tx));
+      if (flight) await land(flight, includedAt(height, tx), timeNs);
     }
     flights.follow(height);
   }
 
-  async function land(flight: Flight, included: Included): Promise<void> {
+  async function land(flight: Flight, included: Included, blockNs: bigint): Promise<void> {
     if (fateOf(included).kind === "undecided") return;
-    await settlement.included(flight, included);
+    await settlement.included(flight, included, blockNs);
     flights.remove(flight);
     stall.landed();
     const { code, log: reason } = included;
@@ -67,7 +67,8 @@ export function createTracker(deps: TrackerDeps) {
     if (!flights.get(flight.hash)) return;
     const action = flights.look(flight, { head, found, account });
     if (action.kind === "broadcast") await sender.rebroadcast(flight, head);
-    if (action.kind === "settle") await land(flight, action.included);
+    // The block itself is lost to us: of its time we know that it is no later than the head's.
+    if (action.kind === "settle") await land(flight, action.included, head.timeNs);
     if (action.kind === "refile") await bury(flight);
     flights.looked(flight, head);
   }
