@@ -6,6 +6,7 @@ import { Bid_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { readBidId } from "../src/box/chain/market-ids.ts";
+import { defaultDeploymentParams } from "../src/box/chain/modules/deployment/creation.ts";
 import { defaultMarketParams } from "../src/box/chain/modules/market/bidding.ts";
 import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
 import { msgCreateBid } from "../src/chain/codec/reclamation.ts";
@@ -126,6 +127,7 @@ function recordedStage(): MarketStage {
     people: [tenant, provider],
     registered: [provider],
     deploymentParams: {
+      ...defaultDeploymentParams,
       minDeposits: [
         { denom: "uakt", amount: 500_000n },
         { denom: "uact", amount: 1000n },

@@ -15,6 +15,11 @@ type Creation = ReturnType<typeof readCreation>;
 export interface DeploymentParams {
   /** The smallest first deposit, for each denom that may be deposited at all. */
   readonly minDeposits: readonly Coin[];
+  /**
+   * What deployments may be begun, priced and paid in. The chain takes uact alone, so uakt may be added to an account
+   * later, never begin it; before there was uact it was uakt.
+   */
+  readonly priceDenoms: readonly string[];
 }
 
 export const defaultDeploymentParams: DeploymentParams = {
@@ -22,6 +27,7 @@ export const defaultDeploymentParams: DeploymentParams = {
     { denom: "uakt", amount: 500_000n },
     { denom: "uact", amount: 500_000n },
   ],
+  priceDenoms: ["uact"],
 };
 
 export interface WindowBounds {
@@ -31,8 +37,6 @@ export interface WindowBounds {
 
 /** SHA-256. */
 const hashBytes = 32;
-/** Deployments are priced and paid in this one; uakt may be added to an account later, never begin it. */
-const priceDenom = "uact";
 
 export function readCreation(message: MsgCreateDeployment) {
   const { groups, hash, reclamation } = message;
@@ -68,7 +72,8 @@ export function checkCreation(
   if (reclamation) checkWindow(reclamation, window);
   validateGroups(groups);
   const denom = groups[0] && priceOf(groups[0]).denom;
-  if (denom !== priceDenom) throw deploymentRefusal("invalidPrice", `unsupported denomination ${denom}`);
+  if (denom === undefined || !params.priceDenoms.includes(denom))
+    throw deploymentRefusal("invalidPrice", `unsupported denomination ${denom}`);
   const deposits = authorizeDeposit(context, id.owner, "deployment", deposit);
   const createdAt = context.height;
   return {
@@ -83,13 +88,13 @@ export function checkCreation(
   };
 }
 
-function checkMinimum(deposit: Coin, { minDeposits }: DeploymentParams): void {
+function checkMinimum(deposit: Coin, { minDeposits, priceDenoms }: DeploymentParams): void {
   const minimum = minDeposits.find(({ denom }) => denom === deposit.denom);
   if (!minimum) throw uncoded(`Deposit invalid: Invalid deposit denomination ${deposit.denom}`);
   if (deposit.amount < minimum.amount) {
     throw deploymentRefusal("invalidDeposit", `Deposit too low - ${deposit.amount} < ${formatCoin(minimum)}`);
   }
-  if (deposit.denom === "uakt") throw deploymentRefusal("invalidDeposit");
+  if (deposit.denom === "uakt" && !priceDenoms.includes("uakt")) throw deploymentRefusal("invalidDeposit");
 }
 
 function checkWindow({ minWindowNs }: DeploymentReclamation, { least, most }: WindowBounds): void {

@@ -346,3 +346,11 @@ test("what is not there is not found, and what is no address is refused", () => 
     "sdk:22",
   );
 });
+
+test("where the network allows it, a deployment is begun and priced in uakt", () => {
+  const minDeposits = [{ denom: "uakt", amount: 500_000n }];
+  const stage = marketStage({ deploymentParams: { minDeposits, priceDenoms: ["uakt"] } });
+  const groups = [spec({ resources: [unit(1, "1", "uakt")] })];
+  stage.run(createDeployment({ groups, deposit: deposit(5_000_000n, "uakt") }));
+  assert.equal(stage.balance(tenant, "uakt"), startMoney - 5_000_000n);
+});
