@@ -1,0 +1,85 @@
+/**
+ * What an escrow account pays and when it can no longer, as the chain reckons: every settlement pays each payment, in the
+ * order of their keys, the whole coins that its rate comes to since the last one. The fraction is lost each time.
+ */
+import type { DecCoin } from "./coin.ts";
+import { type Decimal, divide } from "./decimal.ts";
+
+/** An account with all that is paid out of it, in the order in which the chain pays. */
+export interface Drawn {
+  /** Per denomination. Below zero it is what the account owes. */
+  readonly funds: readonly { readonly denom: string; readonly amount: Decimal }[];
+  /** Height up to which all is paid. */
+  readonly settledAt: bigint;
+  /** Per block, of every payment that is open. */
+  readonly rates: readonly DecCoin[];
+}
+
+interface Settlement {
+  /** What each payment gets, in the order of the rates. */
+  readonly paid: readonly bigint[];
+  /** The account does not pay all that is due: it ends, and what it pays for ends with it. */
+  readonly overdrawn: boolean;
+}
+
+const one = 10n ** 18n;
+
+export function settleAt({ funds, settledAt, rates }: Drawn, height: bigint): Settlement {
+  // An account that owes already pays nobody, however much of another denomination is in it.
+  if (isInDebt(funds)) return { paid: rates.map(() => 0n), overdrawn: true };
+  const blocks = height > settledAt ? height - settledAt : 0n;
+  const left = new Map(funds.map(({ denom, amount }) => [denom, wholeOf(amount)]));
+  let overdrawn = false;
+  const paid = rates.map((rate) => {
+    const due = earned(rate, blocks);
+    const there = left.get(rate.denom) ?? 0n;
+    const pays = due <= there ? due : there;
+    if (pays < due) overdrawn = true;
+    left.set(rate.denom, there - pays);
+    return pays;
+  });
+  return { paid, overdrawn };
+}
+
+/** The first height at which a settlement overdraws the account; undefined where nothing draws on it. */
+export function spentAt({ funds, settledAt, rates }: Drawn): bigint | undefined {
+  if (isInDebt(funds)) return settledAt;
+  const denoms = new Set(rates.map(({ denom }) => denom));
+  const blocks = [...denoms].flatMap((denom) => {
+    const held = funds.find((each) => each.denom === denom);
+    const drawing = rates.filter((rate) => rate.denom === denom && rate.amount.atto > 0n);
+    return drawing.length === 0 ? [] : blocksUntilMoreThan(held ? wholeOf(held.amount) : 0n, drawing);
+  });
+  return blocks.length === 0 ? undefined : settledAt + blocks.reduce((least, each) => (each < least ? each : least));
+}
+
+function isInDebt([first]: Drawn["funds"]): boolean {
+  return first !== undefined && first.amount.atto < 0n;
+}
+
+/** What is below zero cannot pay, and neither can a fraction: what is due is whole. */
+function wholeOf({ atto }: Decimal): bigint {
+  return atto < 0n ? 0n : atto / one;
+}
+
+function earned({ amount }: DecCoin, blocks: bigint): bigint {
+  return (amount.atto * blocks) / one;
+}
+
+/**
+ * The sum of what is cut off each rate lies below the cut of their sum by less than one for each of them, so the answer
+ * lies in a small interval.
+ */
+function blocksUntilMoreThan(funds: bigint, rates: readonly DecCoin[]): bigint {
+  const perBlock = rates.reduce((sum, { amount }) => sum + amount.atto, 0n);
+  const dueAfter = (blocks: bigint) => rates.reduce((sum, rate) => sum + earned(rate, blocks), 0n);
+  const until = (amount: bigint) => divide(amount * one, perBlock, "up");
+  let least = until(funds + 1n);
+  let most = until(funds + 1n + BigInt(rates.length));
+  while (least < most) {
+    const middle = (least + most) / 2n;
+    if (dueAfter(middle) > funds) most = middle;
+    else least = middle + 1n;
+  }
+  return least;
+}
