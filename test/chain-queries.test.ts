@@ -14,6 +14,7 @@ import {
   certificatesQuery,
   createQueries,
   deploymentsQuery,
+  escrowAccountsQuery,
   escrowPaymentsQuery,
   leasesQuery,
   marketParamsQuery,
@@ -35,7 +36,15 @@ import {
   tenantAddress,
   tenantKey,
 } from "./market-chain.ts";
-import { closeLease, createBid, createDeployment, createLease, hash, spec } from "./market-messages.ts";
+import {
+  closeDeployment,
+  closeLease,
+  createBid,
+  createDeployment,
+  createLease,
+  hash,
+  spec,
+} from "./market-messages.ts";
 import { person } from "./market-stage.ts";
 import { readJsonVector, vectorTest } from "./vectors.ts";
 
@@ -53,6 +62,7 @@ const recordedLists: readonly [string, Query<never, { readonly items: readonly u
   ["akash.market.v1beta5.Query.Bids", bidsQuery],
   ["akash.market.v1beta5.Query.Leases", leasesQuery],
   ["akash.deployment.v1beta4.Query.Deployments", deploymentsQuery],
+  ["akash.escrow.v1.Query.Accounts", escrowAccountsQuery],
   ["akash.escrow.v1.Query.Payments", escrowPaymentsQuery],
   ["akash.cert.v1.Query.Certificates", certificatesQuery],
   ["akash.audit.v1.Query.AllProvidersAttributes", auditedAttributesQuery],
@@ -225,6 +235,31 @@ test("all payments of a deployment's account are listed, also a rival's, and non
   for (const each of items) assert.equal(each.height, height);
   assert.equal((await queries.bidCount(order(1n))).value, 2, "also those that lost or are closed");
   assert.equal((await queries.bidCount(order(99n))).value, 0);
+});
+
+test("open accounts and open payments of all deployments are listed page by page, and none of a bid or of what is over", async (t) => {
+  const { node, act } = await startMarketChain(t);
+  const pool = openPool(t, [node.rpcUrl]);
+  await pool.open();
+  const queries = createQueries(pool);
+  for (const dseq of [1n, 2n, 3n, 4n]) {
+    await act(tenantKey, createDeployment({ id: deployment(dseq) }));
+    await act(providerKey, createBid(bid(dseq)));
+    if (dseq !== 4n) await act(tenantKey, createLease(bid(dseq)));
+  }
+  await act(tenantKey, closeDeployment(deployment(2n)));
+  const accounts = await queries.openEscrowAccounts(undefined, { pageEntries: 1 });
+  const payments = await queries.openEscrowPayments(undefined, { pageEntries: 1 });
+  const keys = (...dseqs: bigint[]) => dseqs.map((dseq) => `deployment/${tenantAddress}/${dseq}`);
+  assert.deepEqual(
+    accounts.items.map(({ key }) => key),
+    keys(1n, 3n, 4n),
+  );
+  assert.deepEqual(
+    payments.items.map(({ key }) => key),
+    keys(1n, 3n).map((key) => `${key}/1/1/${providerAddress}`),
+  );
+  assert.deepEqual([accounts.height, accounts.steady, payments.height], [node.height, true, node.height]);
 });
 
 /** Reads a list in three pages; something happens before the second. */

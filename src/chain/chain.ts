@@ -19,6 +19,7 @@ import type {
   BidState,
   Deployment,
   DeploymentState,
+  EscrowAccount,
   EscrowPayment,
   Lease,
   LeaseState,
@@ -208,6 +209,9 @@ export interface Queries {
   oraclePrice(denom: string, options?: QueryOptions): Promise<At<OraclePrice>>;
   /** Of a deployment's account: to every provider that it pays or has paid. */
   readonly paymentsOf: Many<DeploymentId, EscrowPayment>;
+  /** Of all deployments on the network: what is in them, and what is paid out of them, to whomever. */
+  readonly openEscrowAccounts: Many<undefined, EscrowAccount>;
+  readonly openEscrowPayments: Many<undefined, EscrowPayment>;
   /** On an order, of everybody and whatever became of them; the chain's parameters bound them. */
   bidCount(order: OrderId, options?: QueryOptions): Promise<At<number>>;
   /** When the block of this height was made. */

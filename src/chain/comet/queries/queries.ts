@@ -1,5 +1,7 @@
 /** Everything that we ask the chain, over RPC: where each question goes, and how it and its answer are written. */
 import {
+  QueryAccountsRequest,
+  QueryAccountsResponse,
   QueryCertificatesRequest,
   QueryCertificatesResponse,
   QueryPaymentsRequest,
@@ -31,7 +33,7 @@ import { formatDeploymentId } from "../../../market/ids.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/answers.ts";
 import { writeId, writeUint64 } from "../../codec/wire64.ts";
-import type { EscrowPayment } from "../../records.ts";
+import type { EscrowAccount, EscrowPayment, EscrowState } from "../../records.ts";
 import { readHeaderTime } from "../blocks.ts";
 import type { Pool } from "../pool.ts";
 import { ask, type ListQuery, list, type Query } from "./abci-query.ts";
@@ -42,6 +44,7 @@ import {
   readBid,
   readCoin,
   readDeployment,
+  readEscrowAccount,
   readEscrowPayment,
   readLease,
   readOrder,
@@ -188,7 +191,27 @@ export const marketParamsQuery: OneNamed<"marketParams"> = {
 };
 
 /** Of the accounts whose key begins so. */
-export const escrowPaymentsQuery: ListQuery<{ readonly xid: string }, EscrowPayment> = {
+interface EscrowFilter {
+  readonly xid: string;
+  readonly state?: EscrowState;
+}
+
+/** Bids have accounts too. */
+const openOfDeployments: EscrowFilter = { xid: "deployment/", state: "open" };
+
+export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = {
+  path: "/akash.escrow.v1.Query/Accounts",
+  encode: ({ filter, pagination }) => encode(QueryAccountsRequest, { ...filter, pagination }),
+  decode(bytes, height) {
+    const { accounts, pagination } = QueryAccountsResponse.decode(bytes);
+    return page(
+      accounts.map((each) => readEscrowAccount(each, height)),
+      pagination,
+    );
+  },
+};
+
+export const escrowPaymentsQuery: ListQuery<EscrowFilter, EscrowPayment> = {
   path: "/akash.escrow.v1.Query/Payments",
   encode: ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
   decode(bytes, height) {
@@ -231,6 +254,8 @@ export function createQueries(pool: Pool): Queries {
       // The chain compares the beginning only: 12 begins with 1.
       return { ...listed, items: listed.items.filter(({ key }) => key.startsWith(`${xid}/`)) };
     },
+    openEscrowAccounts: (_, options) => list(pool, escrowAccountsQuery, openOfDeployments, options),
+    openEscrowPayments: (_, options) => list(pool, escrowPaymentsQuery, openOfDeployments, options),
     async bidCount({ owner, dseq, gseq, oseq }, options) {
       const { items, height, node } = await list(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
       return { value: items.length, height, node };

@@ -128,7 +128,7 @@ function accountKey(id: { scope: number; xid: string } | undefined): string {
   return `${readState(scopes, id?.scope ?? 0, "an escrow account's scope")}/${id?.xid ?? ""}`;
 }
 
-function readEscrowAccount({ id, state }: WireAccount, height: bigint): EscrowAccount {
+export function readEscrowAccount({ id, state }: WireAccount, height: bigint): EscrowAccount {
   if (!state) throw strange("an escrow account without a state");
   return {
     key: accountKey(id),

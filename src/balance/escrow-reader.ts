@@ -1,0 +1,90 @@
+/** The escrows of some deployments, all as they were after one block: figures of different blocks do not add up. */
+import type { At, Listed, Queries, QueryOptions } from "../chain/chain.ts";
+import type { EscrowAccount, EscrowPayment } from "../chain/records.ts";
+import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
+import { nsToMs } from "../runtime/clock.ts";
+import { inParallel } from "../runtime/in-parallel.ts";
+import { InvariantError } from "../runtime/invariant.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Escrow } from "./escrow.ts";
+
+/** A deployment that is not there any more, or whose account is not open, is left out: its leases are seen to end. */
+export async function readEscrows(
+  queries: Queries,
+  deployments: readonly DeploymentId[],
+  options: Pick<QueryOptions, "atOrAbove" | "signal">,
+): Promise<Escrow[]> {
+  if (deployments.length === 0) return [];
+  for (let left = limits.rpcMirrorTries; ; left -= 1) {
+    try {
+      const read = deployments.length > limits.rpcMirrorSingles ? readLists : readOneByOne;
+      return await read(queries, deployments, options);
+    } catch (thrown) {
+      // The node failed half-way, or has thrown the state of that height away: another one is begun with.
+      if (left <= 1 || options.signal?.aborted || thrown instanceof InvariantError) throw thrown;
+    }
+  }
+}
+
+async function readOneByOne(
+  queries: Queries,
+  [first, ...rest]: readonly DeploymentId[],
+  options: QueryOptions,
+): Promise<Escrow[]> {
+  if (!first) return [];
+  const newest = await queries.deployment(first, options);
+  const here = ofOne(newest, options);
+  const timeMs = nsToMs(await queries.blockTimeNs(newest.height, here));
+
+  async function escrowOf(id: DeploymentId, account: EscrowAccount | undefined): Promise<Escrow[]> {
+    if (account?.state !== "open") return [];
+    const { items } = await queries.paymentsOf(id, here);
+    return [escrowOfAccount(id, { height: newest.height, timeMs }, account, items)];
+  }
+
+  const others = await inParallel(rest, limits.rpcMirrorQueries, async (id) =>
+    escrowOf(id, (await queries.deployment(id, here)).value?.escrow),
+  );
+  return [...(await escrowOf(first, newest.value?.escrow)), ...others.flat()];
+}
+
+async function readLists(
+  queries: Queries,
+  deployments: readonly DeploymentId[],
+  options: QueryOptions,
+): Promise<Escrow[]> {
+  const accounts = await queries.openEscrowAccounts(undefined, options);
+  const here = ofOne(accounts, options);
+  const payments = await queries.openEscrowPayments(undefined, here);
+  if (!accounts.steady || !payments.steady) throw new Error("the state that was read is no longer kept");
+  const timeMs = nsToMs(await queries.blockTimeNs(accounts.height, here));
+  const accountOf = new Map(accounts.items.map((account) => [account.key, account]));
+  const paymentsOf = Map.groupBy(payments.items, ({ key }) => accountKeyOf(key));
+  return deployments.flatMap((id) => {
+    const key = `deployment/${formatDeploymentId(id)}`;
+    const account = accountOf.get(key);
+    if (!account) return [];
+    return escrowOfAccount(id, { height: accounts.height, timeMs }, account, paymentsOf.get(key) ?? []);
+  });
+}
+
+/** All that follows comes from the node that answered first, and of the height of that answer. */
+function ofOne({ height, node }: At<unknown> | Listed<unknown>, options: QueryOptions): QueryOptions {
+  return { ...options, height, node };
+}
+
+function escrowOfAccount(
+  deployment: DeploymentId,
+  at: Pick<Escrow, "height" | "timeMs">,
+  account: EscrowAccount,
+  payments: readonly EscrowPayment[],
+): Escrow {
+  const open = payments.filter(({ state }) => state === "open");
+  // Keys are ASCII, so the order of strings is the chain's order of bytes.
+  return { deployment, ...at, account, payments: open.sort((left, right) => (left.key < right.key ? -1 : 1)) };
+}
+
+/** "deployment/owner/dseq" of "deployment/owner/dseq/gseq/oseq/provider". */
+function accountKeyOf(paymentKey: string): string {
+  return paymentKey.split("/", 3).join("/");
+}
