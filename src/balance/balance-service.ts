@@ -10,6 +10,7 @@ import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { BalanceDocument, MoneyLine } from "./balance-status.ts";
+import { createEscrowRounds, type EscrowRounds } from "./escrow-rounds.ts";
 
 interface BalanceGround {
   readonly chain: Promise<Chain>;
@@ -22,29 +23,32 @@ interface BalanceGround {
   readonly log: Log;
 }
 
-export function createBalanceService(_options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
-  let running: { readonly chain: Chain; readonly journal: Journal } | undefined;
+export function createBalanceService(options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
+  const { clock, tokenPrice } = ground;
+  const log = ground.log.with({ module: "balance" });
+  let running: { readonly chain: Chain; readonly journal: Journal; readonly rounds: EscrowRounds } | undefined;
   let lastDocument: BalanceDocument | undefined;
 
   function lookNow(): BalanceDocument | undefined {
     if (!running) return undefined;
-    const { chain, journal } = running;
+    const { chain, journal, rounds } = running;
     return {
       wallet: [...chain.mirror.balances()].map(({ denom, amount }) => ({ denom, amount, low: undefined })),
       money: moneyOf(journal),
       leases: journal.read.payments.running().length,
-      spent: 0,
-      next: undefined,
-      withdrawals: { waiting: 0, done: 0, failed: 0 },
-      trouble: undefined,
+      ...rounds.state,
     };
   }
 
   return {
     name: "balance",
     async start(scope) {
-      const [chain, journal] = await Promise.all([ground.chain, ground.journal]);
-      running = { chain, journal };
+      const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
+      const rounds = createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });
+      running = { chain, journal, rounds };
+      chain.onStep(rounds.onStep);
+      scope.onStop(chain.outbox.onSettled(rounds.onSettled));
+      scope.task("escrows", rounds.run);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();

@@ -206,6 +206,20 @@ export const limits = {
   withdrawalGas: 200_000n,
   /** Earnings worth so many times the fee come home at once: no more than a hundredth of them is spent on that. */
   withdrawalWorth: 100n,
+  /** After a withdrawal that came to nothing, the next one waits this long, and twice as long each time. */
+  withdrawalPauseFirstMs: 10 * minute,
+  withdrawalPauseMostMs: 24 * hour,
+  /** Withdrawals that one round files, about ten transactions full of them; the others wait for the next one. */
+  withdrawalsOfRound: 500,
+  /** Escrows that are booked in one go: a tenth of a second in which nothing else happens. */
+  escrowsAtOnce: 250,
+  /** First pause after escrows could not be read; it doubles up to the other. */
+  escrowRetryFirstMs: second,
+  escrowRetryMostMs: minute,
+  /** An escrow that runs out within this time is announced. */
+  escrowAnnouncedMs: 24 * hour,
+  /** Settled withdrawals whose cost says what the next one may cost. */
+  withdrawalFeesKept: 16,
   /** A bid that could not be closed is tried again after this: each attempt may cost a fee. */
   bidCloseRetryMs: minute,
   /** The mirror and the chain do not agree on a bid: the next block settles it. */

@@ -1,0 +1,35 @@
+/** When each escrow is to be looked at next: at a time, or as soon as the chain has reached a height. */
+
+interface Due {
+  readonly atMs: number;
+  /** The height at which it runs out, while that is still to come. */
+  readonly spentAt: bigint | undefined;
+}
+
+export type EscrowDues = ReturnType<typeof createEscrowDues>;
+
+export function createEscrowDues() {
+  const dues = new Map<string, Due>();
+  return {
+    has: (deployment: string) => dues.has(deployment),
+    keys: () => dues.keys(),
+    set: (deployment: string, due: Due) => void dues.set(deployment, due),
+    /** Never later than it was due before. */
+    hasten(deployment: string, atMs: number): void {
+      const due = dues.get(deployment);
+      if (!due || due.atMs > atMs) dues.set(deployment, { spentAt: due?.spentAt, atMs });
+    },
+    forget: (deployment: string) => void dues.delete(deployment),
+    /** Those that are due now, in the order in which they fell due. */
+    dueBy(nowMs: number, height: bigint): string[] {
+      const due = [...dues].filter(
+        ([, { atMs, spentAt }]) => atMs <= nowMs || (spentAt !== undefined && spentAt <= height),
+      );
+      return due.sort(([, left], [, right]) => left.atMs - right.atMs).map(([deployment]) => deployment);
+    },
+    /** Infinity where nothing is. */
+    nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),
+    isReachedBy: (height: bigint) =>
+      [...dues.values()].some(({ spentAt }) => spentAt !== undefined && spentAt <= height),
+  };
+}

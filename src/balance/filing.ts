@@ -1,0 +1,75 @@
+/** Files the withdrawals that a round decided on, in the order in which they fell due. */
+import type { Chain } from "../chain/chain.ts";
+import type { Intent } from "../journal/intents.ts";
+import type { Tables } from "../journal/tables.ts";
+import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
+import { limits } from "../runtime/limits.ts";
+import { withdrawLeaseMessage } from "./withdrawal-message.ts";
+import { pausedUntilMs, type Verdict } from "./withdrawing.ts";
+
+export interface Decided {
+  readonly deployment: string;
+  /** All of ours there. */
+  readonly leases: readonly LeaseId[];
+  readonly verdict: Exclude<Verdict, { kind: "wait" }>;
+}
+
+export type Filing =
+  | { readonly kind: "filed"; readonly id: number }
+  /** Something that settles the same escrow is under way. */
+  | { readonly kind: "busy" }
+  /** The last ones came to nothing. */
+  | { readonly kind: "paused"; readonly untilMs: number }
+  /** Enough for one round, or more than the outbox takes. */
+  | { readonly kind: "full" };
+
+/** In a unit of the journal: looks once more, for what was filed since the reading. One filing for each that was decided. */
+export function fileWithdrawals(
+  { intents }: Pick<Tables, "intents">,
+  decided: readonly Decided[],
+  outbox: Pick<Chain["outbox"], "intentOf">,
+  nowMs: number,
+): Filing[] {
+  const busy = settledDeployments(intents.unsettled(mostUnsettled));
+  let filed = 0;
+  return decided.map(({ deployment, leases, verdict }): Filing => {
+    if (busy.has(deployment)) return { kind: "busy" };
+    const untilMs = pausedUntilMs(leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id));
+    if (untilMs !== undefined && untilMs > nowMs) return { kind: "paused", untilMs };
+    const intent = outbox.intentOf({
+      subject: verdict.lease,
+      why: verdict.why,
+      message: withdrawLeaseMessage(parseLeaseId(verdict.lease)),
+      priority: verdict.kind === "settle" ? "close" : "withdraw",
+    });
+    const isFull = filed >= limits.withdrawalsOfRound || intents.owed(intent.priority) >= limits.outboxIntents;
+    if (isFull) return { kind: "full" };
+    filed += 1;
+    return { kind: "filed", id: intents.file(intent) };
+  });
+}
+
+/** More than can be owed. */
+const mostUnsettled = 10 * limits.outboxIntents;
+
+const settling = ["withdrawLease", "closeBid", "closeLease"];
+
+/** Whose escrow something settles that is under way; what closes a lease pays it out as well. */
+function settledDeployments(unsettled: readonly Intent[]): Set<string> {
+  return new Set(
+    unsettled.filter(({ what }) => settling.includes(what)).map(({ subject }) => deploymentKeyOf(subject)),
+  );
+}
+
+/** "owner/dseq" of the key of an order, bid or lease. */
+function deploymentKeyOf(key: string): string {
+  return key.split("/", 2).join("/");
+}
+
+function withdrawalsOf(intents: Pick<Tables["intents"], "about">, lease: LeaseId): Intent[] {
+  return intents.about(formatLeaseId(lease)).filter(isWithdrawal);
+}
+
+export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
+  return what === "withdrawLease";
+}
