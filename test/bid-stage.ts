@@ -1,6 +1,7 @@
 /** A chain on the virtual clock with a tenant, and any number of providers that bid on it, each with its own journal. */
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { BalanceOptions } from "../src/balance/balance-options.ts";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
 import {
@@ -114,6 +115,8 @@ export interface ProviderParts {
   /** How long a lease waits for its manifest; for ever if not said. */
   readonly manifestTimeoutMs?: number;
   readonly boundary?: Boundary;
+  /** Looks after its money; nobody does if not said. */
+  readonly balance?: BalanceOptions;
 }
 
 export interface Sound {
@@ -347,6 +350,7 @@ export function startProvider(starting: Starting): StartedProvider {
       },
     }),
     boundary,
+    ...(starting.balance && { balance: starting.balance }),
     control: starting.control ?? false,
     ...ground,
     after(house) {

@@ -10,6 +10,7 @@ import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { BalanceDocument, MoneyLine } from "./balance-status.ts";
+import { createBookkeeper } from "./bookkeeper.ts";
 import { createEscrowRounds, type EscrowRounds } from "./escrow-rounds.ts";
 
 interface BalanceGround {
@@ -49,6 +50,9 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
       chain.onStep(rounds.onStep);
       scope.onStop(chain.outbox.onSettled(rounds.onSettled));
       scope.task("escrows", rounds.run);
+      const bookkeeper = createBookkeeper({ chain, journal, clock, log });
+      chain.onStep(bookkeeper.onStep);
+      scope.task("books", bookkeeper.run);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
         lastDocument = lookNow();

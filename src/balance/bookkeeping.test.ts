@@ -113,16 +113,33 @@ test("of records of the chain: the last figures of a lease, and what a bid has l
     ...{ balance: coin("7"), unsettled: coin("3"), withdrawn: { denom: "uact", amount: 20n } },
   };
   const ended = { id: lease, payment } as unknown as Lease;
-  assert.deepEqual(figuresOf(ended, noon), {
-    ...{ lease, denom: "uact", rate: "1.500000000000000000", accrued: 27n, withdrawn: 20n, height: 12n, timeMs: noon },
-    ...{ spentAt: undefined, ended: "overdrawn" },
-  });
-  assert.equal(figuresOf({ ...ended, payment: undefined }, noon), undefined);
+  assert.deepEqual(
+    figuresOf(ended, () => noon),
+    {
+      ...{
+        lease,
+        denom: "uact",
+        rate: "1.500000000000000000",
+        accrued: 27n,
+        withdrawn: 20n,
+        height: 12n,
+        timeMs: noon,
+      },
+      ...{ spentAt: undefined, ended: "overdrawn" },
+    },
+  );
+  assert.equal(
+    figuresOf({ ...ended, payment: undefined }, () => noon),
+    undefined,
+  );
   const funds = [{ denom: "uakt", amount: decimalOf(0n) }, coin("500000")];
   const bid = { id: lease, escrow: { state: "open", height: 3n, funds } } as unknown as Bid;
-  assert.deepEqual(depositOf(bid, noon)?.locked, { denom: "uact", amount: 500_000n });
+  assert.deepEqual(depositOf(bid, () => noon)?.locked, { denom: "uact", amount: 500_000n });
   const closed = { id: lease, escrow: { state: "closed", height: 3n, funds: [] } } as unknown as Bid;
-  assert.deepEqual(depositOf(closed, noon), { bid: lease, locked: undefined, height: 3n, timeMs: noon });
+  assert.deepEqual(
+    depositOf(closed, () => noon),
+    { bid: lease, locked: undefined, height: 3n, timeMs: noon },
+  );
 });
 
 test("whatever is shown, in whatever order and how often: the lines add up to the newest figures", async (t) => {

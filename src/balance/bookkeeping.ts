@@ -85,7 +85,7 @@ export function bookDeposits(
 }
 
 /** The last figures of a lease that is over; undefined where the chain does not show its payment. */
-export function figuresOf({ id, payment }: Lease, timeMs: number): Figures | undefined {
+export function figuresOf({ id, payment }: Lease, timeOf: (height: bigint) => number): Figures | undefined {
   if (!payment) return undefined;
   const { rate, balance, withdrawn, height, state } = payment;
   return {
@@ -95,16 +95,16 @@ export function figuresOf({ id, payment }: Lease, timeMs: number): Figures | und
     accrued: withdrawn.amount + toInteger(balance.amount, "truncate"),
     withdrawn: withdrawn.amount,
     height,
-    timeMs,
+    timeMs: timeOf(height),
     spentAt: undefined,
     ended: state,
   };
 }
 
 /** Undefined where the chain does not show the bid's account. */
-export function depositOf({ id, escrow }: Bid, timeMs: number): BidDeposit | undefined {
+export function depositOf({ id, escrow }: Bid, timeOf: (height: bigint) => number): BidDeposit | undefined {
   if (!escrow) return undefined;
   const funds = escrow.funds.map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }));
   const locked = escrow.state === "open" ? funds.find(({ amount }) => amount > 0n) : undefined;
-  return { bid: id, locked, height: escrow.height, timeMs };
+  return { bid: id, locked, height: escrow.height, timeMs: timeOf(escrow.height) };
 }

@@ -106,6 +106,14 @@ export const limits = {
   journalLedgerKeepRows: 3_300_000,
   /** Leases that ended: three hundred a day for that time. */
   journalPaymentsKeepRows: 165_000,
+  /** Leases and bids that are asked about at once, to bring the books up to date: beside what else the nodes are asked. */
+  booksQueries: 4,
+  /** Those that are asked about before what was found is booked: a failure costs no more than these. */
+  booksSlice: 100,
+  /** Ended leases that something may still come in for, the newest: nobody funds an old one any more. */
+  booksDebts: 50,
+  /** How often these are asked about at most, after coins have moved: less than one a second, and nobody waits for it. */
+  booksDebtsEveryMs: minute,
   /** What orders ended at: a season of the market, enough to try other prices on. A setting says otherwise. */
   journalOrdersKeepMs: 90 * day,
   /** Three thousand orders a day for that time, about 300 MB. */

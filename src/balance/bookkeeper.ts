@@ -1,0 +1,213 @@
+/**
+ * Keeps the books of leases and bids that come and end. What a step of the chain shows is booked before the cursor moves
+ * past it; what ended unseen, while we were away or in blocks that are lost, is asked for.
+ */
+import type { Chain, MirrorKey, Step } from "../chain/chain.ts";
+import { isOfChain } from "../chain/chain-failure.ts";
+import { type Bid, type Lease, runs } from "../chain/records.ts";
+import type { Journal } from "../journal/journal.ts";
+import { type BidId, formatBidId, formatLeaseId, type LeaseId, parseBidId, parseLeaseId } from "../market/ids.ts";
+import { growingPauseMs } from "../runtime/back-off.ts";
+import { type Clock, nsToMs, sleep } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { inParallel } from "../runtime/in-parallel.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createPause } from "../runtime/pause.ts";
+import { type BidDeposit, bookDeposits, bookPayments, depositOf, figuresOf } from "./bookkeeping.ts";
+import type { Figures } from "./figures.ts";
+
+interface BookkeeperDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the chain shows, ready to be booked. */
+interface News {
+  readonly payments: readonly Figures[];
+  readonly deposits: readonly BidDeposit[];
+}
+
+export type Bookkeeper = ReturnType<typeof createBookkeeper>;
+
+export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps) {
+  const { mirror, queries, provider } = chain;
+  const pause = createPause(clock);
+  /** Something may have ended unseen. */
+  let behind = true;
+  /** Coins came or went, so that old debt may have been paid. */
+  let coinsMoved = true;
+  let debtsReadAtMs = Number.NEGATIVE_INFINITY;
+  let ending: AbortSignal | undefined;
+
+  function inMirror(ids: readonly BidId[]): News {
+    const timeMs = nsToMs(mirror.timeNs);
+    const bids = ids.map((id) => mirror.bid(id)).filter(isThere);
+    const leases = ids.map((id) => mirror.lease(id)).filter(isThere);
+    return newsOf(bids, leases, () => timeMs);
+  }
+
+  /** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
+  async function onChain(bidIds: readonly BidId[], leaseIds: readonly LeaseId[]): Promise<News> {
+    const options = { atOrAbove: mirror.height, signal: ending };
+    const bids = await inParallel(bidIds, limits.booksQueries, async (id) => (await queries.bid(id, options)).value);
+    const leases = await inParallel(
+      leaseIds,
+      limits.booksQueries,
+      async (id) => (await queries.lease(id, options)).value,
+    );
+    const times = new Map<bigint, number>();
+    for (const height of [
+      ...bids.map((bid) => bid?.escrow?.height),
+      ...leases.map((lease) => lease?.payment?.height),
+    ]) {
+      if (height === undefined || times.has(height)) continue;
+      times.set(height, nsToMs(await queries.blockTimeNs(height, { signal: ending })));
+    }
+    const { payments, deposits } = newsOf(
+      bids.filter(isThere),
+      leases.filter(isThere),
+      (height) => times.get(height) ?? 0,
+    );
+    // That a deposit went out is the mirror's to say: this reading may be older than its next step.
+    return { payments, deposits: deposits.filter(({ locked }) => !locked) };
+  }
+
+  /** Without what is booked already, since a unit of work costs a wait for the disk. */
+  function unbooked({ payments, deposits }: News): News {
+    const { read } = journal;
+    return {
+      payments: payments.filter((figures) => {
+        const row = read.payments.get(formatLeaseId(figures.lease));
+        return !row?.ended || row.height < figures.height;
+      }),
+      deposits: deposits.filter(({ bid, locked }) => {
+        const isOut = read.deposits.get(formatBidId(bid)) !== undefined;
+        return isOut !== (locked !== undefined);
+      }),
+    };
+  }
+
+  async function book(news: News): Promise<void> {
+    const { payments, deposits } = unbooked(news);
+    if (payments.length === 0 && deposits.length === 0) return;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await journal.durable("book leases and bids", (tables) => {
+          bookPayments(tables, payments);
+          bookDeposits(tables, deposits);
+        });
+      } catch (thrown) {
+        // Another program holds the journal for an instant; the chain's steps must not end with that.
+        if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
+        if (failures === 1) log.error("books wait for the journal, retrying", { reason: thrown.message });
+        await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures), ending);
+      }
+    }
+  }
+
+  /** What is running or out by our books, but not by the mirror. */
+  function endedUnseen(): BidId[] {
+    const { payments, deposits } = journal.read;
+    const leases = payments.running().map(({ leaseId }) => leaseId);
+    const bids = deposits.all().map(({ bidId }) => bidId);
+    const isLive = (id: BidId) => {
+      const bid = mirror.bid(id);
+      return runs(mirror.lease(id)) || bid?.state === "open" || bid?.state === "active";
+    };
+    return unique([...leases, ...bids]).filter((id) => !isLive(id));
+  }
+
+  async function catchUp(): Promise<void> {
+    await book(inMirror([...mirror.bids()].map(({ id }) => id)));
+    const ids = endedUnseen();
+    for (let from = 0; from < ids.length; from += limits.booksSlice) {
+      const slice = ids.slice(from, from + limits.booksSlice);
+      await book(await onChain(slice, slice));
+    }
+  }
+
+  /** An ended lease is still paid when somebody funds its escrow, or settles a payment that the chain has left open. */
+  async function readDebts(): Promise<void> {
+    const owing = journal.read.payments.mayGrow(limits.booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
+    await book(await onChain([], owing));
+  }
+
+  async function look(): Promise<void> {
+    if (behind) {
+      behind = false;
+      await catchUp().catch((thrown: unknown) => {
+        behind = true;
+        throw thrown;
+      });
+    }
+    const nowMs = clock.monotonicMs();
+    if (!coinsMoved || nowMs - debtsReadAtMs < limits.booksDebtsEveryMs) return;
+    coinsMoved = false;
+    await readDebts().catch((thrown: unknown) => {
+      coinsMoved = true;
+      throw thrown;
+    });
+    debtsReadAtMs = nowMs;
+  }
+
+  return {
+    /** A listener of the chain's steps. */
+    async onStep({ block, gap, changed }: Step): Promise<void> {
+      const keys = (wanted: MirrorKey["kind"]) => changed.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
+      const bids = unique(keys("bid"));
+      const leases = unique(keys("lease"));
+      const { read } = journal;
+      const unseen = await onChain(
+        bids.filter((id) => !mirror.bid(id) && read.deposits.get(formatBidId(id))),
+        leases.filter((id) => !mirror.lease(id) && !read.payments.get(formatLeaseId(id))?.ended),
+      );
+      const seen = inMirror([...bids, ...leases]);
+      await book({
+        payments: [...seen.payments, ...unseen.payments],
+        deposits: [...seen.deposits, ...unseen.deposits],
+      });
+      if (block?.coinsMovedOf.has(provider)) coinsMoved = true;
+      if (!gap) return;
+      behind = true;
+      pause.ring();
+    },
+    /** Catches up at the start and after a gap, and looks after old debt, until the signal. */
+    async run(signal: AbortSignal): Promise<void> {
+      ending = signal;
+      for (let failures = 0; !signal.aborted; ) {
+        try {
+          await look();
+          if (failures > 0) log.info("books are up to date again");
+          failures = 0;
+        } catch (thrown) {
+          if (signal.aborted) return;
+          if (!isOfChain(thrown)) throw thrown;
+          if (failures === 0) log.error("books cannot be brought up to date, retrying", { error: thrown });
+          failures += 1;
+        }
+        const retryMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures);
+        await pause.wait(failures > 0 ? retryMs : limits.booksDebtsEveryMs, signal);
+      }
+    },
+  };
+}
+
+/** Leases that run are the escrow rounds' to book: only with their account is it known what they have earned. */
+function newsOf(bids: readonly Bid[], leases: readonly Lease[], timeOf: (height: bigint) => number): News {
+  const ended = leases.filter((lease) => !runs(lease));
+  return {
+    payments: ended.map((lease) => figuresOf(lease, timeOf)).filter(isThere),
+    deposits: bids.map((bid) => depositOf(bid, timeOf)).filter(isThere),
+  };
+}
+
+function unique(keys: readonly string[]): BidId[] {
+  return [...new Set(keys)].map(parseBidId);
+}
+
+function isThere<T>(value: T | undefined): value is T {
+  return value !== undefined;
+}

@@ -1,0 +1,175 @@
+/** The books of a whole provider against the chain: its wallet, its leases, the deposits of its bids. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { BidID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import { writeId } from "../src/chain/codec/wire64.ts";
+import { unreachable } from "../src/chain/comet/transport.ts";
+import { packMessage } from "../src/chain/tx/messages.ts";
+import { sendMessages } from "../src/chain/tx/send.ts";
+import { fundDeployment } from "../src/chain/tx/tenant-messages.ts";
+import type { LedgerKind } from "../src/journal/ledger.ts";
+import { parseCoin } from "../src/market/coin.ts";
+import { type BidId, formatBidId, formatOrderId, type OrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { type BiddingProvider, type BidStage, fixedPricing, onBidStage, smallGroup } from "./bid-stage.ts";
+import { sendSettings } from "./outbox-run.ts";
+
+const balance: BalanceOptions = {
+  ...{ minimumBalance: [], warnBalance: [], threshold: [], fee: undefined },
+  ...{ intervalMs: 600_000, periodMs: 0 },
+};
+
+async function walletOf({ queries, signer }: BidStage): Promise<Map<string, bigint>> {
+  const { items } = await queries.balances(signer("one").address);
+  return new Map(items.map(({ denom, amount }) => [denom, amount]));
+}
+
+/** What came into the wallet and what left it since then is what the books say, in every denomination. */
+async function checkWallet(stage: BidStage, { journal }: BiddingProvider, before: Map<string, bigint>): Promise<void> {
+  const totals = journal.read.ledger.totals();
+  const now = await walletOf(stage);
+  for (const [denom, had] of before) {
+    const sum = (kind: LedgerKind) => totals.find((each) => each.kind === kind && each.denom === denom)?.amount ?? 0n;
+    const gained = sum("withdrawn") + sum("refund") - sum("fee") - sum("deposit");
+    assert.equal(gained, (now.get(denom) ?? 0n) - had, denom);
+  }
+  const lines = journal.read.ledger.after(0, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER }, 10_000);
+  for (const { kind, denom, amount } of totals) {
+    const ofKind = lines.filter((line) => line.kind === kind && line.denom === denom);
+    assert.equal(
+      ofKind.reduce((sum, line) => sum + line.amount, 0n),
+      amount,
+    );
+  }
+}
+
+async function checkLease({ queries }: BidStage, { journal }: BiddingProvider, id: BidId): Promise<void> {
+  const payment = (await queries.lease(id)).value?.payment;
+  const row = journal.read.payments.get(formatBidId(id));
+  assert.ok(payment && row?.ended);
+  assert.equal(row.withdrawn, payment.withdrawn.amount);
+  assert.equal(row.accrued, row.withdrawn);
+  assert.equal(row.ended.how, payment.state);
+}
+
+const hasBid = ({ journal }: BiddingProvider, bid: BidId) => journal.read.deposits.get(formatBidId(bid)) !== undefined;
+
+const kindsAbout = ({ journal }: BiddingProvider, order: OrderId) =>
+  journal.read.ledger
+    .about(formatOrderId(order), 99)
+    .map(({ kind }) => kind)
+    .reverse();
+
+test("what the wallet gained is what the books say, whatever became of the bids", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { balance });
+    const before = await walletOf(stage);
+    const orders = [await stage.post(1n), await stage.post(2n), await stage.post(3n)] as const;
+    const bids = orders.map(one.bidOn) as [BidId, BidId, BidId];
+    await stage.until("three deposits are out", () => bids.every((bid) => hasBid(one, bid)));
+    await stage.accept(bids[0]);
+    await stage.rivalBid("two", orders[1]);
+    await stage.accept({ ...bids[1], provider: stage.signer("two").address });
+    await stage.close(3n);
+    await stage.blocks(20);
+    await checkWallet(stage, one, before);
+    await stage.close(1n);
+    await stage.until("all are home", () => one.journal.read.deposits.all().length === 0);
+    await checkWallet(stage, one, before);
+    await checkLease(stage, one, bids[0]);
+    for (const order of orders) {
+      const kinds = kindsAbout(one, order).filter((kind) => kind !== "fee");
+      assert.deepEqual(kinds, ["deposit", "refund"]);
+      assert.equal(kindsAbout(one, order).includes("fee"), true);
+    }
+  });
+});
+
+/** Two bids are out when the provider stops; one is won and its lease ends, the other is lost, before it is back. */
+async function endsWhileAway(t: TestContext, awayBlocks: number, keepBlocks?: number): Promise<void> {
+  const play = async (stage: BidStage) => {
+    const first = await stage.provider("one", { balance });
+    const before = await walletOf(stage);
+    const orders = [await stage.post(1n), await stage.post(2n)] as const;
+    const bids = orders.map(first.bidOn) as [BidId, BidId];
+    await stage.until("both deposits are out", () => bids.every((bid) => hasBid(first, bid)));
+    await first.stop();
+    await stage.accept(bids[0]);
+    await stage.blocks(10);
+    await stage.close(1n);
+    await stage.close(2n);
+    await stage.blocks(awayBlocks);
+    const again = await stage.provider("one", { balance });
+    await stage.until("both are home", () => again.journal.read.deposits.all().length === 0);
+    await stage.until("the lease is booked", () => again.journal.read.payments.get(formatBidId(bids[0])) !== undefined);
+    await checkWallet(stage, again, before);
+    await checkLease(stage, again, bids[0]);
+  };
+  await onBidStage(t, play, keepBlocks === undefined ? {} : { keepBlocks });
+}
+
+test("a lease that came and ended while the provider was away is in the books when it is back", (t) =>
+  endsWhileAway(t, 5));
+
+test("so is one whose blocks no node has any more", (t) => endsWhileAway(t, 60, 20));
+
+test("what cannot be asked about at the start is booked as soon as a node answers", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const first = await stage.provider("one", { balance });
+    const before = await walletOf(stage);
+    const order = await stage.post(1n);
+    const bid = first.bidOn(order);
+    await stage.until("its deposit is out", () => hasBid(first, bid));
+    await first.stop();
+    await stage.close(1n);
+    let silent = true;
+    let asked = 0;
+    const nodes = () => {
+      const node = stage.node.transport();
+      const send: typeof node.send = (request, bounds) => {
+        if (!silent || !request.text.includes('v1beta5.Query/Bid"')) return node.send(request, bounds);
+        asked += 1;
+        return Promise.reject(unreachable(node.name, "connection reset"));
+      };
+      return [{ ...node, send }];
+    };
+    const again = await stage.provider("one", { balance, nodes });
+    await stage.until("it was asked for in vain", () => asked > 3);
+    assert.equal(hasBid(again, bid), true, "that nobody answers is no proof");
+    silent = false;
+    await stage.until("it is home", () => !hasBid(again, bid));
+    await checkWallet(stage, again, before);
+  });
+});
+
+test("debt that is paid after a lease was closed for lack of funds is booked", async (t) => {
+  const group = {
+    ...smallGroup,
+    units: smallGroup.units.map((unit) => ({ ...unit, price: { ...unit.price, amount: { atto: 10n ** 25n } } })),
+  };
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { balance, pricing: fixedPricing("1000000uact") });
+    const before = await walletOf(stage);
+    const bid = one.bidOn(await stage.post(1n, group));
+    await stage.until("its deposit is out", () => hasBid(one, bid));
+    await stage.accept(bid);
+    await stage.blocks(9);
+    const message = packMessage("withdrawLease", { id: BidID.fromPartial(writeId(bid)) });
+    await one.chain.outbox.file({ subject: formatBidId(bid), why: "spent", message, priority: "close" });
+    const row = () => one.journal.read.payments.get(formatBidId(bid));
+    await stage.until("it is overdrawn", () => row()?.ended?.how === "overdrawn");
+    assert.equal(row()?.withdrawn, 5_000_000n);
+    await checkWallet(stage, one, before);
+    const { clock, node } = stage;
+    const deps = { chainId: node.chainId, chain: one.chain.broadcaster, settings: sendSettings, clock };
+    const tenant = { signer: stage.signer("tenant"), random: createSeededRandom(3) };
+    await sendMessages({ ...deps, ...tenant }, [fundDeployment(bid, parseCoin("100000000uact"))]);
+    await stage.blocks(limits.booksDebtsEveryMs / 1_000);
+    await stage.until("the debt is paid", () => row()?.ended?.how === "closed");
+    assert.ok((row()?.withdrawn ?? 0n) > 5_000_000n);
+    await checkWallet(stage, one, before);
+    await checkLease(stage, one, bid);
+  });
+});
