@@ -20,7 +20,7 @@ import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
 test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
   const folder = temporaryFolder(t);
-  const program = startProgram(t, ["demo", "--stories", "6"], { TMPDIR: folder });
+  const program = startProgram(t, ["demo", "--stories", "7"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
   // One yes that nobody else can undercut, which runs and is updated, and one no.
   assert.match(
@@ -31,10 +31,15 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   // One who sends another manifest than it promised, and one who sends none.
   assert.match(program.said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
   assert.match(program.said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
+  // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
+  assert.match(program.said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
   const summary =
-    /6 stories complete \((\d) won, .*, 1 refused, 1 no manifest\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; earned .*, owed 0, deposits out 0, fees/;
-  const [, won] = summary.exec(program.said) ?? [];
+    /7 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+  const [, won, earned, withdrawn, fees] = summary.exec(program.said) ?? [];
   assert.ok(Number(won) >= 1, program.said);
+  // Its whole deposit, and what the others earned until they were closed.
+  assert.ok(Number(earned) > 0.5 && earned === withdrawn, program.said);
+  assert.ok(Number(fees) > 0, program.said);
   assert.doesNotMatch(program.said, / (WARN|ERROR) /);
   assert.deepEqual(readdirSync(folder), []);
 });

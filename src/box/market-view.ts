@@ -20,8 +20,8 @@ export interface MarketView {
 
 /** "100Gi beta3 4 cpu 16Gi" */
 const askedColumns = 22;
-/** "no manifest" */
-const outcomeColumns = 11;
+/** "out of funds" */
+const outcomeColumns = 12;
 /** "10/10" */
 const podsColumns = 5;
 /** "awaited" */

@@ -7,7 +7,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/tenant-messages.ts";
-import { type DecCoin, parseCoin } from "../market/coin.ts";
+import { type Coin, type DecCoin, parseCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
 import type { BidId, DeploymentId, OrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
@@ -19,9 +19,9 @@ import type { Workloads } from "./workloads-service.ts";
 
 /**
  * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or nobody did; it
- * refused the manifest, or none came in time.
+ * refused the manifest, or none came in time; it ran what it had won until nobody paid for it any more.
  */
-export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest"] as const;
+export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest", "out of funds"] as const;
 export type StoryEnd = (typeof storyEnds)[number];
 
 export interface StoryDocument {
@@ -50,8 +50,11 @@ export interface StoryGround {
   readonly signal: AbortSignal;
 }
 
-/** What the leases of a deployment are paid from: hours of the dearest one. */
-const deposit = parseCoin("20000000uact");
+/** What the leases of a deployment are paid from: hours of the dearest one, or half a minute at most. */
+const deposits: Record<Wish["funds"], Coin> = {
+  plenty: parseCoin("20000000uact"),
+  least: parseCoin("500000uact"),
+};
 /** A provider needs one block to hear of an order and one for its bid; the others are for a machine that is busy. */
 const blocksForBids = 4n;
 /** Long enough for a person to see it. */
@@ -64,6 +67,7 @@ export async function tellStory(story: Story, order: OrderId, wish: Wish, ground
   const { chain, sending, signal } = ground;
   const { mirror, queries, provider } = chain;
   const hash = manifestHash(wish.manifest);
+  const deposit = deposits[wish.funds];
   const posted = await sendMessages(sending, [createDeployment({ id: order, groups: wish.groups, hash, deposit })]);
   await mirror.reached(posted.height + blocksForBids, signal);
   const { items } = await queries.bids({ ...order, state: "open" }, { atOrAbove: mirror.height, signal });
@@ -89,7 +93,8 @@ async function runWon(story: Story, lease: BidId, wish: Wish, ground: StoryGroun
   story.namespace = namespace;
   const end = await use(story, lease, wish, ground);
   if (end === "won") await mirror.reached(mirror.height + leasedBlocks, signal);
-  await sendMessages(sending, [closeDeployment(lease)]);
+  // Without money it is closed already.
+  if (end !== "out of funds") await sendMessages(sending, [closeDeployment(lease)]);
   await until("its namespace is gone", ground, () => ground.workloads.of(namespace) === undefined);
   return end;
 }
@@ -120,7 +125,16 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
     await chain.mirror.reached(height + 1n, ground.signal);
     await until("its new pods are ready", ground, isUp);
   }
-  return "won";
+  return wish.funds === "least" ? untilSpent(lease, ground) : "won";
+}
+
+/** It is paid for no longer, and ends by what its provider does about that. */
+async function untilSpent(lease: BidId, ground: StoryGround): Promise<StoryEnd> {
+  const { mirror, queries } = ground.chain;
+  await until("its lease is closed for want of money", ground, () => mirror.lease(lease)?.state !== "active");
+  const { value } = await queries.lease(lease, { atOrAbove: mirror.height, signal: ground.signal });
+  if (value?.state !== "insufficient_funds") throw new Error(`a lease without money ended as ${value?.state}`);
+  return "out of funds";
 }
 
 /** What the provider has against it, in its own words. */

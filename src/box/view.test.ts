@@ -34,7 +34,10 @@ const answers: Record<string, SaidToOrder> = {
   "10004": { verdict: "no", reason: "placement: no node has a card of nvidia/a100", price: undefined },
 };
 const market = {
-  tenants: { stories, ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, refused: 0, "no manifest": 0 } },
+  tenants: {
+    stories,
+    ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, refused: 0, "no manifest": 0, "out of funds": 2 },
+  },
   answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
   provider: "us",
   workloads: {
@@ -136,7 +139,7 @@ test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
   assert.match(
     text,
-    /so far 1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest\nORDER asks for +outcome +answer\n/,
+    /so far 1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest, 2 out of funds\nORDER asks for +outcome +answer\n/,
   );
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);

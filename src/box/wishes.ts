@@ -10,6 +10,8 @@ export interface Wish extends Sdl {
   readonly name: string;
   /** What its tenant sends once it has the lease: what it promised, something else, or nothing. */
   readonly sends: "manifest" | "lie" | "nothing";
+  /** What its tenant puts into escrow: hours of the lease, or as little as the chain takes, which is spent while it runs. */
+  readonly funds: "plenty" | "least";
   /** The same with a newer image, where its tenant updates it. */
   readonly update: Sdl | undefined;
 }
@@ -28,6 +30,7 @@ interface Written {
   readonly attributes?: Readonly<Record<string, string>>;
   readonly auditor?: string;
   readonly sends?: Wish["sends"];
+  readonly funds?: Wish["funds"];
   readonly updates?: boolean;
 }
 
@@ -41,7 +44,11 @@ const written: readonly Written[] = [
   { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },
   { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120, updates: true },
   { name: "bargain", cpu: 16, memory: "32Gi", most: 0.5 },
-  // Nobody else sells volumes, so these two are always ours.
+  // Nobody else sells volumes, so these are always ours.
+  {
+    ...{ name: "training", cpu: 112, memory: "896Gi", volume: "1Gi", cards: { units: 7, model: "h100" } },
+    ...{ most: 25_000, funds: "least" },
+  },
   { name: "liar", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "lie" },
   { name: "silent", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "nothing" },
   { name: "h100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "h100" }, most: 5_000 },
@@ -57,9 +64,9 @@ const written: readonly Written[] = [
 /** Read once: the reader is worth more to a tenant than to a demo that runs all day. */
 export function readWishes(): Wish[] {
   return written.map((wish) => {
-    const { name, sends = "manifest", updates = false } = wish;
+    const { name, sends = "manifest", funds = "plenty", updates = false } = wish;
     const read = (version: number) => readSdl(sdlOf(wish, version), name);
-    return { name, sends, update: updates ? read(2) : undefined, ...read(1) };
+    return { name, sends, funds, update: updates ? read(2) : undefined, ...read(1) };
   });
 }
 
