@@ -75,7 +75,7 @@ const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins(
 const balance = {
   minimumBalance: parseCoins("1000000uakt"),
   warnBalance: parseCoins("5000000uakt"),
-  intervalMs: 5_000,
+  intervalMs: 3_000,
   periodMs: 3_000,
   threshold: parseCoins("10000uact"),
   fee: parseCoin("5000uakt"),
@@ -125,7 +125,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       bidengine: {
         attributes,
         bidDeposit: parseCoin("500000uact"),
-        minimumBalance: [],
+        minimumBalance: balance.minimumBalance,
         bidTimeoutMs: 300_000,
         reclamationWindowMs: 0,
         fee: undefined,

@@ -32,7 +32,7 @@ export function marketLines({ tenants, answerTo, provider }: MarketView, rows: n
   const head = `ORDER ${"asks for".padEnd(askedColumns)} ${"outcome".padEnd(outcomeColumns)} answer`;
   const newest = tenants.stories.slice(-rows).reverse();
   return [
-    palette.faint(`so far ${endsText(tenants.ended)}`),
+    palette.faint(endsText(tenants.ended)),
     palette.heading(head),
     ...newest.map((story) => {
       const asked = fit(story.asked, askedColumns);

@@ -139,7 +139,7 @@ test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
   assert.match(
     text,
-    /so far 1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest, 2 out of funds\nORDER asks for +outcome +answer\n/,
+    /\n1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest, 2 out of funds\nORDER asks for +outcome +answer\n/,
   );
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
