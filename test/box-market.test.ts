@@ -1,22 +1,27 @@
 /** The market of the demo on the virtual clock: its tenants and the other providers, with real transactions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createTable } from "../src/bidengine/pricing/table.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import { demoPrices } from "../src/box/demo-prices.ts";
 import { createNodeService } from "../src/box/node-service.ts";
 import { createRivalsService } from "../src/box/rivals-service.ts";
+import { deposits } from "../src/box/story.ts";
 import { createTenantsService, type TenantsDocument } from "../src/box/tenants-service.ts";
 import { readWishes, type Wish } from "../src/box/wishes.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { askedFor } from "../src/market/asked-for.ts";
-import { parseCoins, parseDecCoins } from "../src/market/coin.ts";
+import { parseCoins, parseDecCoins, showDecCoin } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
+import { mostFor } from "../src/market/group-price.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
+import { priceRequest } from "./price-settings.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
@@ -112,4 +117,16 @@ test("the wishes are orders of many kinds, and say what they ask for in a few wo
   assert.equal(asked["address"], "ip 1 cpu 1Gi");
   const audited = wishes.find(({ name }) => name === "audited")?.groups[0];
   assert.equal(audited?.requirements.anyOf.length, 1);
+});
+
+test("the least deposit is spent in seconds by the tenant who pays no more, and lasts far longer where there is plenty", async () => {
+  const table = createTable(demoPrices, () => ({ price: undefined, why: "orders here are in dollars" }));
+  for (const { name, funds, groups } of readWishes()) {
+    const [group] = groups;
+    assert.ok(group);
+    const { price } = await table.quote(priceRequest(group, showDecCoin(mostFor(group))), AbortSignal.abort());
+    const blocks = price ? Number(deposits[funds].amount) / (Number(price.amount.atto) / 1e18) : undefined;
+    if (funds === "least") assert.ok(blocks !== undefined && blocks > 15 && blocks < 30, `${name}: ${blocks}`);
+    else if (blocks !== undefined) assert.ok(blocks > 2_000, `${name}: ${blocks}`);
+  }
 });

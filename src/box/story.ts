@@ -51,7 +51,7 @@ export interface StoryGround {
 }
 
 /** What the leases of a deployment are paid from: hours of the dearest one, or half a minute at most. */
-const deposits: Record<Wish["funds"], Coin> = {
+export const deposits: Record<Wish["funds"], Coin> = {
   plenty: parseCoin("20000000uact"),
   least: parseCoin("500000uact"),
 };
