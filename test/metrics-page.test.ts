@@ -9,7 +9,7 @@ import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
-import { parseCoin } from "../src/market/coin.ts";
+import { parseCoin, parseCoins } from "../src/market/coin.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
@@ -79,6 +79,10 @@ async function serveProvider(t: TestContext) {
         },
         pricing: () => ({ ...fixedPricing(), run: untilAborted }),
         policies: (foundation) => createPolicySource(undefined, foundation),
+      },
+      balance: {
+        ...{ minimumBalance: parseCoins("1000uakt"), warnBalance: [], threshold: [], fee: undefined },
+        ...{ intervalMs: 600_000, periodMs: 0 },
       },
     }),
   );

@@ -2,21 +2,24 @@
 import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { LedgerKind } from "../journal/ledger.ts";
 import type { Decimal } from "../market/decimal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
+import { measureBalance } from "./balance-metrics.ts";
 import type { BalanceOptions } from "./balance-options.ts";
-import type { BalanceDocument, MoneyLine } from "./balance-status.ts";
+import { type BalanceDocument, lookAtBalance, tellBalance } from "./balance-status.ts";
 import { createBookkeeper } from "./bookkeeper.ts";
-import { createEscrowRounds, type EscrowRounds } from "./escrow-rounds.ts";
+import { createEscrowRounds } from "./escrow-rounds.ts";
+import { type BidNeed, createWallet, type Wallet } from "./wallet.ts";
 
 interface BalanceGround {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
+  /** Who says what the next bid takes of the wallet; undefined where nothing is bid. */
+  readonly bidding: Promise<{ needs(): readonly BidNeed[] }> | undefined;
   /** What one AKT is worth in dollars; undefined where nobody knows. */
   readonly tokenPrice: () => Decimal | undefined;
   readonly clock: Clock;
@@ -27,30 +30,26 @@ interface BalanceGround {
 export function createBalanceService(options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
   const { clock, tokenPrice } = ground;
   const log = ground.log.with({ module: "balance" });
-  let running: { readonly chain: Chain; readonly journal: Journal; readonly rounds: EscrowRounds } | undefined;
+  let running: { readonly look: () => BalanceDocument; readonly wallet: Wallet } | undefined;
   let lastDocument: BalanceDocument | undefined;
-
-  function lookNow(): BalanceDocument | undefined {
-    if (!running) return undefined;
-    const { chain, journal, rounds } = running;
-    return {
-      wallet: [...chain.mirror.balances()].map(({ denom, amount }) => ({ denom, amount, low: undefined })),
-      money: moneyOf(journal),
-      leases: journal.read.payments.running().length,
-      ...rounds.state,
-    };
-  }
+  const lookNow = () => lastDocument ?? running?.look();
 
   return {
     name: "balance",
     async start(scope) {
       const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
+      const bidding = await ground.bidding;
+      const needs = () => bidding?.needs() ?? [];
+      const wallet = createWallet({ options, mirror: chain.mirror, needs, bus, clock, log });
       const rounds = createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });
-      running = { chain, journal, rounds };
+      const bookkeeper = createBookkeeper({ chain, journal, clock, log });
+      running = { look: () => lookAtBalance(journal, wallet.lines, rounds.state), wallet };
+      chain.onStep(wallet.look);
+      wallet.look();
+      scope.onStop(wallet.stop);
       chain.onStep(rounds.onStep);
       scope.onStop(chain.outbox.onSettled(rounds.onSettled));
       scope.task("escrows", rounds.run);
-      const bookkeeper = createBookkeeper({ chain, journal, clock, log });
       chain.onStep(bookkeeper.onStep);
       scope.task("books", bookkeeper.run);
       // Whoever asks after the end gets the last word; the journal is closed by then.
@@ -58,26 +57,19 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
         lastDocument = lookNow();
       });
     },
-    status: () => lastDocument ?? lookNow(),
+    detail() {
+      const document = lookNow();
+      return document ? tellBalance(document) : "";
+    },
+    status: lookNow,
+    measure(metrics) {
+      if (!running) return;
+      const { look, wallet } = running;
+      measureBalance(metrics, {
+        look: () => lastDocument ?? look(),
+        wallet: () => wallet.lines,
+        nowMs: () => clock.now(),
+      });
+    },
   };
-}
-
-function moneyOf({ read }: Journal): MoneyLine[] {
-  const totals = read.ledger.totals();
-  const locked = read.deposits.all();
-  const denoms = new Set([...totals, ...locked].map(({ denom }) => denom));
-  return [...denoms].sort().map((denom) => {
-    const sum = (wanted: LedgerKind) =>
-      totals.find((each) => each.kind === wanted && each.denom === denom)?.amount ?? 0n;
-    const [earned, withdrawn] = [sum("accrued"), sum("withdrawn")];
-    const ofDenom = locked.filter((each) => each.denom === denom);
-    return {
-      denom,
-      earned,
-      withdrawn,
-      owed: earned - withdrawn,
-      locked: ofDenom.reduce((total, { amount }) => total + amount, 0n),
-      fees: sum("fee"),
-    };
-  });
 }

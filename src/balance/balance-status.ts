@@ -1,5 +1,7 @@
-/** How things are with our money, for status, view and bus. */
-import type { Coin } from "../market/coin.ts";
+/** How things are with our money, for status, view and bus. Asked every second: no more than a few sums of the journal. */
+import type { Journal } from "../journal/journal.ts";
+import type { LedgerKind } from "../journal/ledger.ts";
+import { amountOf, type Coin, formatCoin } from "../market/coin.ts";
 
 export interface BalanceDocument {
   readonly wallet: readonly WalletLine[];
@@ -37,4 +39,41 @@ export interface RunOut {
   readonly height: bigint;
   /** About when that is. */
   readonly atMs: number;
+}
+
+/** What those know who watch the escrows. */
+export type EscrowState = Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble">;
+
+export function lookAtBalance(
+  { read }: Pick<Journal, "read">,
+  wallet: BalanceDocument["wallet"],
+  escrows: EscrowState,
+) {
+  return { wallet, money: moneyLines(read), leases: read.payments.runningCount(), ...escrows };
+}
+
+function moneyLines({ ledger, deposits }: Journal["read"]): MoneyLine[] {
+  const totals = ledger.totals();
+  const locked = deposits.totals();
+  const denoms = new Set([...totals, ...locked].map(({ denom }) => denom));
+  return [...denoms].sort().map((denom) => {
+    const of = (kind: LedgerKind) => totals.find((total) => total.kind === kind && total.denom === denom)?.amount ?? 0n;
+    const [earned, withdrawn, fees] = [of("accrued"), of("withdrawn"), of("fee")];
+    return { denom, earned, withdrawn, owed: earned - withdrawn, locked: amountOf(locked, denom), fees };
+  });
+}
+
+/** In one line. */
+export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble }: BalanceDocument): string {
+  const coins = wallet.map(formatCoin).join(", ") || "nothing in the wallet";
+  const owed = money.filter((line) => line.owed > 0n).map((line) => formatCoin({ ...line, amount: line.owed }));
+  const lows = wallet.flatMap(({ low }) => low ?? []);
+  return [
+    coins,
+    `${leases} lease(s)${owed.length > 0 ? ` owe ${owed.join(", ")}` : ""}`,
+    ...(spent > 0 ? [`${spent} without escrow`] : []),
+    ...(withdrawals.waiting > 0 ? [`${withdrawals.waiting} withdrawal(s) under way`] : []),
+    ...lows,
+    ...(trouble === undefined ? [] : [trouble]),
+  ].join("; ");
 }

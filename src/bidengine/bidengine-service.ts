@@ -21,7 +21,7 @@ import type { BidEngine } from "./bidengine.ts";
 import { measureBidEngine } from "./bidengine-metrics.ts";
 import type { Capacity } from "./capacity.ts";
 import { createDecider, pauseSwitch } from "./decider.ts";
-import { tellShortages } from "./decision/wallet-shortage.ts";
+import { shortagesOf, tellShortages } from "./decision/wallet-needs.ts";
 import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
 import { createMarketMemory } from "./market-memory.ts";
 import { createOrderLoop } from "./order-loop.ts";
@@ -223,7 +223,7 @@ export function createBidEngineService(
         return journal.read.switches.get(pauseSwitch);
       },
       orders: (limit) => readOrders(journal.read, limit),
-      shortages: decider.shortages,
+      needs: decider.needs,
       order: (orderId) => readOrder(journal.read, orderId),
       why: (id) => readWhy(journal.read, id),
       screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
@@ -234,7 +234,7 @@ export function createBidEngineService(
     };
 
     function troubles(): string | undefined {
-      const wallet = tellShortages(decider.shortages());
+      const wallet = tellShortages(shortagesOf(decider.needs()));
       const all = [capacity.picture.trouble, pricing.trouble, policies.trouble, own.trouble, wallet];
       return all.filter(Boolean).join("; ") || undefined;
     }

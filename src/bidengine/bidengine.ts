@@ -3,7 +3,7 @@ import type { Switch } from "../journal/switches.ts";
 import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
 import type { Asked } from "./decision/inputs.ts";
-import type { WalletShortage } from "./decision/wallet-shortage.ts";
+import type { WalletNeed } from "./decision/wallet-needs.ts";
 
 export interface BidEngine {
   /** Bids on nothing new, at once or from a time on, until `resume`; also after a restart. What is bid stays bid. */
@@ -13,8 +13,8 @@ export interface BidEngine {
   /** False when it was not paused. */
   resume(): Promise<boolean>;
   readonly paused: Switch | undefined;
-  /** What the wallet lacks for the next bid, by denomination; while it lacks anything, nothing is bid. */
-  shortages(): readonly WalletShortage[];
+  /** What the next bid wants of the wallet, by denomination; while it has less of any, nothing is bid. */
+  needs(): readonly WalletNeed[];
   /** The orders seen last, the newest first. */
   orders(limit: number): readonly OrderLine[];
   /** One of them. */

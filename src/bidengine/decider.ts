@@ -18,7 +18,7 @@ import type { Decision } from "./decision/decision.ts";
 import { withCards } from "./decision/demand-checks.ts";
 import type { Asked, Standing } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
-import { type WalletShortage, walletShortages } from "./decision/wallet-shortage.ts";
+import { shortagesOf, type WalletNeed, walletNeeds } from "./decision/wallet-needs.ts";
 import type { FollowedEntry } from "./own-entry.ts";
 import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
@@ -112,12 +112,12 @@ export function createDecider(deps: DeciderDeps) {
     screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
-    covers: ({ deposit }: BidTerms) => walletShortages(deposit, wallet()).length === 0,
-    /** What the wallet lacks for any bid at all; nothing while that is not known yet. */
-    shortages(): readonly WalletShortage[] {
+    covers: ({ deposit }: BidTerms) => shortagesOf(walletNeeds(deposit, wallet())).length === 0,
+    /** What the next bid wants of the wallet; nothing while that is not known yet. */
+    needs(): readonly WalletNeed[] {
       const { params } = own;
       if (!mirror.ready || !params) return [];
-      return walletShortages(depositOf({ bidDeposit: deps.bidDeposit, params }), wallet());
+      return walletNeeds(depositOf({ bidDeposit: deps.bidDeposit, params }), wallet());
     },
     /** Whether the caps still leave room: others may have been promised it since the decision. */
     withinCaps({ spec }: Order, offer: Fits["offer"]): boolean {

@@ -56,6 +56,7 @@ export function createPayments(sql: Sql) {
     "SELECT * FROM payments WHERE ended IN ('overdrawn', 'open') ORDER BY id DESC LIMIT ?",
     bigints,
   );
+  const count = sql.one<{ count: number }>("SELECT count(*) AS count FROM payments WHERE ended_at IS NULL");
   const put = sql.run(
     `INSERT INTO payments
        (lease_id, denom, rate, accrued, withdrawn, height, at, since, spent_at, withdrawn_at, ended, ended_at)
@@ -76,6 +77,8 @@ export function createPayments(sql: Sql) {
     running: () => running().map(fromRow),
     /** Those that ended and for which something may come in yet, the newest first. */
     mayGrow: (limit: number) => mayGrow(limit).map(fromRow),
+    /** How many these are. */
+    runningCount: () => count()?.count ?? 0,
     put(row: PaymentRow): void {
       const { leaseId, denom, rate, accrued, withdrawn, height, atMs, sinceMs, spentAt, withdrawnAtMs, ended } = row;
       const money = [denom, rate, `${accrued}`, `${withdrawn}`] as const;

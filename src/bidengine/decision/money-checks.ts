@@ -5,7 +5,7 @@ import { isDollar, uakt } from "../../market/denom.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import type { Inputs, Standing } from "./inputs.ts";
 import { fail, pass, type Question, type Verdict } from "./verdict.ts";
-import { tellShortages, walletShortages } from "./wallet-shortage.ts";
+import { shortagesOf, tellShortages, walletNeeds } from "./wallet-needs.ts";
 import { listed } from "./words.ts";
 
 export const denominationKnown: Question = ({ asked: { group } }) => {
@@ -60,7 +60,7 @@ export const depositCovered: Question = ({ standing }) => {
   const deposit = depositOf(standing);
   if (!params.minDeposits.some(({ denom, amount }) => denom === deposit.denom && amount > 0n))
     return fail("never", `the chain takes no deposits in ${deposit.denom} (bid-deposit)`);
-  const shortages = walletShortages(deposit, standing);
+  const shortages = shortagesOf(walletNeeds(deposit, standing));
   if (shortages.length > 0) {
     const short = shortages.map(({ denom, needed, promised, keeps, has }) => ({
       ...{ denom, needed: String(needed), owed: String(promised), minimum: String(keeps), balance: String(has) },

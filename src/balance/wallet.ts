@@ -1,0 +1,139 @@
+/** What our account holds, against what is wanted in it. Whoever should know is told once when it is low, and once when it no longer is. */
+import type { Bus } from "../bus/bus.ts";
+import type { MirrorView } from "../chain/chain.ts";
+import { type Coin, formatCoin } from "../market/coin.ts";
+import { isDollar, uakt } from "../market/denom.ts";
+import { atMostEvery } from "../runtime/at-most-every.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { jsonText } from "../runtime/json-text.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { BalanceOptions } from "./balance-options.ts";
+import type { WalletLine } from "./balance-status.ts";
+
+/** Below "minimum" and "bid" nothing is bid: it is what the wallet keeps, and what it must have for the next bid. */
+export const thresholds = ["minimum", "bid", "warn"] as const;
+export type Threshold = (typeof thresholds)[number];
+
+/** `low` tells of the most urgent threshold that it is below. */
+export interface MarkedLine extends WalletLine {
+  /** The thresholds that there are for it, the most urgent first. */
+  readonly marks: readonly Mark[];
+}
+
+interface Mark {
+  readonly threshold: Threshold;
+  /** With less it is low. */
+  readonly least: bigint;
+}
+
+/** What the next bid takes of a denomination, and what must be there for it; of the bid engine. */
+export interface BidNeed {
+  readonly denom: string;
+  readonly needed: bigint;
+  readonly least: bigint;
+}
+
+interface WalletDeps {
+  readonly options: Pick<BalanceOptions, "minimumBalance" | "warnBalance">;
+  readonly mirror: Pick<MirrorView, "ready" | "balances">;
+  readonly needs: () => readonly BidNeed[];
+  readonly bus: Pick<Bus, "publish">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Wallet = ReturnType<typeof createWallet>;
+
+export function createWallet({ options, mirror, needs, bus, clock, log }: WalletDeps) {
+  let lines: readonly MarkedLine[] = [];
+  let told = "";
+  const status = atMostEvery(limits.statusEveryMs, clock, () => {
+    bus.publish("akash.provider.balance.wallet", JSON.parse(jsonText({ wallet: lines })), { retain: true });
+  });
+
+  function tell({ denom, amount }: MarkedLine, { threshold, least }: Mark, low: boolean): void {
+    const fields = { denom, threshold, balance: amount, least };
+    if (low) log.error("wallet below threshold", fields);
+    else log.info("wallet above threshold again", fields);
+    bus.publish("akash.provider.balance.low", { denom, threshold, low });
+  }
+
+  return {
+    /** To be called whenever something may be different. */
+    look(): void {
+      // Until it was built, it is empty, and that means nothing.
+      if (!mirror.ready) return;
+      const before = lines;
+      lines = walletLines([...mirror.balances()], options, needs(), before);
+      for (const line of lines) {
+        const known = before.find(({ denom }) => denom === line.denom);
+        for (const mark of line.marks) {
+          const low = isLow(line, mark);
+          if (low !== wasLow(known, mark)) tell(line, mark, low);
+        }
+      }
+      const text = jsonText(lines);
+      if (text === told) return;
+      told = text;
+      status.ask();
+    },
+    get lines() {
+      return lines;
+    },
+    stop: status.stop,
+  };
+}
+
+/**
+ * One for each denomination that we deal in and have, have had or should have. What else strangers have sent us is no money
+ * of ours, and anybody can send any number of denominations.
+ */
+export function walletLines(
+  balances: readonly Coin[],
+  { minimumBalance, warnBalance }: WalletDeps["options"],
+  needs: readonly BidNeed[],
+  before: readonly MarkedLine[] = [],
+): MarkedLine[] {
+  const held = new Map(balances.map(({ denom, amount }) => [denom, amount]));
+  const ours = [...held.keys()].filter((denom) => denom === uakt || isDollar(denom));
+  const wanted = [...minimumBalance, ...warnBalance, ...needs, ...before].map(({ denom }) => denom);
+  const leasts: Readonly<Record<Threshold, ReadonlyMap<string, bigint>>> = {
+    minimum: leastOf(minimumBalance.map(({ denom, amount }) => ({ denom, least: amount }))),
+    // Of what a bid does not cost it needs no more than is to be kept.
+    bid: leastOf(needs.filter(({ needed }) => needed > 0n)),
+    warn: leastOf(warnBalance.map(({ denom, amount }) => ({ denom, least: amount }))),
+  };
+  return [...new Set([...ours, ...wanted])].sort().map((denom) => {
+    const coin = { denom, amount: held.get(denom) ?? 0n };
+    const marks = thresholds.flatMap((threshold) => {
+      const least = leasts[threshold].get(denom);
+      return least === undefined ? [] : [{ threshold, least }];
+    });
+    const mark = marks.find((each) => isLow(coin, each));
+    return { ...coin, marks, low: mark && tellLow(coin, mark) };
+  });
+}
+
+function leastOf(all: readonly { readonly denom: string; readonly least: bigint }[]): ReadonlyMap<string, bigint> {
+  return new Map(all.map(({ denom, least }) => [denom, least]));
+}
+
+export function isLow({ amount }: Pick<Coin, "amount">, { least }: Mark): boolean {
+  return amount < least;
+}
+
+/** What a bid needs may come and go: who was not below it then was not low. */
+function wasLow(before: MarkedLine | undefined, { threshold }: Mark): boolean {
+  return before?.marks.some((mark) => mark.threshold === threshold && isLow(before, mark)) ?? false;
+}
+
+const words: Readonly<Record<Threshold, string>> = {
+  minimum: "below minimum-balance, nothing is bid",
+  bid: "short of the next bid, nothing is bid",
+  warn: "below warn-balance",
+};
+
+function tellLow({ denom, amount }: Coin, { threshold, least }: Mark): string {
+  return `${formatCoin({ denom, amount: least - amount })} ${words[threshold]}`;
+}
