@@ -19,7 +19,7 @@ interface BalanceGround {
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
   /** Who says what the next bid takes of the wallet; undefined where nothing is bid. */
-  readonly bidding: Promise<{ needs(): readonly BidNeed[] }> | undefined;
+  readonly bidengine: Promise<{ needs(): readonly BidNeed[] }> | undefined;
   /** What one AKT is worth in dollars; undefined where nobody knows. */
   readonly tokenPrice: () => Decimal | undefined;
   readonly clock: Clock;
@@ -38,8 +38,8 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
     name: "balance",
     async start(scope) {
       const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
-      const bidding = await ground.bidding;
-      const needs = () => bidding?.needs() ?? [];
+      const bidengine = await ground.bidengine;
+      const needs = () => bidengine?.needs() ?? [];
       const wallet = createWallet({ options, mirror: chain.mirror, needs, bus, clock, log });
       const rounds = createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });
       const bookkeeper = createBookkeeper({ chain, journal, clock, log });

@@ -133,9 +133,9 @@ export function createProvider(options: ProviderOptions): Provider {
     journal: journal.opened,
   };
   const market = kube && options.market && createMarket(options.market, { ...foundation, kube: kube.opened });
-  const bidding = market?.bidengine.opened;
+  const bidengine = market?.bidengine.opened;
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
-  const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidding, tokenPrice });
+  const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidengine, tokenPrice });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
@@ -151,7 +151,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(balance ? [balance] : []),
     ...(after?.({
       ...foundation,
-      bidengine: bidding,
+      bidengine,
       manifests: market?.manifest.opened,
       cluster: market?.cluster.opened,
     }) ?? []),
