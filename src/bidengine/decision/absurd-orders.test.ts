@@ -131,7 +131,8 @@ for (const [name, [group, reason]] of Object.entries(absurd)) {
     }
     assert.equal(decision.verdict, "no");
     assert.match(refusals(decision)[0]?.reason ?? "", reason);
-    assert.ok(tookMs < 50, `${tookMs} ms`);
+    // Twenty are usual.
+    assert.ok(tookMs < 250, `${tookMs} ms`);
     assert.ok(JSON.stringify(writeDecision(decision)).length < 10_000);
     assert.ok(explain(decision).every((line) => line.length < 1_000));
   });

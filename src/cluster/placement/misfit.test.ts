@@ -205,11 +205,11 @@ test("groups that nobody could have meant are refused at once", () => {
     ["no model", [sampleUnit({ gpus: 1n })], /does not say of which vendor/],
   ];
   for (const [name, units, reason] of groups) {
-    const began = performance.now();
+    const before = process.cpuUsage();
     const fit = place(room, units);
-    const tookMs = performance.now() - began;
+    const tookMs = process.cpuUsage(before).user / 1_000;
     assert.match(fit.fits ? "it fits" : fit.reason, reason, name);
-    // A few milliseconds where the machine has nothing else to do.
+    // A few milliseconds are usual.
     assert.ok(tookMs < 1_000, `${name} took ${tookMs} ms`);
   }
 });

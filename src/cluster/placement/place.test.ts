@@ -141,10 +141,11 @@ test("an order that names each card in four ways is refused as quickly as one th
     placed(room, { gpus: 2n, models: inFourWays }),
     placed(room, { gpus: 2n, models: inFourWays.filter((_, at) => at % 4 === 0) }),
   );
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   assert.equal(placed(room, ...units).fits, false);
   // Five models for six units are tried in a thousandth of the time that twenty would take.
-  assert.ok(performance.now() - startedMs < 1_000, `it took ${performance.now() - startedMs} ms`);
+  const tookMs = process.cpuUsage(before).user / 1_000;
+  assert.ok(tookMs < 1_000, `it took ${tookMs} ms`);
 });
 
 test("who asks for any memory may get either, so neither is promised to another", () => {

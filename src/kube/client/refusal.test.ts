@@ -66,7 +66,7 @@ test("what a policy of the cluster itself denies is refused like what a webhook 
   const body = JSON.stringify({ kind: "Status", code: 403, reason: "Forbidden", message, details: { name: "web" } });
   assert.equal(refusalError({ status: 403, body }, asked, peer).code, "AKP_KUBE_REFUSED");
   const hostile = `ValidatingAdmissionPolicy '${"' with binding '".repeat(50_000)}`;
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   assert.equal(refusalError({ status: 403, body: hostile }, asked, peer).code, "AKP_KUBE_FORBIDDEN");
-  assert.ok(performance.now() - startedMs < 1_000);
+  assert.ok(process.cpuUsage(before).user < 1_000_000);
 });

@@ -55,7 +55,7 @@ test("ordinary words stay", () => {
 
 test("thousands of variables and a long answer take no time", () => {
   const env = Array.from({ length: 5_000 }, (_, at) => ({ name: `N${at}`, value: `value number ${at}` }));
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   hideSent({ env })("value number 4999, ".repeat(1_000));
-  assert.ok(performance.now() - startedMs < 2_000);
+  assert.ok(process.cpuUsage(before).user < 2_000_000);
 });

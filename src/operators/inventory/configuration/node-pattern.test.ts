@@ -69,12 +69,12 @@ test("what is no pattern, or none of RE2, is refused with the reason", () => {
 
 test("a pattern that JavaScript would try for hours answers at once", () => {
   const name = `${"a".repeat(252)}!`;
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", ".*.*.*.*.*.*.*x", "((a*)*)*b", "^(.?){900}$"]) {
     compileNodePattern(pattern).matches(name);
   }
-  // Milliseconds are usual; the bound is for a machine that is busy with something else.
-  assert.ok(performance.now() - startedMs < 5_000);
+  // Milliseconds are usual.
+  assert.ok(process.cpuUsage(before).user < 2_000_000);
 });
 
 test("no text makes the reader throw anything but a fault of the pattern", () => {
