@@ -1,8 +1,11 @@
-/** Waits for a condition of the real world with a limit; nothing in a test ever sleeps for a fixed time. */
+/**
+ * Waits for a condition of the real world with a limit; nothing in a test ever sleeps for a fixed time. Only what never
+ * comes takes that long: the limit is patience with a machine that is busy with something else.
+ */
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  limitMs = 10_000,
+  limitMs = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + limitMs;
   let last: unknown;

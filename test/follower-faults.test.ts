@@ -30,7 +30,7 @@ test("calls that are cut, cut off, garbled, refused or answered with a web page 
     );
     const following = await follow(owner, pool);
     for (let made = 0; made < 20; made += 1) await chain.block(1 + random.int(3));
-    await eventually(`seed ${seed}`, () => following.follower.height === chain.node.height, 30_000);
+    await eventually(`seed ${seed}`, () => following.follower.height === chain.node.height);
     assert.deepEqual(following.seen, chain.app.told, `seed ${seed}`);
     assert.deepEqual(following.gaps, [], `seed ${seed}`);
   }

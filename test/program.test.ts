@@ -79,7 +79,7 @@ test("programs that this one starts do not inherit its secrets", async (t) => {
   writeFileSync(kubeconfig, kubeconfigOf("https://127.0.0.1:1", { exec }));
   const secrets = { AP_KEY_PASSPHRASE: "correct-horse", AKASH_REDIS_PASSWORD: "battery-staple" };
   startProgram(t, ["operator", "inventory", "--kubeconfig", kubeconfig], { ...secrets, SHOWN: "yes" });
-  await eventually("the credential plugin ran", () => existsSync(seen), 20_000);
+  await eventually("the credential plugin ran", () => existsSync(seen));
   const environment = readFileSync(seen, "utf8");
   assert.match(environment, /^SHOWN=yes$/m);
   assert.doesNotMatch(environment, /correct-horse|battery-staple/);
@@ -128,7 +128,7 @@ test("a provider asked to stop before its cluster has answered ends promptly, wi
   const program = startProvider(t, [...files, ...market]);
   await Promise.race([asked.promise, program.ended()]);
   program.signal("SIGTERM");
-  const ended = await Promise.race([program.ended(), setTimeout(20_000, "still running", { ref: false })]);
+  const ended = await Promise.race([program.ended(), setTimeout(60_000, "still running", { ref: false })]);
   assert.equal(ended, 0, program.said);
   assert.match(program.said, /service=kube state=done[\s\S]*service=journal state=done/);
 });

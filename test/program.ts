@@ -44,7 +44,7 @@ export function startProgram(owner: Owner, args: readonly string[], env: Record<
     get said() {
       return said;
     },
-    async says(pattern, limitMs = 20_000) {
+    async says(pattern, limitMs) {
       await eventually(`the program says ${pattern}`, () => pattern.test(said), limitMs).catch((error) => {
         throw new Error(`${String(error)}; it said:\n${said}`);
       });
