@@ -163,7 +163,7 @@ describe("the Redis bus in trouble", { skip: redisMissing }, () => {
     await eventually("the first", () => seen.length === 1);
     await server.command("FLUSHALL");
     publishOrder(bus, 2);
-    await eventually("the second", () => seen.length === 2);
+    await eventually("the second", () => firstTimes(seen).length === 2);
   });
 
   test("a replica that takes over without the last messages is read from the last one in common", async (t) => {

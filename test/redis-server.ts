@@ -1,5 +1,6 @@
 /** Redis servers and Sentinels for tests: real processes on free ports, gone when the test is. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -111,13 +112,17 @@ async function commandTo(port: number, command: readonly string[]): Promise<unkn
   }
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (typeof address !== "object" || !address) throw new Error("no port");
-  return address.port;
+/**
+ * Below those that the system gives to whoever wants any: one of these could be somebody else's a moment later, or a
+ * connection to it could be connected with itself.
+ */
+export function freePort(): Promise<number> {
+  return eventually("a free port", async () => {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, "127.0.0.1");
+    await once(server, "listening");
+    server.close();
+    await once(server, "close");
+    return port;
+  });
 }
