@@ -13,9 +13,11 @@ import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import { packMessage } from "../src/chain/tx/messages.ts";
+import type { Intent } from "../src/journal/intents.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { parseAddress } from "../src/market/address.ts";
-import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
+import { amountOf, parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { type Decimal, parseDecimal, showDecimal } from "../src/market/decimal.ts";
 import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
 import { createProvider } from "../src/provider/provider.ts";
@@ -23,7 +25,7 @@ import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
-import { type FaultTransport, faultTransport } from "./fault-transport.ts";
+import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import {
   accountDeposit,
@@ -43,22 +45,29 @@ const chainId = "escrow-1";
 const denoms = ["uact", "uakt"];
 const tenantKey = testKey("escrow tenant");
 const keys = { us: testKey("escrow provider"), other: testKey("escrow other provider") };
-export type Who = keyof typeof keys;
+type Who = keyof typeof keys;
 const tenant = parseAddress(tenantKey.address);
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+
+/** Whose lease, at which price per block; the tenant may take the bid later. */
+type Wanted = readonly [who: Who, price: string, when?: "later"];
 
 export interface EscrowStage {
   readonly clock: VirtualClock;
   readonly node: Node;
   readonly queries: Queries;
-  /** The way of our provider to the chain. */
-  readonly way: FaultTransport;
+  /** Whether our provider reaches the chain. */
+  isAway: boolean;
   /** A deployment with one lease per price, of whom it names, in this order. */
-  lease(dseq: bigint, funds: string, ...prices: readonly (readonly [Who, string])[]): Promise<LeaseId[]>;
+  lease(dseq: bigint, funds: string, ...prices: readonly Wanted[]): Promise<LeaseId[]>;
+  /** Those that were left for later. */
+  leaseLater(dseq: bigint): Promise<void>;
   /** A transaction in a block of its own; throws when the chain refuses it. */
   act(key: TestKey, ...messages: Message[]): Promise<void>;
   topUp(dseq: bigint, funds: string): Promise<void>;
   close(dseq: bigint): Promise<void>;
+  /** Our wallet's uakt go to the tenant, all but so much. */
+  drain(left: bigint): Promise<void>;
   /** Some blocks, with so much time before each. */
   blocks(count: number, everyMs?: number): Promise<void>;
   state(lease: LeaseId): Promise<string | undefined>;
@@ -77,12 +86,7 @@ export interface EscrowLife {
   readonly journal: Journal;
   readonly bus: Bus;
   /** Every withdrawal that was ever filed, the oldest first. */
-  withdrawals(): {
-    readonly subject: string;
-    readonly state: string;
-    readonly why: string;
-    readonly priority: number;
-  }[];
+  withdrawals(): Intent[];
   stop(): Promise<void>;
 }
 
@@ -108,6 +112,7 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
   t.after(() => pool.close());
   const broadcaster = createCometBroadcaster(pool);
   const queries = createQueries(pool);
+  const laterLeases: LeaseId[] = [];
   let stamps = 0n;
 
   async function blocks(count: number, everyMs = blockMs): Promise<void> {
@@ -140,14 +145,14 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
 
   const idOf = (dseq: bigint): DeploymentId => ({ owner: tenant, dseq });
   for (const key of Object.values(keys)) await act(key, registration(key.address));
-  const way = faultTransport(node.transport("ours"));
+  const wayOfOurs = () => Object.assign(faultTransport(node.transport("ours")), { hangs: () => stage.isAway });
   const paymentOf = async (lease: LeaseId) => (await queries.lease(lease)).value?.payment;
 
-  return {
+  const stage: EscrowStage = {
     clock,
     node,
     queries,
-    way,
+    isAway: false,
     act,
     async lease(dseq, funds, ...prices) {
       const { amount, denom } = parseCoin(funds);
@@ -165,13 +170,23 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
         const bid = createBid(leases[index], { price: { denom: asked, amount: showDecimal(rate) } });
         await act(keys[who], bid);
       }
-      await act(tenantKey, ...leases.map((lease) => createLease(lease)));
+      const [now, later] = [leases.filter((_, index) => !prices[index]?.[2]), leases.filter((_, index) => prices[index]?.[2])];
+      laterLeases.push(...later);
+      await act(tenantKey, ...now.map((lease) => createLease(lease)));
       return leases;
     },
+    leaseLater: (dseq) =>
+      act(tenantKey, ...laterLeases.filter((lease) => lease.dseq === dseq).map((lease) => createLease(lease))),
     async topUp(dseq, funds) {
       const { amount, denom } = parseCoin(funds);
       const message = { signer: tenant, xid: `${tenant}/${dseq}`, deposit: deposit(amount, denom) };
       await act(tenantKey, accountDeposit(message));
+    },
+    async drain(left) {
+      const { items } = await queries.balances(parseAddress(keys.us.address));
+      const amount = amountOf(items, "uakt") - left - 2_000_000n;
+      const coin = { denom: "uakt", amount: `${amount}` };
+      await act(keys.us, packMessage("send", { fromAddress: keys.us.address, toAddress: tenant, amount: [coin] }));
     },
     close: (dseq) => act(tenantKey, closeDeployment(idOf(dseq))),
     blocks,
@@ -183,7 +198,7 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
       const options = { ...escrowOptions, ...parts.options };
       const provider = createProvider({
         dataDir: dir,
-        chain: { nodes: () => [way], signer: createSigner(keys.us.secret), settings: fees },
+        chain: { nodes: () => [wayOfOurs()], signer: createSigner(keys.us.secret), settings: fees },
         ...{ clock, log, random: createSeededRandom(2) },
         after(house) {
           void Promise.all([house.chain, house.journal, house.bus]).then(([chain, journal, bus]) =>
@@ -222,6 +237,7 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
       };
     },
   };
+  return stage;
 }
 
 const escrowOptions: BalanceOptions = {

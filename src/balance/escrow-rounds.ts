@@ -55,14 +55,14 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const runOuts = createRunOuts(bus);
   const fees = createWithdrawalFees(options.fee);
   const pause = createPause(clock);
-  const waiting = new Set<number>();
+  /** Withdrawals under way, with the lease that each is about. */
+  const waiting = new Map<number, LeaseId>();
   const counts = { rounds: 0, done: 0, failed: 0 };
   /** What is due although a round has just begun to read it. */
   const news = new Set<string>();
   let floor = 0n;
   let failures = 0;
   let trouble: string | undefined;
-  let mayHaveEnded = true;
 
   function lookSoon(deployment: string): void {
     news.add(deployment);
@@ -71,9 +71,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   }
 
   function onStep(step: Step): void {
-    const ours = new Set(step.changed.flatMap(({ kind, key }) => (kind === "lease" ? key : [])));
-    for (const lease of ours) lookSoon(formatDeploymentId(parseLeaseId(lease)));
-    if (ours.size > 0) mayHaveEnded = true;
+    for (const { kind, key } of step.changed) if (kind === "lease") lookSoon(formatDeploymentId(parseLeaseId(key)));
     // A lease of somebody else draws on the same money.
     for (const { event } of step.block?.events ?? []) {
       if (event.kind !== "LeaseCreated" && event.kind !== "LeaseClosed") continue;
@@ -112,7 +110,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   /** Works until the signal is aborted. */
   async function run(signal: AbortSignal): Promise<void> {
     for (const intent of journal.read.intents.unsettled(limits.outboxIntents)) {
-      if (isWithdrawal(intent)) waiting.add(intent.id);
+      if (isWithdrawal(intent)) waiting.set(intent.id, parseLeaseId(intent.subject));
     }
     while (!signal.aborted) {
       const pauseMs = await turn(signal);
@@ -173,11 +171,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
 
   /** The chain pays out what it closes, and refuses to pay it a second time. */
   async function cancelEnded(): Promise<void> {
-    if (!mayHaveEnded || waiting.size === 0) return;
-    mayHaveEnded = false;
-    for (const id of [...waiting]) {
-      const intent = journal.read.intents.get(id);
-      if (!intent || runs(mirror.lease(parseLeaseId(intent.subject)))) continue;
+    for (const [id, lease] of [...waiting]) {
+      if (runs(mirror.lease(lease)) || journal.read.intents.get(id)?.state !== "filed") continue;
       await outbox.cancel(id, "the lease is over, and the chain has paid it out");
     }
   }
@@ -194,7 +189,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
         );
         return some.map((look) => decideOnEscrow(questionOf(look, tables), terms()));
       });
-      for (const [index, verdict] of decided.entries()) verdicts.set(some[index]?.key ?? "", verdict);
+      for (const [{ key }, verdict] of zip(some, decided)) verdicts.set(key, verdict);
     }
     return verdicts;
   }
@@ -215,13 +210,14 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const filings = await journal.durable("file withdrawals", (tables) =>
       fileWithdrawals(tables, decided, outbox, clock.now()),
     );
-    for (const [index, filing] of filings.entries()) {
+    for (const [{ verdict }, filing] of zip(decided, filings)) {
       if (filing.kind !== "filed") continue;
-      if (journal.read.intents.get(filing.id)?.settledAtMs === undefined) waiting.add(filing.id);
-      log.info("withdrawal filed", { ...decided[index]?.verdict, intent: filing.id });
+      const isSettled = journal.read.intents.get(filing.id)?.settledAtMs !== undefined;
+      if (!isSettled) waiting.set(filing.id, parseLeaseId(verdict.lease));
+      log.info("withdrawal filed", { lease: verdict.lease, intent: filing.id, why: verdict.why });
     }
     outbox.wake();
-    return new Map(filings.map((filing, index) => [decided[index]?.deployment ?? "", filing]));
+    return new Map(zip(decided, filings).map(([{ deployment }, filing]) => [deployment, filing]));
   }
 
   /** When to look again. */
@@ -269,4 +265,8 @@ function questionOf({ escrow, spentAt, figures }: Look, { payments }: Pick<Table
     return [{ lease: leaseId, rate: { denom, amount }, owed: accrued - withdrawn, lastMs: withdrawnAtMs ?? sinceMs }];
   });
   return { height: escrow.height, timeMs: escrow.timeMs, spentAt, leases };
+}
+
+function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
+  return left.flatMap((each, index): [A, B][] => (index < right.length ? [[each, right[index] as B]] : []));
 }

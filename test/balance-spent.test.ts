@@ -1,0 +1,116 @@
+/** Escrows that are spent: a settling withdrawal ends the lease, by a reading made for it, whatever the nodes do. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseCoin } from "../src/market/coin.ts";
+import { parseDecimal } from "../src/market/decimal.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { blockMs, type EscrowLife, type EscrowStage, setUpEscrows } from "./escrow-stage.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** All that was ever filed, by what it is. */
+function filed({ journal }: EscrowLife): string[] {
+  return [...Array(200).keys()].flatMap((id) => journal.read.intents.get(id)?.what ?? []);
+}
+
+async function oneLease(stage: EscrowStage, ...args: Parameters<EscrowStage["lease"]>): Promise<LeaseId> {
+  const [lease] = await stage.lease(...args);
+  assert.ok(lease);
+  return lease;
+}
+
+for (const { who, prices } of [
+  { who: "our lease", prices: [["us", "1000uact"]] },
+  { who: "another provider's lease", prices: [["us", "1uact"], ["other", "999uact"]] },
+] as const) {
+  test(`an escrow that ${who} has spent is settled by a withdrawal, which ends the lease`, async (t) => {
+    const stage = await setUpEscrows(t);
+    const lease = await oneLease(stage, 1n, "20000uact", ...prices);
+    const life = await stage.start();
+    const told: unknown[] = [];
+    life.bus.subscribe("akash.provider.balance.*", ({ data }) => void told.push(data));
+    await stage.blocks(19);
+    assert.deepEqual([await stage.state(lease), filed(life)], ["active", []]);
+    await stage.blocks(6);
+    assert.equal(await stage.state(lease), "insufficient_funds");
+    assert.deepEqual(filed(life), ["withdrawLease"], "never a message that closes a bid");
+    assert.match(life.withdrawals()[0]?.why ?? "", /the escrow is spent since height \d+: settling it ends the lease/);
+    const states = told.map((each) => (each as { state: string }).state);
+    assert.deepEqual(states.filter((state) => state !== "soon"), ["spent", "done"]);
+    await stage.blocks(20, minute);
+    assert.equal(filed(life).length, 1, "a lease that has ended is left alone");
+  });
+}
+
+test("a deposit in time keeps the lease, and nothing is filed", async (t) => {
+  const stage = await setUpEscrows(t);
+  const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
+  const life = await stage.start();
+  await stage.blocks(10);
+  // No event tells of a deposit: it is seen in what is read before anything is done.
+  await stage.topUp(1n, "1000000uact");
+  await stage.blocks(30);
+  assert.deepEqual([await stage.state(lease), filed(life)], ["active", []]);
+});
+
+test("a new lease of somebody else on the same deployment is reckoned with at once", async (t) => {
+  const stage = await setUpEscrows(t);
+  const lease = await oneLease(stage, 1n, "200000uact", ["us", "1uact"], ["other", "9000uact", "later"]);
+  const life = await stage.start({ options: { intervalMs: 24 * hour } });
+  await stage.blocks(10);
+  await stage.leaseLater(1n);
+  await stage.blocks(28);
+  assert.equal(await stage.state(lease), "insufficient_funds");
+  assert.deepEqual(filed(life), ["withdrawLease"]);
+});
+
+test("an escrow that a settlement cannot end is not settled again and again", async (t) => {
+  // While the chain makes no uact, uakt pays in its place: the account owes, and its leases run on.
+  const stage = await setUpEscrows(t, { aktPriceWhileMintHalts: parseDecimal("2") });
+  const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
+  await stage.topUp(1n, "1000000uakt");
+  let life = await stage.start({ options: { fee: parseCoin("5000uakt") } });
+  await stage.blocks(30);
+  assert.equal(await stage.state(lease), "active");
+  assert.equal(life.withdrawals().length, 1);
+  await stage.blocks(8, minute);
+  assert.equal(life.withdrawals().length, 1, "the second waits ten minutes");
+  await life.stop();
+  life = await stage.start();
+  await stage.blocks(5, minute);
+  assert.equal(life.withdrawals().length, 2, "also after a restart");
+  await stage.blocks(15, minute);
+  assert.equal(life.withdrawals().length, 2, "the third twenty");
+  await stage.blocks(6, minute);
+  assert.equal(life.withdrawals().length, 3);
+});
+
+test("an hour without the chain closes no lease; what fell due meanwhile is done in its order afterwards", async (t) => {
+  const stage = await setUpEscrows(t);
+  const ends = [60, 20, 40];
+  const leases: LeaseId[] = [];
+  for (const [index, blocks] of ends.entries()) {
+    leases.push(await oneLease(stage, BigInt(index + 1), `${(blocks + 12) * 1000}uact`, ["us", "1000uact"]));
+  }
+  const kept = await oneLease(stage, 9n, "40000uact", ["us", "1000uact"]);
+  let life = await stage.start();
+  await stage.blocks(2);
+  stage.isAway = true;
+  for (let made = 0; made < 30; made += 1) await stage.blocks(1, 2 * minute);
+  assert.deepEqual(filed(life), []);
+  // The process may end in the middle of it as well, and comes back when the chain does.
+  await life.stop();
+  await stage.topUp(9n, "9000000uact");
+  await stage.blocks(40, blockMs);
+  stage.isAway = false;
+  life = await stage.start();
+  await stage.blocks(6);
+  for (const lease of leases) assert.equal(await stage.state(lease), "insufficient_funds");
+  assert.equal(await stage.state(kept), "active", "its tenant paid while we could not look");
+  assert.deepEqual(
+    life.withdrawals().map(({ subject }) => subject),
+    [leases[1], leases[2], leases[0]].map((lease) => formatLeaseId(lease as LeaseId)),
+  );
+  assert.deepEqual(new Set(filed(life)), new Set(["withdrawLease"]));
+});
