@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { parseCoin } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
-import { blockMs, type EscrowLife, type EscrowStage, setUpEscrows } from "./escrow-stage.ts";
+import { type EscrowLife, type EscrowStage, setUpEscrows } from "./escrow-stage.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -22,7 +22,13 @@ async function oneLease(stage: EscrowStage, ...args: Parameters<EscrowStage["lea
 
 for (const { who, prices } of [
   { who: "our lease", prices: [["us", "1000uact"]] },
-  { who: "another provider's lease", prices: [["us", "1uact"], ["other", "999uact"]] },
+  {
+    who: "another provider's lease",
+    prices: [
+      ["us", "1uact"],
+      ["other", "999uact"],
+    ],
+  },
 ] as const) {
   test(`an escrow that ${who} has spent is settled by a withdrawal, which ends the lease`, async (t) => {
     const stage = await setUpEscrows(t);
@@ -37,7 +43,10 @@ for (const { who, prices } of [
     assert.deepEqual(filed(life), ["withdrawLease"], "never a message that closes a bid");
     assert.match(life.withdrawals()[0]?.why ?? "", /the escrow is spent since height \d+: settling it ends the lease/);
     const states = told.map((each) => (each as { state: string }).state);
-    assert.deepEqual(states.filter((state) => state !== "soon"), ["spent", "done"]);
+    assert.deepEqual(
+      states.filter((state) => state !== "soon"),
+      ["spent", "done"],
+    );
     await stage.blocks(20, minute);
     assert.equal(filed(life).length, 1, "a lease that has ended is left alone");
   });
@@ -86,31 +95,33 @@ test("an escrow that a settlement cannot end is not settled again and again", as
   assert.equal(life.withdrawals().length, 3);
 });
 
-test("an hour without the chain closes no lease; what fell due meanwhile is done in its order afterwards", async (t) => {
-  const stage = await setUpEscrows(t);
-  const ends = [60, 20, 40];
-  const leases: LeaseId[] = [];
-  for (const [index, blocks] of ends.entries()) {
-    leases.push(await oneLease(stage, BigInt(index + 1), `${(blocks + 12) * 1000}uact`, ["us", "1000uact"]));
-  }
-  const kept = await oneLease(stage, 9n, "40000uact", ["us", "1000uact"]);
-  let life = await stage.start();
-  await stage.blocks(2);
-  stage.isAway = true;
-  for (let made = 0; made < 30; made += 1) await stage.blocks(1, 2 * minute);
-  assert.deepEqual(filed(life), []);
-  // The process may end in the middle of it as well, and comes back when the chain does.
-  await life.stop();
-  await stage.topUp(9n, "9000000uact");
-  await stage.blocks(40, blockMs);
-  stage.isAway = false;
-  life = await stage.start();
-  await stage.blocks(6);
-  for (const lease of leases) assert.equal(await stage.state(lease), "insufficient_funds");
-  assert.equal(await stage.state(kept), "active", "its tenant paid while we could not look");
-  assert.deepEqual(
-    life.withdrawals().map(({ subject }) => subject),
-    [leases[1], leases[2], leases[0]].map((lease) => formatLeaseId(lease as LeaseId)),
-  );
-  assert.deepEqual(new Set(filed(life)), new Set(["withdrawLease"]));
-});
+for (const restarts of [false, true]) {
+  const how = restarts ? ", and the provider is started anew with it" : "";
+  test(`an hour without the chain closes no lease; what fell due is done in its order afterwards${how}`, async (t) => {
+    const stage = await setUpEscrows(t);
+    const leases: LeaseId[] = [];
+    for (const [index, blocks] of [60, 20, 40].entries()) {
+      leases.push(await oneLease(stage, BigInt(index + 1), `${(blocks + 12) * 1000}uact`, ["us", "1000uact"]));
+    }
+    const kept = await oneLease(stage, 9n, "40000uact", ["us", "1000uact"]);
+    let life = await stage.start();
+    await stage.blocks(2);
+    stage.isAway = true;
+    await stage.blocks(75, 50_000);
+    assert.deepEqual(filed(life), []);
+    for (const lease of [...leases, kept]) assert.equal(await stage.state(lease), "active");
+    await stage.topUp(9n, "9000000uact");
+    if (restarts) await life.stop();
+    stage.isAway = false;
+    if (restarts) life = await stage.start();
+    else await stage.clock.advance(2 * minute);
+    await stage.blocks(3);
+    for (const lease of leases) assert.equal(await stage.state(lease), "insufficient_funds");
+    assert.equal(await stage.state(kept), "active", "its tenant paid while we could not look");
+    assert.deepEqual(
+      life.withdrawals().map(({ subject }) => subject),
+      [leases[1], leases[2], leases[0]].map((lease) => formatLeaseId(lease as LeaseId)),
+    );
+    assert.deepEqual(new Set(filed(life)), new Set(["withdrawLease"]));
+  });
+}

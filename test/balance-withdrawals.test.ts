@@ -35,7 +35,10 @@ test("with the period, earnings are withdrawn once they are worth more than the 
   assert.deepEqual(life.withdrawals(), []);
   await stage.blocks(8, minute);
   assert.deepEqual(statesOf(life.withdrawals()), ["done"]);
-  assert.match(life.withdrawals()[0]?.why ?? "", /the withdrawal period has passed, and 2\d{3}uact is worth the fee of 5000uakt/);
+  assert.match(
+    life.withdrawals()[0]?.why ?? "",
+    /the withdrawal period has passed, and 2\d{3}uact is worth the fee of 5000uakt/,
+  );
   assert.ok(((await stage.withdrawn(lease)) ?? 0n) > 2_500n);
 });
 

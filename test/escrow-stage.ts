@@ -170,7 +170,10 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
         const bid = createBid(leases[index], { price: { denom: asked, amount: showDecimal(rate) } });
         await act(keys[who], bid);
       }
-      const [now, later] = [leases.filter((_, index) => !prices[index]?.[2]), leases.filter((_, index) => prices[index]?.[2])];
+      const [now, later] = [
+        leases.filter((_, index) => !prices[index]?.[2]),
+        leases.filter((_, index) => prices[index]?.[2]),
+      ];
       laterLeases.push(...later);
       await act(tenantKey, ...now.map((lease) => createLease(lease)));
       return leases;

@@ -6,9 +6,8 @@ interface Due {
   readonly spentAt: bigint | undefined;
 }
 
-export type EscrowDues = ReturnType<typeof createEscrowDues>;
-
-export function createEscrowDues() {
+/** At the latest after this interval. */
+export function createEscrowDues(intervalMs: number) {
   const dues = new Map<string, Due>();
   return {
     has: (deployment: string) => dues.has(deployment),
@@ -22,9 +21,10 @@ export function createEscrowDues() {
     forget: (deployment: string) => void dues.delete(deployment),
     /** Those that are due now, in the order in which they fell due. */
     dueBy(nowMs: number, height: bigint): string[] {
-      const due = [...dues].filter(
-        ([, { atMs, spentAt }]) => atMs <= nowMs || (spentAt !== undefined && spentAt <= height),
-      );
+      const isDue = ({ atMs, spentAt }: Due) =>
+        // Later than the interval allows: the clock was set back.
+        atMs <= nowMs || atMs > nowMs + intervalMs || (spentAt !== undefined && spentAt <= height);
+      const due = [...dues].filter(([, each]) => isDue(each));
       return due.sort(([, left], [, right]) => left.atMs - right.atMs).map(([deployment]) => deployment);
     },
     /** Infinity where nothing is. */

@@ -7,8 +7,7 @@ import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, SettledResult, Step } from "../chain/chain.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Tables } from "../journal/tables.ts";
-import { type Decimal, parseDecimal } from "../market/decimal.ts";
+import type { Decimal } from "../market/decimal.ts";
 import { deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
@@ -21,14 +20,13 @@ import { createPause } from "../runtime/pause.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { BalanceDocument } from "./balance-status.ts";
 import { bookPayments } from "./bookkeeping.ts";
-import type { Escrow } from "./escrow.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 import { readEscrows } from "./escrow-reader.ts";
 import { type Decided, type Filing, fileWithdrawals, isWithdrawal } from "./filing.ts";
-import { type OwnEscrow, ownEscrow } from "./own-escrow.ts";
+import { type OwnEscrow, ownEscrow, questionOf } from "./own-escrow.ts";
 import { createRunOuts } from "./run-outs.ts";
 import { createWithdrawalFees } from "./withdrawal-fees.ts";
-import { decideOnEscrow, type OwedLease, type Terms, timeAt, type Verdict } from "./withdrawing.ts";
+import { decideOnEscrow, timeAt, type Verdict } from "./withdrawing.ts";
 
 interface RoundsDeps {
   readonly options: BalanceOptions;
@@ -40,18 +38,16 @@ interface RoundsDeps {
   readonly log: Log;
 }
 
-/** One escrow as a round sees it. */
-interface Look extends OwnEscrow {
-  readonly key: string;
-  readonly escrow: Escrow;
-  readonly leases: readonly LeaseId[];
+/** An escrow with what is to be done about it. */
+interface Judged extends OwnEscrow {
+  readonly verdict: Verdict;
 }
 
 export type EscrowRounds = ReturnType<typeof createEscrowRounds>;
 
 export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log }: RoundsDeps) {
   const { mirror, queries, outbox } = chain;
-  const dues = createEscrowDues();
+  const dues = createEscrowDues(options.intervalMs);
   const runOuts = createRunOuts(bus);
   const fees = createWithdrawalFees(options.fee);
   const pause = createPause(clock);
@@ -139,22 +135,18 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     await cancelEnded();
     const running = runningLeases();
     for (const key of [...dues.keys()]) if (!running.has(key)) forget(key);
-    for (const key of running.keys()) dues.hasten(key, dues.has(key) ? Number.POSITIVE_INFINITY : clock.now());
+    for (const key of running.keys()) if (!dues.has(key)) dues.hasten(key, clock.now());
     const due = dues.dueBy(clock.now(), mirror.height);
     if (due.length === 0) return;
     news.clear();
     const asked = due.flatMap((key) => running.get(key)?.[0] ?? []).map(deploymentOf);
     const escrows = await readEscrows(queries, asked, { atOrAbove: largest(mirror.height, floor), signal });
-    const looks = escrows.map((escrow): Look => {
-      const key = formatDeploymentId(escrow.deployment);
-      const leases = running.get(key) ?? [];
-      return { key, escrow, leases, ...ownEscrow(escrow, leases) };
-    });
-    const verdicts = await book(looks);
-    const filings = await file(looks, verdicts);
+    const owns = escrows.map((escrow) => ownEscrow(escrow, running.get(formatDeploymentId(escrow.deployment)) ?? []));
+    const judged = await book(owns);
+    const filings = await file(judged);
     // What is not there any more is seen to end; if it is not, it is looked for again.
     for (const key of due) dues.set(key, { atMs: clock.now() + options.intervalMs, spentAt: undefined });
-    for (const look of looks) plan(look, verdicts.get(look.key), filings.get(look.key));
+    for (const each of judged) plan(each, filings.get(each.key));
     for (const key of news) if (dues.has(key)) dues.hasten(key, clock.now());
     counts.rounds += 1;
   }
@@ -178,68 +170,57 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   }
 
   /** Books what was read, some escrows at a time, and decides by what is booked. */
-  async function book(looks: readonly Look[]): Promise<Map<string, Verdict>> {
-    const verdicts = new Map<string, Verdict>();
-    for (let from = 0; from < looks.length; from += limits.escrowsAtOnce) {
-      const some = looks.slice(from, from + limits.escrowsAtOnce);
-      const decided = await journal.durable("book escrows", (tables) => {
-        bookPayments(
-          tables,
-          some.flatMap(({ figures }) => figures),
-        );
-        return some.map((look) => decideOnEscrow(questionOf(look, tables), terms()));
-      });
-      for (const [{ key }, verdict] of zip(some, decided)) verdicts.set(key, verdict);
-    }
-    return verdicts;
-  }
-
-  function terms(): Terms {
+  async function book(owns: readonly OwnEscrow[]): Promise<Judged[]> {
+    const judged: Judged[] = [];
     const { periodMs, threshold } = options;
-    return { periodMs, threshold, fee: fees.fee, tokenPrice: tokenPrice(), blockTimeMs: chain.status.blockTimeMs };
+    const { blockTimeMs } = chain.status;
+    const terms = { periodMs, threshold, fee: fees.fee, tokenPrice: tokenPrice(), blockTimeMs };
+    for (let from = 0; from < owns.length; from += limits.escrowsAtOnce) {
+      const some = owns.slice(from, from + limits.escrowsAtOnce);
+      const figures = some.flatMap((own) => own.figures);
+      const decided = await journal.durable("book escrows", (tables) => {
+        bookPayments(tables, figures);
+        return some.map((own) => ({ ...own, verdict: decideOnEscrow(questionOf(own, tables), terms) }));
+      });
+      judged.push(...decided);
+    }
+    return judged;
   }
 
-  async function file(looks: readonly Look[], verdicts: ReadonlyMap<string, Verdict>): Promise<Map<string, Filing>> {
-    const decided = looks
-      .flatMap(({ key, leases }): Decided[] => {
-        const verdict = verdicts.get(key);
-        return verdict && verdict.kind !== "wait" ? [{ deployment: key, leases, verdict }] : [];
-      })
-      .sort((left, right) => left.verdict.fellDueMs - right.verdict.fellDueMs);
+  async function file(judged: readonly Judged[]): Promise<ReadonlyMap<string, Filing>> {
+    const decided = judged.flatMap(({ key, leases, verdict }): Decided[] =>
+      verdict.kind === "wait" ? [] : [{ deployment: key, leases, verdict }],
+    );
     if (decided.length === 0) return new Map();
     const filings = await journal.durable("file withdrawals", (tables) =>
       fileWithdrawals(tables, decided, outbox, clock.now()),
     );
-    for (const [{ verdict }, filing] of zip(decided, filings)) {
+    for (const filing of filings.values()) {
       if (filing.kind !== "filed") continue;
-      const isSettled = journal.read.intents.get(filing.id)?.settledAtMs !== undefined;
-      if (!isSettled) waiting.set(filing.id, parseLeaseId(verdict.lease));
-      log.info("withdrawal filed", { lease: verdict.lease, intent: filing.id, why: verdict.why });
+      const { id, lease, why } = filing;
+      if (journal.read.intents.get(id)?.settledAtMs === undefined) waiting.set(id, lease);
+      log.info("withdrawal filed", { lease: formatLeaseId(lease), intent: id, why });
     }
     outbox.wake();
-    return new Map(zip(decided, filings).map(([{ deployment }, filing]) => [deployment, filing]));
+    return filings;
   }
 
   /** When to look again. */
-  function plan(
-    { key, escrow, spentAt, leases }: Look,
-    verdict: Verdict | undefined,
-    filing: Filing | undefined,
-  ): void {
-    const { height } = escrow;
+  function plan({ key, escrow, spentAt, leases, verdict }: Judged, filing: Filing | undefined): void {
     const nowMs = clock.now();
     const { blockTimeMs } = chain.status;
-    const isSpent = spentAt !== undefined && spentAt <= height;
+    const isSpent = spentAt !== undefined && spentAt <= escrow.height;
     const runsOutMs = spentAt === undefined ? Number.POSITIVE_INFINITY : timeAt(spentAt, escrow, { blockTimeMs });
     runOuts.set({ deployment: key, leases: leases.map(formatLeaseId), spentAt, runsOutMs, isSpent }, escrow.timeMs);
     const wantedMs = [
-      verdict?.kind === "wait" ? verdict.untilMs : Number.POSITIVE_INFINITY,
-      filing?.kind === "paused" ? filing.untilMs : Number.POSITIVE_INFINITY,
-      filing?.kind === "full" ? nowMs + limits.escrowRetryMostMs : Number.POSITIVE_INFINITY,
-      isSpent ? Number.POSITIVE_INFINITY : runsOutMs,
+      ...(verdict.kind === "wait" ? [verdict.untilMs] : []),
+      ...(filing?.kind === "paused" ? [filing.untilMs] : []),
+      ...(filing?.kind === "full" ? [nowMs + limits.escrowRetryMostMs] : []),
+      ...(isSpent ? [] : [runsOutMs]),
     ];
     // The clock may be ahead of the chain: not before there is another block to read.
-    const atMs = Math.min(nowMs + options.intervalMs, Math.max(nowMs + blockTimeMs, ...[Math.min(...wantedMs)]));
+    const soonest = Math.max(nowMs + blockTimeMs, Math.min(...wantedMs));
+    const atMs = Math.min(nowMs + options.intervalMs, soonest);
     dues.set(key, { atMs, spentAt: isSpent ? undefined : spentAt });
   }
 
@@ -253,20 +234,4 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     },
     counts: counts as Readonly<typeof counts>,
   };
-}
-
-function questionOf({ escrow, spentAt, figures }: Look, { payments }: Pick<Tables, "payments">) {
-  const leases = figures.flatMap(({ lease }): OwedLease[] => {
-    const leaseId = formatLeaseId(lease);
-    const row = payments.get(leaseId);
-    if (!row || row.ended) return [];
-    const { denom, rate, accrued, withdrawn, withdrawnAtMs, sinceMs } = row;
-    const amount = parseDecimal(rate);
-    return [{ lease: leaseId, rate: { denom, amount }, owed: accrued - withdrawn, lastMs: withdrawnAtMs ?? sinceMs }];
-  });
-  return { height: escrow.height, timeMs: escrow.timeMs, spentAt, leases };
-}
-
-function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
-  return left.flatMap((each, index): [A, B][] => (index < right.length ? [[each, right[index] as B]] : []));
 }

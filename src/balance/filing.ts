@@ -1,4 +1,4 @@
-/** Files the withdrawals that a round decided on, in the order in which they fell due. */
+/** Files the withdrawals that a round decided on, in the order in which they fell due, and never two of one escrow. */
 import type { Chain } from "../chain/chain.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Tables } from "../journal/tables.ts";
@@ -15,7 +15,7 @@ export interface Decided {
 }
 
 export type Filing =
-  | { readonly kind: "filed"; readonly id: number }
+  | { readonly kind: "filed"; readonly id: number; readonly lease: LeaseId; readonly why: string }
   /** Something that settles the same escrow is under way. */
   | { readonly kind: "busy" }
   /** The last ones came to nothing. */
@@ -23,30 +23,33 @@ export type Filing =
   /** Enough for one round, or more than the outbox takes. */
   | { readonly kind: "full" };
 
-/** In a unit of the journal: looks once more, for what was filed since the reading. One filing for each that was decided. */
+/** In a unit of the journal: looks once more, for what was filed since the reading. By deployment, what came of it. */
 export function fileWithdrawals(
   { intents }: Pick<Tables, "intents">,
   decided: readonly Decided[],
   outbox: Pick<Chain["outbox"], "intentOf">,
   nowMs: number,
-): Filing[] {
+): Map<string, Filing> {
   const busy = settledDeployments(intents.unsettled(mostUnsettled));
   let filed = 0;
-  return decided.map(({ deployment, leases, verdict }): Filing => {
+
+  function file({ deployment, leases, verdict }: Decided): Filing {
     if (busy.has(deployment)) return { kind: "busy" };
     const untilMs = pausedUntilMs(leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id));
     if (untilMs !== undefined && untilMs > nowMs) return { kind: "paused", untilMs };
-    const intent = outbox.intentOf({
-      subject: verdict.lease,
-      why: verdict.why,
-      message: withdrawLeaseMessage(parseLeaseId(verdict.lease)),
-      priority: verdict.kind === "settle" ? "close" : "withdraw",
-    });
+    const { why } = verdict;
+    const lease = parseLeaseId(verdict.lease);
+    const priority = verdict.kind === "settle" ? "close" : "withdraw";
+    const message = withdrawLeaseMessage(lease);
+    const intent = outbox.intentOf({ subject: verdict.lease, why, message, priority });
     const isFull = filed >= limits.withdrawalsOfRound || intents.owed(intent.priority) >= limits.outboxIntents;
     if (isFull) return { kind: "full" };
     filed += 1;
-    return { kind: "filed", id: intents.file(intent) };
-  });
+    return { kind: "filed", id: intents.file(intent), lease, why };
+  }
+
+  const inOrder = decided.toSorted((left, right) => left.verdict.fellDueMs - right.verdict.fellDueMs);
+  return new Map(inOrder.map((each) => [each.deployment, file(each)]));
 }
 
 /** More than can be owed. */

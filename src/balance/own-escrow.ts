@@ -1,11 +1,18 @@
 /** What an escrow means for our leases in it. */
-import { formatDecimal, toInteger } from "../market/decimal.ts";
+import type { Tables } from "../journal/tables.ts";
+import { formatDecimal, parseDecimal, toInteger } from "../market/decimal.ts";
 import { settleAt, spentAt } from "../market/escrow-arithmetic.ts";
-import { formatLeaseId, type LeaseId } from "../market/ids.ts";
+import { formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
 import type { Escrow } from "./escrow.ts";
 import type { Figures } from "./figures.ts";
+import type { EscrowQuestion, OwedLease } from "./withdrawing.ts";
 
 export interface OwnEscrow {
+  /** Of the deployment. */
+  readonly key: string;
+  readonly escrow: Escrow;
+  /** All of ours there that run. */
+  readonly leases: readonly LeaseId[];
   /** The first height at which it does not pay all that draws on it, ours or not. */
   readonly spentAt: bigint | undefined;
   /** Of those of our leases that are paid out of it. */
@@ -36,5 +43,21 @@ export function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow
       },
     ];
   });
-  return { spentAt: spent, figures };
+  return { key: formatDeploymentId(escrow.deployment), escrow, leases, spentAt: spent, figures };
+}
+
+/** What is decided by: what was read, and what is booked of it. */
+export function questionOf(
+  { escrow, spentAt, figures }: OwnEscrow,
+  { payments }: Pick<Tables, "payments">,
+): EscrowQuestion {
+  const leases = figures.flatMap(({ lease }): OwedLease[] => {
+    const leaseId = formatLeaseId(lease);
+    const row = payments.get(leaseId);
+    if (!row || row.ended) return [];
+    const { denom, rate, accrued, withdrawn, withdrawnAtMs, sinceMs } = row;
+    const amount = parseDecimal(rate);
+    return [{ lease: leaseId, rate: { denom, amount }, owed: accrued - withdrawn, lastMs: withdrawnAtMs ?? sinceMs }];
+  });
+  return { height: escrow.height, timeMs: escrow.timeMs, spentAt, leases };
 }

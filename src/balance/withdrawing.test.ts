@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Intent } from "../journal/intents.ts";
+import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
+import { parseDecimal } from "../market/decimal.ts";
+import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms } from "./withdrawing.ts";
+
+const minute = 60_000;
+const day = 1_440 * minute;
+const nowMs = 100 * day;
+
+const terms: Terms = {
+  periodMs: day,
+  threshold: parseCoins("100000uact,100000uakt"),
+  fee: parseCoin("5000uakt"),
+  tokenPrice: parseDecimal("0.5"),
+  blockTimeMs: 6_000,
+};
+
+/** One lease that earns 10 of it a block, last withdrawn from so long ago. */
+function owed(coin: string, agoMs = 0, spentAt = 9_999n): EscrowQuestion {
+  const { denom, amount } = parseCoin(coin);
+  const lease = { lease: "ours", rate: parseDecCoin(`10${denom}`), owed: amount, lastMs: nowMs - agoMs };
+  return { height: 1_000n, timeMs: nowMs, spentAt, leases: [lease] };
+}
+
+const cases: readonly { what: string; question: EscrowQuestion; with?: Partial<Terms>; comes: string | number }[] = [
+  // In the denomination of the fee: a hundred times 5,000uakt.
+  { what: "a hundred times the fee comes home", question: owed("500000uakt"), comes: "500000uakt is worth 100 times" },
+  { what: "less than that waits for it", question: owed("499990uakt"), comes: 6_000 },
+  { what: "also without any price", question: owed("500000uakt"), with: { tokenPrice: undefined }, comes: "is worth" },
+  // In dollars: 5,000uakt are 2,500uact.
+  { what: "dollars are compared at the price", question: owed("250000uact"), comes: "250000uact is worth 100 times" },
+  { what: "and a coin less waits", question: owed("249999uact"), comes: 6_000 },
+  { what: "after the period, what exceeds the fee", question: owed("2501uact", day), comes: "the withdrawal period" },
+  { what: "what only equals the fee does not", question: owed("2500uact", day), comes: 6_000 },
+  { what: "before the period is over it waits", question: owed("9000uact", day - 30_000), comes: 30_000 },
+  {
+    what: "with no period, only the hundredfold",
+    question: owed("249999uact", 9 * day),
+    with: { periodMs: 0 },
+    comes: 6_000,
+  },
+  // Without a price that tells.
+  {
+    what: "the threshold decides",
+    question: owed("100000uact", day),
+    with: { tokenPrice: undefined },
+    comes: "reaches",
+  },
+  { what: "after the period", question: owed("200000uact"), with: { tokenPrice: undefined }, comes: day },
+  {
+    what: "or at once where there is none",
+    question: owed("100000uact"),
+    with: { tokenPrice: undefined, periodMs: 0 },
+    comes: "100000uact reaches the threshold of 100000uact",
+  },
+  { what: "where somebody else pays", question: owed("100000uact", day), with: { fee: undefined }, comes: "reaches" },
+  { what: "no threshold, no withdrawal", question: owed("900000ibc/ABC", day), comes: Number.POSITIVE_INFINITY },
+];
+
+for (const { what, question, with: other, comes } of cases) {
+  test(`worth its fee: ${what}`, () => {
+    const verdict = decideOnEscrow(question, { ...terms, ...other });
+    if (typeof comes === "string") assert.match(verdict.kind === "withdraw" ? verdict.why : "", new RegExp(comes));
+    else assert.deepEqual(verdict, { kind: "wait", untilMs: nowMs + comes });
+  });
+}
+
+test("a spent escrow is settled whatever that brings, through the lease that is owed most", () => {
+  const [poor] = owed("0uact").leases;
+  assert.ok(poor);
+  const leases = [poor, { ...poor, lease: "richer", owed: 3n }];
+  const verdict = decideOnEscrow({ ...owed("0uact", 0, 990n), leases }, terms);
+  assert.deepEqual(verdict, {
+    kind: "settle",
+    lease: "richer",
+    why: "the escrow is spent since height 990: settling it ends the lease",
+    fellDueMs: nowMs - 60_000,
+  });
+  assert.equal(decideOnEscrow({ ...owed("0uact", 0, 1_001n), leases }, terms).kind, "wait");
+});
+
+test("what fell due first is told apart by when that was", () => {
+  const since = (question: EscrowQuestion) => {
+    const verdict = decideOnEscrow(question, terms);
+    return verdict.kind === "wait" ? undefined : nowMs - verdict.fellDueMs;
+  };
+  assert.equal(since(owed("500100uakt")), 60_000, "ten blocks since it was worth a hundred times the fee");
+  assert.equal(since(owed("20000uakt", day + minute)), minute);
+});
+
+function landed(state: Intent["state"], priority: number, settledAtMs: number): Intent {
+  return { id: 1, what: "withdrawLease", subject: "", why: "", body: {}, priority, state, filedAtMs: 0, settledAtMs };
+}
+
+test("each withdrawal in vain doubles the pause until the next, and one that brought something ends it", () => {
+  const vain = landed("done", 0, 1_000);
+  assert.equal(pausedUntilMs([]), undefined);
+  assert.equal(pausedUntilMs([vain]), 1_000 + 10 * minute);
+  assert.equal(pausedUntilMs([vain, landed("failed", 30, 0)]), 1_000 + 20 * minute);
+  assert.equal(pausedUntilMs([vain, landed("cancelled", 30, 0), vain, vain]), 1_000 + 40 * minute);
+  assert.equal(pausedUntilMs([vain, landed("done", 30, 0), vain]), 1_000 + 10 * minute);
+  assert.equal(pausedUntilMs([landed("done", 30, 0), vain]), undefined);
+  assert.equal(pausedUntilMs(Array(40).fill(vain)), 1_000 + day);
+});
