@@ -34,15 +34,23 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
   assert.match(program.said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
   const summary =
-    /7 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
-  const [, won, earned, withdrawn, fees] = summary.exec(program.said) ?? [];
+    /7 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+  const [, won, dollars, tokens, earned, withdrawn, fees] = summary.exec(program.said) ?? [];
   assert.ok(Number(won) >= 1, program.said);
-  // Its whole deposit, and what the others earned until they were closed.
-  assert.ok(Number(earned) > 0.5 && earned === withdrawn, program.said);
-  assert.ok(Number(fees) > 0, program.said);
+  // The whole of that deposit, and what the others earned until they were closed. The books explain the wallet, in which
+  // there were 1000 of each: to the last millionth.
+  assert.ok(millionths(earned) > 500_000n && earned === withdrawn && millionths(fees) > 0n, program.said);
+  assert.equal(millionths(dollars), 1_000_000_000n + millionths(withdrawn), program.said);
+  assert.equal(millionths(tokens), 1_000_000_000n - millionths(fees), program.said);
   assert.doesNotMatch(program.said, / (WARN|ERROR) /);
   assert.deepEqual(readdirSync(folder), []);
 });
+
+/** "1000.5" of a token. */
+function millionths(tokens = ""): bigint {
+  const [whole = "", fraction = ""] = tokens.split(".");
+  return BigInt(whole + fraction.padEnd(6, "0"));
+}
 
 /** A provider with a key, whose chain cannot be reached: it waits for that, and all else is there. */
 function startProvider(owner: Owner, args: readonly string[]): Program {

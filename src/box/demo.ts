@@ -75,8 +75,8 @@ const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins(
 const balance = {
   minimumBalance: parseCoins("1000000uakt"),
   warnBalance: parseCoins("5000000uakt"),
-  intervalMs: 3_000,
-  periodMs: 3_000,
+  intervalMs: 1_000,
+  periodMs: 5_000,
   threshold: parseCoins("10000uact"),
   fee: parseCoin("5000uakt"),
 };

@@ -1,5 +1,6 @@
 /** The money of the demo's provider: what it has, what it earned and what that cost, per denomination. */
 import type { BalanceDocument, MoneyLine } from "../balance/balance-status.ts";
+import type { Coin } from "../market/coin.ts";
 import { showTokens, tokenAmount, tokenName } from "../market/tokens.ts";
 import type { Palette } from "./palette.ts";
 import { seconds } from "./seconds.ts";
@@ -39,17 +40,21 @@ function escrowText({ leases, spent, next, withdrawals }: BalanceDocument, nowMs
   return `escrows ${leases}, spent ${spent}${soon}; withdrawals: ${done} done, ${waiting} waiting${failures}`;
 }
 
-/** "earned 1.25 ACT, withdrawn 1.25 ACT, owed 0, deposits out 0, fees 0.03 AKT" */
-export function moneyText(money: readonly MoneyLine[]): string {
-  const sumOf = (column: Exclude<keyof MoneyLine, "denom">) => {
-    const amounts = money.filter((line) => line[column] !== 0n);
-    return amounts.map((line) => showTokens({ denom: line.denom, amount: line[column] })).join(" and ") || "0";
-  };
+/** "wallet 11.25 ACT and 9.97 AKT, earned 1.25 ACT, withdrawn 1.25 ACT, owed 0, deposits out 0, fees 0.03 AKT" */
+export function moneyText({ wallet, money }: Pick<BalanceDocument, "wallet" | "money">): string {
+  const listed = (coins: readonly Coin[]) =>
+    coins
+      .filter(({ amount }) => amount !== 0n)
+      .map(showTokens)
+      .join(" and ") || "0";
+  const sums = (column: Exclude<keyof MoneyLine, "denom">) =>
+    listed(money.map((line) => ({ denom: line.denom, amount: line[column] })));
   return [
-    `earned ${sumOf("earned")}`,
-    `withdrawn ${sumOf("withdrawn")}`,
-    `owed ${sumOf("owed")}`,
-    `deposits out ${sumOf("locked")}`,
-    `fees ${sumOf("fees")}`,
+    `wallet ${listed(wallet)}`,
+    `earned ${sums("earned")}`,
+    `withdrawn ${sums("withdrawn")}`,
+    `owed ${sums("owed")}`,
+    `deposits out ${sums("locked")}`,
+    `fees ${sums("fees")}`,
   ].join(", ");
 }

@@ -229,11 +229,10 @@ test("a low wallet and what keeps the books from going on are said in words", ()
 });
 
 test("the end tells what was earned and what is still out, in tokens", () => {
-  assert.equal(
-    moneyText(balance.money),
-    "earned 3.000054 ACT, withdrawn 2.5 ACT, owed 0.500054 ACT, deposits out 1 ACT, fees 0.025 AKT",
-  );
-  assert.equal(moneyText([]), "earned 0, withdrawn 0, owed 0, deposits out 0, fees 0");
+  const books = "earned 3.000054 ACT, withdrawn 2.5 ACT, owed 0.500054 ACT, deposits out 1 ACT, fees 0.025 AKT";
+  assert.equal(moneyText(balance), `wallet 9999.5 ACT and 123456.123456 AKT, ${books}`);
+  const nothing = "wallet 0, earned 0, withdrawn 0, owed 0, deposits out 0, fees 0";
+  assert.equal(moneyText({ wallet: [], money: [] }), nothing);
 });
 
 test("a service that failed shows why instead of what it does", () => {

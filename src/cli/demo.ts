@@ -124,7 +124,7 @@ function summary(status: DemoStatus): string {
   const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
   const { namespaces, reservations, manifests } = left;
   const over = `left ${namespaces} namespaces, ${reservations} reservations, ${manifests} manifests`;
-  const money = moneyText(status.balance?.money ?? []);
+  const money = moneyText(status.balance ?? { wallet: [], money: [] });
   return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${over}; ${money}`;
 }
 
