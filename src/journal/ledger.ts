@@ -40,7 +40,9 @@ export function createLedger(sql: Sql) {
   const rows = "SELECT id, kind, subject, denom, amount, height, at AS atMs FROM ledger";
   const bigints = { bigints: true };
   const about = sql.all<Row>(`${rows} WHERE subject = ? ORDER BY id DESC LIMIT ?`, bigints);
-  const after = sql.all<Row>(`${rows} WHERE id > ? AND at >= ? AND at < ? ORDER BY id LIMIT ?`, bigints);
+  const first = sql.one<{ id: number | null }>("SELECT min(id) AS id FROM ledger WHERE at >= ?");
+  // The plus keeps SQLite from the index of times, with which it would sort all of them for every page.
+  const after = sql.all<Row>(`${rows} WHERE id > ? AND +at >= ? AND +at < ? ORDER BY id LIMIT ?`, bigints);
   const ofDay = sql.one<Row>(
     `${rows} WHERE subject = ? AND kind = 'accrued' AND denom = ? AND at >= ? AND at < ? ORDER BY id DESC LIMIT 1`,
     bigints,
@@ -65,6 +67,8 @@ export function createLedger(sql: Sql) {
     /** Lines of a time, in the order they were made, from after `id`: the next page. */
     after: (id: number, { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, limit: number) =>
       after(id, fromMs, toMs, limit).map(fromRow),
+    /** After which id lines of this time or a later one begin: where the first page starts. */
+    beginning: (fromMs: number): number => (first(fromMs)?.id ?? 1) - 1,
     /** What all lines ever written come to, also those that are no longer kept. */
     totals: (): LedgerTotal[] => totals().map((row) => ({ ...row, amount: BigInt(row.amount) })),
     /** What a lease has earned in a day stands in one line, which grows. */

@@ -50,6 +50,10 @@ export type Payments = ReturnType<typeof createPayments>;
 export function createPayments(sql: Sql) {
   const bigints = { bigints: true };
   const get = sql.one<Row>("SELECT * FROM payments WHERE lease_id = ?", bigints);
+  // Every lease on it is named by the order and a slash with more behind it; "0" comes after the slash.
+  const ofOrder = sql.one<{ leaseId: string }>(
+    "SELECT lease_id AS leaseId FROM payments WHERE lease_id > ? || '/' AND lease_id < ? || '0'",
+  );
   const all = sql.all<Row>("SELECT * FROM payments ORDER BY id", bigints);
   const running = sql.all<Row>("SELECT * FROM payments WHERE ended_at IS NULL ORDER BY id", bigints);
   const mayGrow = sql.all<Row>(
@@ -71,6 +75,8 @@ export function createPayments(sql: Sql) {
       const row = get(leaseId);
       return row && fromRow(row);
     },
+    /** The lease that came of our bid on an order. */
+    leaseOf: (orderId: string) => ofOrder(orderId, orderId)?.leaseId,
     /** In the order in which they were first seen, also those that ended and are still kept. */
     all: () => all().map(fromRow),
     /** Those that have not ended as far as we know. */

@@ -74,6 +74,11 @@ export function formatTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** The day of UTC: "2026-11-16". */
+export function formatDay(ms: number): string {
+  return formatTime(ms).split("T")[0] ?? "";
+}
+
 /** NaN for what is no time. */
 export function parseTime(text: string): number {
   return Date.parse(text);

@@ -114,6 +114,14 @@ export const limits = {
   booksDebts: 50,
   /** How often these are asked about at most, after coins have moved: less than one a second, and nobody waits for it. */
   booksDebtsEveryMs: minute,
+  /** Lines of the ledger that are read at once to sum them up: a megabyte or two. */
+  earningsPageLines: 5_000,
+  /** How far apart blocks must be to tell how fast the chain makes them: about ten minutes. */
+  earningsPaceBlocks: 100n,
+  /** How long a block takes where nothing tells: what the network aims at. */
+  earningsBlockMs: 6 * second,
+  /** What a question about earnings may go back: longer than the books are kept. */
+  earningsDays: 3_660,
   /** What orders ended at: a season of the market, enough to try other prices on. A setting says otherwise. */
   journalOrdersKeepMs: 90 * day,
   /** Three thousand orders a day for that time, about 300 MB. */

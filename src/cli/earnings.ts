@@ -1,0 +1,80 @@
+/** `akash-provider earnings`: what the leases brought and what it cost, from the books in the journal. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { earningsOf, type Grouping, groupings } from "../balance/earnings.ts";
+import { dayMs } from "../journal/ledger.ts";
+import { parseTime, realClock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+import { earningsCsv, earningsTable, emptyWords } from "./earnings-text.ts";
+
+interface EarningsOptions extends OutputOptions, Span {
+  readonly by: Grouping;
+  readonly csv: boolean;
+}
+
+interface Span {
+  readonly days?: number;
+  readonly since?: TimeOption;
+  readonly until?: TimeOption;
+}
+
+/** A moment, or a whole day. */
+interface TimeOption {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const help = `
+All amounts are whole numbers of micro-units, and days are those of UTC.
+  accrued        earned by leases, whether or not it has come in yet
+  withdrawn      came in from the escrow of leases
+  fees           of our transactions, also of those that failed
+  deposits out   locked in bids; deposits home: given back by the chain
+  net            what the wallet gained: withdrawn + deposits home - fees - deposits out
+The books are read from the journal, with and without a running provider; --ledger-retention says how long they are kept.
+
+Examples:
+  akash-provider earnings --days 7
+  akash-provider earnings --by lease --since 2026-11-01 --until 2026-11-30
+  akash-provider earnings --since 2026-01-01 --csv > earnings.csv`;
+
+export function earningsCommand(): Command {
+  const command = askingCommand("earnings", "show what was earned and spent: by day, lease or denomination")
+    .addOption(new Option("--by <what>", "what the rows are").choices(groupings).default("day"))
+    .addOption(
+      new Option("--days <number>", "the last so many days, with today (default: 30)")
+        .argParser(wholeNumber(limits.earningsDays))
+        .conflicts("since"),
+    )
+    .option("--since <time>", "from this day or time on, like 2026-11-01 or 2026-11-01T12:00:00Z", readTime)
+    .option("--until <time>", "up to the end of this day, or up to this time", readTime)
+    .addOption(
+      new Option("--csv", "print CSV: the rows, without totals and projection").default(false).conflicts("json"),
+    )
+    .addHelpText("after", help);
+  return command.action((options: EarningsOptions, given: Command) => {
+    const { by, csv, json } = options;
+    const nowMs = realClock.now();
+    const span = spanOf(options, nowMs);
+    if (span.fromMs >= span.toMs) given.error("error: the time to show ends before it begins");
+    const earnings = openAsker(given).readJournal((read) => earningsOf(read, { by, ...span, nowMs }));
+    if (json) return printJson(earnings);
+    if (earnings.rows.length === 0) complain(emptyWords(earnings));
+    if (csv) return print(earningsCsv(earnings));
+    if (earnings.rows.length > 0 || earnings.projection.length > 0) print(earningsTable(earnings));
+  });
+}
+
+export function spanOf({ days = 30, since, until }: Span, nowMs: number): { fromMs: number; toMs: number } {
+  const tomorrowMs = nowMs - (nowMs % dayMs) + dayMs;
+  const toMs = until?.toMs ?? tomorrowMs;
+  // The last days before the end, which is the end of a day unless somebody named a time.
+  return { fromMs: since?.fromMs ?? toMs - days * dayMs, toMs };
+}
+
+export function readTime(text: string): TimeOption {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const fromMs = isDay || /^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.test(text) ? parseTime(text) : Number.NaN;
+  if (!Number.isNaN(fromMs)) return { fromMs, toMs: isDay ? fromMs + dayMs : fromMs };
+  throw new InvalidArgumentError("It must be a day like 2026-11-01, or a time like 2026-11-01T12:00:00Z.");
+}
