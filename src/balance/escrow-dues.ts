@@ -19,13 +19,18 @@ export function createEscrowDues(intervalMs: number) {
       if (!due || due.atMs > atMs) dues.set(deployment, { spentAt: due?.spentAt, atMs });
     },
     forget: (deployment: string) => void dues.delete(deployment),
-    /** Those that are due now, in the order in which they fell due. */
+    /**
+     * Those that are due now, in the order in which they fell due. With them come those that soon will be, or each would
+     * in time be read by itself; where none is due, none is given.
+     */
     dueBy(nowMs: number, height: bigint): string[] {
       const isDue = ({ atMs, spentAt }: Due) =>
         // Later than the interval allows: the clock was set back.
         atMs <= nowMs || atMs > nowMs + intervalMs || (spentAt !== undefined && spentAt <= height);
-      const due = [...dues].filter(([, each]) => isDue(each));
-      return due.sort(([, left], [, right]) => left.atMs - right.atMs).map(([deployment]) => deployment);
+      const all = [...dues].sort(([, left], [, right]) => left.atMs - right.atMs);
+      if (!all.some(([, each]) => isDue(each))) return [];
+      const soonMs = nowMs + intervalMs / 10;
+      return all.filter(([, each]) => isDue(each) || each.atMs <= soonMs).map(([deployment]) => deployment);
     },
     /** Infinity where nothing is. */
     nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),

@@ -212,15 +212,15 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const isSpent = spentAt !== undefined && spentAt <= escrow.height;
     const runsOutMs = spentAt === undefined ? Number.POSITIVE_INFINITY : timeAt(spentAt, escrow, { blockTimeMs });
     runOuts.set({ deployment: key, leases: leases.map(formatLeaseId), spentAt, runsOutMs, isSpent }, escrow.timeMs);
+    // By the clock of the chain, which may be behind ours. That an escrow runs out, the height itself will tell.
+    const aheadMs = nowMs - escrow.timeMs;
     const wantedMs = [
-      ...(verdict.kind === "wait" ? [verdict.untilMs] : []),
+      ...(verdict.kind === "wait" ? [verdict.untilMs + aheadMs] : []),
       ...(filing?.kind === "paused" ? [filing.untilMs] : []),
       ...(filing?.kind === "full" ? [nowMs + limits.escrowRetryMostMs] : []),
-      ...(isSpent ? [] : [runsOutMs]),
     ];
-    // The clock may be ahead of the chain: not before there is another block to read.
-    const soonest = Math.max(nowMs + blockTimeMs, Math.min(...wantedMs));
-    const atMs = Math.min(nowMs + options.intervalMs, soonest);
+    // Not before there is another block to read.
+    const atMs = Math.min(nowMs + options.intervalMs, Math.max(nowMs + blockTimeMs, Math.min(...wantedMs)));
     dues.set(key, { atMs, spentAt: isSpent ? undefined : spentAt });
   }
 
