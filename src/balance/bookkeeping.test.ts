@@ -90,6 +90,17 @@ test("a lease ends once, and what comes in afterwards is booked all the same", a
   assert.deepEqual(lines(), ["accrued 200uact at 30", "withdrawn 120uact at 20", "withdrawn 80uact at 30"]);
 });
 
+test("that a lease is over is booked, also when newer figures came first", async (t) => {
+  const { book, lines, read } = await openBooks(t);
+  await book(at(20n, 200n, 50n));
+  const before = lines();
+  await book(at(19n, 190n, 50n, { ended: "open", spentAt: undefined }));
+  const row = read.payments.get(formatLeaseId(lease));
+  assert.deepEqual([row?.height, row?.spentAt, row?.ended?.how], [20n, undefined, "open"]);
+  assert.deepEqual(lines(), before);
+  assert.deepEqual([read.payments.running(), read.payments.mayGrow(9).length], [[], 1]);
+});
+
 test("a deposit goes out once and comes home once, under its order", async (t) => {
   const { deposit, lines, read } = await openBooks(t);
   const out = { bid: lease, locked: { denom: "uact", amount: 500_000n }, height: 5n, timeMs: noon };

@@ -23,7 +23,7 @@ export interface BidDeposit {
   readonly timeMs: number;
 }
 
-/** In a unit of the journal. Figures that are older than what is booked are passed over. */
+/** In a unit of the journal. Figures that are older than what is booked are passed over, but for the end of a lease. */
 export function bookPayments(tables: Pick<Books, "ledger" | "payments">, figures: readonly Figures[]): void {
   for (const each of figures) bookPayment(tables, each);
 }
@@ -32,7 +32,12 @@ function bookPayment({ ledger, payments }: Pick<Books, "ledger" | "payments">, f
   const { lease, denom, rate, accrued, withdrawn, height, timeMs: atMs } = figures;
   const leaseId = formatLeaseId(lease);
   const booked = payments.get(leaseId);
-  if (booked && booked.height > height) return;
+  if (booked && booked.height > height) {
+    // That it is over stays true, and comes late where its payment was read from a newer account that still had it open.
+    const ended = endOf(figures, booked);
+    if (ended && !booked.ended) payments.put({ ...booked, spentAt: undefined, ended });
+    return;
+  }
   const add = (kind: LedgerKind, amount: bigint) => {
     if (amount !== 0n) ledger.add({ kind, subject: leaseId, denom, amount, height, atMs });
   };

@@ -91,6 +91,42 @@ test("an open journal sweeps by itself, at start and from time to time", async (
   await next.close();
 });
 
+test("the books go after their time; what runs or is owed for stays, and so do the totals", async (t) => {
+  const clock = createVirtualClock();
+  const day = 86_400_000;
+  const options = { dir: temporaryFolder(t), clock, log: silentLog, keep: { ledgerMs: 10 * day } };
+  const { journal } = await openJournal(options);
+  t.after(() => journal.close());
+  const payment = (leaseId: string, endedAtMs?: number) => ({
+    ...{ leaseId, denom: "uact", rate: "1", accrued: 10n, withdrawn: 5n, height: 1n, atMs: clock.now() },
+    ...{ sinceMs: clock.now(), spentAt: undefined, withdrawnAtMs: undefined },
+    ended: endedAtMs === undefined ? undefined : ({ how: "closed", atMs: endedAtMs } as const),
+  });
+  await journal.durable("book", ({ ledger, payments, deposits }) => {
+    const line = { kind: "accrued", subject: "a", denom: "uact", height: 1n } as const;
+    ledger.add({ ...line, amount: 10n, atMs: clock.now() });
+    ledger.add({ ...line, amount: 7n, atMs: clock.now() + 5 * day });
+    payments.put(payment("ended", clock.now()));
+    payments.put(payment("ended later", clock.now() + 5 * day));
+    payments.put(payment("running"));
+    deposits.put({ bidId: "bid", denom: "uakt", amount: 500n, height: 1n });
+  });
+  clock.jump(10 * day - limits.journalRetentionEveryMs);
+  await clock.advance(limits.journalRetentionEveryMs);
+  const kept = () => [
+    journal.read.ledger.about("a", 9).map(({ amount }) => amount),
+    journal.read.payments.all().map(({ leaseId }) => leaseId),
+    journal.read.deposits.all().map(({ bidId }) => bidId),
+  ];
+  assert.deepEqual(kept(), [[7n, 10n], ["ended", "ended later", "running"], ["bid"]]);
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.deepEqual(kept(), [[7n], ["ended later", "running"], ["bid"]]);
+  clock.jump(100 * day);
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.deepEqual(kept(), [[], ["running"], ["bid"]]);
+  assert.deepEqual(journal.read.ledger.totals(), [{ kind: "accrued", denom: "uact", amount: 17n }]);
+});
+
 function survivors(rows: ModelRow[], { keepMs, keepRows }: RetentionPolicy, nowMs: number): number[] {
   const young = rows.filter((row) => row.endedAtMs === undefined || row.endedAtMs >= nowMs - keepMs);
   const newest = Math.max(...young.map((row) => row.id));
