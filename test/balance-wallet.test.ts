@@ -1,67 +1,120 @@
 /** A wallet that runs low: nothing is bid, nothing fails for good, and all goes on by itself when there is money. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseCoin, parseCoins } from "../src/market/coin.ts";
-import { formatOrderId, type OrderId } from "../src/market/ids.ts";
-import { type BiddingProvider, type BidStage, onBidStage } from "./bid-stage.ts";
+import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import type { JsonObject } from "../src/bus/topics.ts";
+import { isUnderWay } from "../src/journal/intents.ts";
+import { amountOf, parseCoin, parseCoins } from "../src/market/coin.ts";
+import { formatLeaseId, formatOrderId, type OrderId } from "../src/market/ids.ts";
+import { type BiddingProvider, type BidStage, fixedPricing, onBidStage, type ProviderParts } from "./bid-stage.ts";
 
-const options = {
-  bidDeposit: parseCoin("500000uact"),
-  minimumBalance: parseCoins("1000000uakt"),
-  fee: parseCoin("10000uakt"),
+const minimumBalance = parseCoins("1000000uakt");
+const balance: BalanceOptions = {
+  ...{ minimumBalance, warnBalance: parseCoins("5000000uakt"), threshold: parseCoins("100000uact") },
+  ...{ intervalMs: 60_000, periodMs: 0, fee: parseCoin("10000uakt") },
 };
+const options = { bidDeposit: parseCoin("500000uact"), minimumBalance, fee: parseCoin("10000uakt") };
 
-/** Leaves the provider with so much of it, less the fee of that; resolves with what fills it up again. */
-async function drain(stage: BidStage, denom: string, left: bigint): Promise<() => Promise<void>> {
-  const has = (await stage.queries.balances(stage.signer("one").address)).items.find((coin) => coin.denom === denom);
-  const coin = `${(has?.amount ?? 0n) - left}${denom}`;
-  if (denom === "uact") return stage.lock("one", 99n, coin);
-  await stage.pay("one", "tenant", coin);
-  return () => stage.pay("tenant", "one", coin);
+/** Of what the provider has; what it holds in the end may be less by the fee of giving it away. */
+async function drain(stage: BidStage, denom: string, left: bigint): Promise<void> {
+  const has = amountOf((await stage.queries.balances(stage.signer("one").address)).items, denom);
+  const coin = `${has - left}${denom}`;
+  if (denom === "uact") await stage.lock("one", 99n, coin);
+  else await stage.pay("one", "tenant", coin);
 }
 
-const bidOpen = (stage: BidStage, one: BiddingProvider, order: OrderId) => async () =>
+const isBidOn = (stage: BidStage, one: BiddingProvider, order: OrderId) => async () =>
   (await stage.queries.bid(one.bidOn(order))).value?.state === "open";
 
-for (const { what, denom, left, reason } of [
-  {
-    what: "deposits",
-    denom: "uact",
-    left: 499_999n,
-    reason: "the wallet is 1uact short of the 500000uact for deposit and fee",
-  },
-  {
-    what: "fees, beside what it keeps",
-    denom: "uakt",
-    left: 1_005_000n,
-    reason: /^the wallet keeps 1000000uakt \(minimum-balance\) and has \d+uakt: \d+uakt short of the 10000uakt for/,
-  },
-]) {
-  test(`a wallet without ${what} stops bidding with a reason, and starts again when funded`, async (t) => {
-    await onBidStage(t, async (stage) => {
-      const one = await stage.provider("one", { options });
-      const first = await stage.post(1n);
-      await stage.until("a bid", bidOpen(stage, one, first));
-      const fill = await drain(stage, denom, left);
-      const order = await stage.post(2n);
-      const key = formatOrderId(order);
-      await stage.until("a no", () => one.engine.order(key)?.verdict === "no");
-      await stage.blocks(5);
-      assert.equal(one.journal.read.intents.about(key).length, 0, "nothing was sent");
-      const [answer] = one.engine.why(key);
-      const refused = answer?.decisions[0]?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
-      assert.deepEqual(
-        refused.map(({ name }) => name),
-        ["depositCovered"],
-      );
-      const told = refused[0]?.reason ?? "";
-      if (typeof reason === "string") assert.equal(told, reason);
-      else assert.match(told, reason);
-      assert.equal(one.status()?.trouble, told, "status says why bidding stands still");
-      assert.ok(one.detail().endsWith(told), one.detail());
-      await fill();
-      await stage.until("a bid", bidOpen(stage, one, order));
-      assert.equal(one.status()?.trouble, undefined);
-    });
-  });
+async function leaseOf(stage: BidStage, one: BiddingProvider, dseq: bigint): Promise<string> {
+  const bid = one.bidOn(await stage.post(dseq));
+  await stage.until("a bid", isBidOn(stage, one, bid));
+  await stage.accept(bid);
+  return formatLeaseId(bid);
 }
+
+/** It says why it does not bid, in the decision and in its status. */
+async function saysNo(stage: BidStage, one: BiddingProvider, order: OrderId, reason: RegExp): Promise<void> {
+  const key = formatOrderId(order);
+  await stage.until("a no", () => one.engine.order(key)?.verdict === "no");
+  assert.equal(one.journal.read.intents.about(key).length, 0, "nothing was sent");
+  const refused = one.engine.why(key)[0]?.decisions[0]?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
+  assert.deepEqual(
+    refused.map(({ name }) => name),
+    ["depositCovered"],
+  );
+  assert.match(refused[0]?.reason ?? "", reason);
+  await stage.until("trouble", () => one.status()?.trouble !== undefined);
+  assert.match(one.status()?.trouble ?? "", reason, "status says why bidding stands still");
+  assert.match(one.detail(), reason);
+}
+
+const lowOf = (one: BiddingProvider, wanted: string) =>
+  one.balance()?.wallet.find(({ denom }) => denom === wanted)?.low ?? "";
+
+test("without money for fees what waits for it fails in nothing, also over a restart, and all goes on when it comes", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const parts: ProviderParts = {
+      options: { ...options, bidTimeoutMs: 20_000 },
+      pricing: fixedPricing("9000uact"),
+      balance,
+    };
+    let one = await stage.provider("one", parts);
+    const lease = await leaseOf(stage, one, 1n);
+    const second = await stage.post(2n);
+    await stage.until("a bid", isBidOn(stage, one, second));
+    await drain(stage, "uakt", 5_500n);
+    const third = await stage.post(3n);
+    const reason = /the wallet keeps 1000000uakt \(minimum-balance\) and has \d{1,4}uakt$/;
+    await saysNo(stage, one, third, reason);
+    assert.match(lowOf(one, "uakt"), /^99\d{4}uakt below minimum-balance, nothing is bid$/);
+
+    const { about } = one.journal.read.intents;
+    const isDue = () => isUnderWay(about(formatOrderId(second))[0]) && isUnderWay(about(lease)[0]);
+    await stage.until("a close and a withdrawal", isDue);
+    const due = one.journal.read.intents.unsettled(9).map(({ id, what }) => ({ id, what }));
+    assert.deepEqual(due.map(({ what }) => what).sort(), ["closeBid", "withdrawLease"]);
+    const states = () => due.map(({ id }) => one.journal.read.intents.get(id)?.state);
+    const wait = async () => {
+      await stage.blocks(60);
+      const intents = due.map(({ id }) => one.journal.read.intents.get(id));
+      assert.ok(intents.every(isUnderWay), `${states()}`);
+      assert.equal(one.balance()?.withdrawals.waiting, 1);
+    };
+    await wait();
+    await one.stop();
+    one = await stage.provider("one", parts);
+    await wait();
+    await saysNo(stage, one, third, reason);
+
+    const lows: JsonObject[] = [];
+    one.bus.subscribe("akash.provider.balance.low", ({ data }) => void lows.push(data));
+    await stage.pay("tenant", "one", "9000000uakt");
+    await stage.until("the bid", isBidOn(stage, one, third));
+    await stage.until("the others", () => states().every((state) => state === "done"));
+    assert.equal(one.status()?.trouble, undefined);
+    assert.equal(lowOf(one, "uakt"), "");
+    assert.deepEqual(
+      lows,
+      ["minimum", "bid", "warn"].map((threshold) => ({ denom: "uakt", threshold, low: false })),
+    );
+  });
+});
+
+test("without money for deposits nothing is bid, also after a restart, until earnings have come home", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const parts: ProviderParts = { options, pricing: fixedPricing("9000uact"), balance };
+    let one = await stage.provider("one", parts);
+    await leaseOf(stage, one, 1n);
+    await drain(stage, "uact", 499_999n - 90_000n);
+    const second = await stage.post(2n);
+    const reason = /the wallet is 90001uact short of the 500000uact for deposit and fee$/;
+    await saysNo(stage, one, second, reason);
+    assert.equal(lowOf(one, "uact"), "90001uact short of the next bid, nothing is bid");
+    await one.stop();
+    one = await stage.provider("one", parts);
+    await saysNo(stage, one, second, reason);
+    await stage.until("the bid", isBidOn(stage, one, second));
+    assert.equal(one.balance()?.withdrawals.done, 1, "what the lease had earned paid for it");
+  });
+});

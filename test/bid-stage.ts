@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import type { BalanceDocument } from "../src/balance/balance-status.ts";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
 import {
@@ -16,6 +17,7 @@ import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import type { Bus } from "../src/bus/bus.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
@@ -132,7 +134,9 @@ export interface BiddingProvider {
   readonly feed: PictureFeed;
   /** Thousandths of a CPU that could still be sold. */
   freeMilli(): bigint | undefined;
+  readonly bus: Bus;
   status(): BidEngineDocument | undefined;
+  balance(): BalanceDocument | undefined;
   /** In one line. */
   detail(): string;
   bidOn(order: OrderId): BidId;
@@ -330,10 +334,11 @@ export function startProvider(starting: Starting): StartedProvider {
   const opening = Promise.withResolvers<BidEngine>();
   const tell = async (house: House) => {
     const engine = await (house.bidengine ?? opening.promise);
-    const [chain, journal] = await Promise.all([house.chain, house.journal]);
+    const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
     opened.resolve({
-      ...{ signer, chain, journal, engine, feed, stop },
+      ...{ signer, chain, journal, bus, engine, feed, stop },
       status: () => statusOf().bidengine,
+      balance: () => statusOf().balance,
       detail: () => provider.status().services.find(({ name }) => name === "bidengine")?.detail ?? "",
       freeMilli: () => freeOf(statusOf()),
       bidOn: (order) => ({ ...order, provider: signer.address, bseq: 0 }),
@@ -391,6 +396,7 @@ export function startProvider(starting: Starting): StartedProvider {
 interface Documents {
   readonly cluster: ClusterDocument | undefined;
   readonly bidengine: BidEngineDocument | undefined;
+  readonly balance: BalanceDocument | undefined;
 }
 
 function freeOf({ cluster }: Documents): bigint | undefined {
