@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/folder.ts";
+import { openJournal } from "../journal/open.ts";
+import type { PaymentRow } from "../journal/payments.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { silentLog } from "../runtime/log.ts";
+import { lookAtBalance, tellBalance } from "./balance-status.ts";
+
+const quiet = { spent: 0, next: undefined, withdrawals: { waiting: 0, done: 0, failed: 0 }, trouble: undefined };
+
+function payment(leaseId: string, ended: PaymentRow["ended"]): PaymentRow {
+  return {
+    ...{ leaseId, denom: "uact", rate: "1", accrued: 10n, withdrawn: 4n, height: 1n, atMs: 0, sinceMs: 0 },
+    ...{ spentAt: undefined, withdrawnAtMs: undefined, ended },
+  };
+}
+
+test("what was earned, has come in, is owed, locked and paid in fees is told for each denomination", async (t) => {
+  const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
+  t.after(() => journal.close());
+  const huge = 2n ** 70n;
+  await journal.durable("book", ({ ledger, deposits, payments }) => {
+    const line = { subject: "a", height: 1n, atMs: 0 };
+    ledger.add({ ...line, kind: "accrued", denom: "uact", amount: 70n });
+    ledger.add({ ...line, kind: "accrued", denom: "uact", amount: 30n });
+    ledger.add({ ...line, kind: "withdrawn", denom: "uact", amount: 60n });
+    ledger.add({ ...line, kind: "fee", denom: "uakt", amount: 5n });
+    for (const [index, amount] of [500n, 500n, 7n, huge].entries())
+      deposits.put({ bidId: `bid ${index}`, denom: "uakt", amount, height: 1n });
+    payments.put(payment("one", undefined));
+    payments.put(payment("two", undefined));
+    payments.put(payment("three", { how: "closed", atMs: 1 }));
+  });
+  const document = lookAtBalance(journal, [], quiet);
+  assert.deepEqual(document.money, [
+    { denom: "uact", earned: 100n, withdrawn: 60n, owed: 40n, locked: 0n, fees: 0n },
+    { denom: "uakt", earned: 0n, withdrawn: 0n, owed: 0n, locked: huge + 1_007n, fees: 5n },
+  ]);
+  assert.equal(document.leases, 2);
+  assert.equal(tellBalance(document), "nothing in the wallet; 2 lease(s) owe 40uact");
+});
+
+test("a line says what is low, under way, unpaid and wrong", () => {
+  const wallet = [
+    { denom: "uact", amount: 3n, low: undefined },
+    { denom: "uakt", amount: 8n, low: "2uakt below warn-balance" },
+  ];
+  const withdrawals = { waiting: 4, done: 0, failed: 0 };
+  const trouble = "escrows cannot be read: no node answers";
+  assert.equal(
+    tellBalance({ wallet, money: [], leases: 5, spent: 1, next: undefined, withdrawals, trouble }),
+    "3uact, 8uakt; 5 lease(s); 1 without escrow; 4 withdrawal(s) under way; 2uakt below warn-balance; escrows cannot be read: no node answers",
+  );
+});
