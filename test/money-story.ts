@@ -1,0 +1,86 @@
+/**
+ * A short story about money. Of four deployments one pays well and runs on, shared with another provider; one runs dry, and
+ * old debt is paid later; one we do not get, so that its deposit comes home; and one is closed by its tenant.
+ */
+import { runs } from "../src/chain/records.ts";
+import { bidOn } from "../src/market/ids.ts";
+import { accountDeposit, closeDeployment, createLease, deposit } from "./market-messages.ts";
+import { createAuditor } from "./money-audit.ts";
+import {
+  bidMessage,
+  deploymentMessage,
+  deploymentOf,
+  type LifeParts,
+  type MoneyStage,
+  orderOf,
+  other,
+  otherKey,
+  tenantKey,
+  us,
+} from "./money-stage.ts";
+
+const [shared, short, unwanted, closed] = [2n, 3n, 4n, 5n] as const;
+const theirRate = "3.5";
+
+/** In blocks: what has to be looked at is due several times. */
+const intervalBlocks = 15;
+
+/** How our provider lives in it. A uakt is a uact there. */
+export function storyParts(dir: string, blockMs: number): LifeParts {
+  return { dir, tokenPrice: "1", bidBlocks: 12, options: { intervalMs: intervalBlocks * blockMs, periodMs: 0 } };
+}
+
+export function storyAuditor(stage: MoneyStage) {
+  return createAuditor(stage, { tokenPrice: { atto: 10n ** 18n }, intervalBlocks });
+}
+
+interface StoryOptions {
+  /** Before the other provider gets its lease. */
+  readonly pauseBlocks?: number;
+  /** Whether money comes for an account that has run dry, which ours looks for now and then. */
+  readonly payDebt: boolean;
+}
+
+/** Told by the tenant and the other provider, who do not know that ours may be away. */
+export async function tellMoneyStory(stage: MoneyStage, { pauseBlocks = 0, payDebt }: StoryOptions): Promise<void> {
+  const { queries, submit } = stage;
+  const lease = (dseq: bigint) => bidOn(orderOf(dseq), us);
+  const stateOf = async (dseq: bigint) => (await queries.lease(lease(dseq))).value;
+  const isOpen = async (dseq: bigint) => (await queries.bid(lease(dseq))).value?.state === "open";
+  await submit(
+    tenantKey,
+    deploymentMessage({
+      dseq: shared,
+      denom: "uact",
+      funds: 10n ** 10n,
+      groups: [
+        { rate: "80000.7", name: "ours" },
+        { rate: theirRate, name: "theirs" },
+      ],
+    }),
+    deploymentMessage({ dseq: short, denom: "uakt", funds: 700_000n, groups: [{ rate: "70000.1", name: "ours" }] }),
+    deploymentMessage({ dseq: unwanted, denom: "uact", funds: 10n ** 6n, groups: [{ rate: "1", name: "ours" }] }),
+    deploymentMessage({ dseq: closed, denom: "uakt", funds: 10n ** 7n, groups: [{ rate: "1234.56", name: "ours" }] }),
+  );
+  await stage.pass(1);
+  const theirs = orderOf(shared, 2);
+  await submit(otherKey, bidMessage(theirs, other, `${theirRate}uact`));
+  for (const dseq of [shared, short, closed]) {
+    await stage.until(`our bid on ${dseq}`, () => isOpen(dseq));
+    await submit(tenantKey, createLease(lease(dseq)));
+  }
+  await stage.pass(1 + pauseBlocks);
+  await submit(tenantKey, createLease(bidOn(theirs, other)));
+  await stage.pass(1);
+  await submit(tenantKey, closeDeployment(deploymentOf(closed)));
+  await stage.until("the end of a lease whose escrow is spent", async () => !runs(await stateOf(short)));
+  const { owner } = deploymentOf(short);
+  const debt = { signer: owner, xid: `${owner}/${short}`, deposit: deposit(30_000n, "uakt") };
+  if (payDebt) await submit(tenantKey, accountDeposit(debt));
+  const isHome = async () => (await queries.bid(lease(unwanted))).value?.state === "closed";
+  await stage.until("the deposit of a bid that nobody wants", isHome);
+  const earned = async () => (await stateOf(shared))?.payment?.withdrawn.amount ?? 0n;
+  await stage.until("a withdrawal", async () => (await earned()) > 0n);
+  const before = await earned();
+  await stage.until("another withdrawal", async () => (await earned()) > before);
+}
