@@ -281,6 +281,8 @@ test("help names every command and how to begin", async (t) => {
     "run",
     "orders",
     "why",
+    "leases",
+    "earnings",
     "screen",
     "pause",
     "resume",

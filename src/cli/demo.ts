@@ -132,7 +132,7 @@ function summary(status: DemoStatus): string {
 function hintsFor(dataDir: string): string[] {
   return [
     `ask it from another terminal: export AP_DATA_DIR=${dataDir}`,
-    "then bin/akash-provider orders, … leases, … why ORDER, … screen docs/deploy.yaml",
+    "then bin/akash-provider orders, … why ORDER, … leases, … earnings, … screen SDL",
   ];
 }
 
