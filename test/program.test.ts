@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { parseCoins } from "../src/market/coin.ts";
@@ -18,32 +18,41 @@ import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
 import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
-test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
+/**
+ * What the demo says from beginning to end. Its blocks, tenants and provider live by the real clock: where a machine has no
+ * time for them their stories may end otherwise, but then it also says that the chain did not answer in time.
+ */
+async function tellDemo(t: TestContext, tries = 3): Promise<string> {
   const folder = temporaryFolder(t);
   const program = startProgram(t, ["demo", "--stories", "7"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
+  assert.deepEqual(readdirSync(folder), []);
+  return tries > 1 && /no answer within/.test(program.said) ? tellDemo(t, tries - 1) : program.said;
+}
+
+test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
+  const said = await tellDemo(t);
   // One yes that nobody else can undercut, which runs and is updated, and one no.
   assert.match(
-    program.said,
+    said,
     /database \(100Gi beta3 4 cpu 16Gi\): bid [\d.]+uact; 1 bids, leased for [\d.]+uact .*, manifest updated: won\n/,
   );
-  assert.match(program.said, /premium \(2 cpu 4Gi\): no: attributesMatch: we do not publish tier=premium; 0 bids/);
+  assert.match(said, /premium \(2 cpu 4Gi\): no: attributesMatch: we do not publish tier=premium; 0 bids/);
   // One who sends another manifest than it promised, and one who sends none.
-  assert.match(program.said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
-  assert.match(program.said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
+  assert.match(said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
+  assert.match(said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
-  assert.match(program.said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
+  assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
   const summary =
     /7 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
-  const [, won, dollars, tokens, earned, withdrawn, fees] = summary.exec(program.said) ?? [];
-  assert.ok(Number(won) >= 1, program.said);
+  const [, won, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
+  assert.ok(Number(won) >= 1, said);
   // The whole of that deposit, and what the others earned until they were closed. The books explain the wallet, in which
   // there were 1000 of each: to the last millionth.
-  assert.ok(millionths(earned) > 500_000n && earned === withdrawn && millionths(fees) > 0n, program.said);
-  assert.equal(millionths(dollars), 1_000_000_000n + millionths(withdrawn), program.said);
-  assert.equal(millionths(tokens), 1_000_000_000n - millionths(fees), program.said);
-  assert.doesNotMatch(program.said, / (WARN|ERROR) /);
-  assert.deepEqual(readdirSync(folder), []);
+  assert.ok(millionths(earned) > 500_000n && earned === withdrawn && millionths(fees) > 0n, said);
+  assert.equal(millionths(dollars), 1_000_000_000n + millionths(withdrawn), said);
+  assert.equal(millionths(tokens), 1_000_000_000n - millionths(fees), said);
+  assert.doesNotMatch(said, / (WARN|ERROR) /);
 });
 
 /** "1000.5" of a token. */
