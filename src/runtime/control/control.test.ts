@@ -58,7 +58,12 @@ async function start(owner: Owner, dataDir = temporaryFolder(owner), others: Ser
   };
   owner.after(() => stop().catch(() => undefined));
   const isThere = () => running.status().services.every(({ name, state }) => name === "slow" || state === "running");
-  await Promise.race([ended, eventually("it runs", isThere)]);
+  let isOver = false;
+  const over = ended.finally(() => {
+    isOver = true;
+  });
+  // One that could not start is not looked at any more.
+  await Promise.race([over, eventually("it runs", () => isOver || isThere())]);
   const asking = (about: string, question = {}) => ask({ dataDir, about, question, clock: realClock });
   return { dataDir, path: join(dataDir, "control.sock"), ask: asking, stop };
 }
