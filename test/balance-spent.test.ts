@@ -76,6 +76,14 @@ test("a new lease of somebody else on the same deployment is reckoned with at on
   assert.deepEqual(filed(life), ["withdrawLease"]);
 });
 
+test("where the chain itself ends what can no longer be paid, nothing is filed", async (t) => {
+  const stage = await setUpEscrows(t, { closeDryLeasesInEndBlock: true });
+  const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
+  const life = await stage.start();
+  await stage.blocks(25);
+  assert.deepEqual([await stage.state(lease), filed(life)], ["insufficient_funds", []]);
+});
+
 test("an escrow that a settlement cannot end is not settled again and again", async (t) => {
   // While the chain makes no uact, uakt pays in its place: the account owes, and its leases run on.
   const stage = await setUpEscrows(t, { aktPriceWhileMintHalts: parseDecimal("2") });

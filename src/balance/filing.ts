@@ -48,8 +48,13 @@ export function fileWithdrawals(
     return { kind: "filed", id: intents.file(intent), lease, why };
   }
 
-  const inOrder = decided.toSorted((left, right) => left.verdict.fellDueMs - right.verdict.fellDueMs);
-  return new Map(inOrder.map((each) => [each.deployment, file(each)]));
+  return new Map(decided.toSorted(byUrgency).map((each) => [each.deployment, file(each)]));
+}
+
+/** Who works for nothing comes before who only waits for money; then what fell due first. */
+function byUrgency({ verdict: left }: Decided, { verdict: right }: Decided): number {
+  if (left.kind !== right.kind) return left.kind === "settle" ? -1 : 1;
+  return left.fellDueMs - right.fellDueMs;
 }
 
 /** More than can be owed. */
