@@ -52,6 +52,31 @@ async function saysNo(stage: BidStage, one: BiddingProvider, order: OrderId, rea
 const lowOf = (one: BiddingProvider, wanted: string) =>
   one.balance()?.wallet.find(({ denom }) => denom === wanted)?.low ?? "";
 
+test("of many orders at once as many are bid on as the wallet has deposits and fees for, and what it keeps stays in it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    await stage.register("one");
+    // Three bids, and a fourth deposit, but not the fees of all four.
+    await drain(stage, "uakt", 1_000_000n + 4n * 510_000n - 23_000n);
+    const bidding = { ...options, bidDeposit: parseCoin("500000uakt") };
+    const one = await stage.provider("one", { options: bidding, balance: { ...balance, warnBalance: [] } });
+    const lows: JsonObject[] = [];
+    one.bus.subscribe("akash.provider.balance.low", ({ data }) => void lows.push(data));
+    await stage.postMany([1n, 2n, 3n, 4n]);
+    await stage.until("the bids", () => one.status()?.bids === 3);
+    await stage.blocks(5);
+    assert.equal(one.status()?.bids, 3);
+    const left = () => one.balance()?.wallet.find(({ denom }) => denom === "uakt")?.amount ?? 0n;
+    assert.ok(left() >= 1_000_000n, `${left()}`);
+    const low = { denom: "uakt", threshold: "bid", low: true };
+    assert.deepEqual(lows, [low]);
+    await stage.pay("tenant", "one", "800000uakt");
+    await stage.until("the last bid", () => one.status()?.bids === 4);
+    await stage.blocks(3);
+    assert.deepEqual(lows, [low, { ...low, low: false }], "a deposit that is paid is not promised any more");
+    assert.ok(left() < 2_010_000n && left() >= 1_510_000n, `${left()}`);
+  });
+});
+
 test("without money for fees what waits for it fails in nothing, also over a restart, and all goes on when it comes", async (t) => {
   await onBidStage(t, async (stage) => {
     const parts: ProviderParts = {

@@ -49,7 +49,7 @@ export type Decider = ReturnType<typeof createDecider>;
 export function createDecider(deps: DeciderDeps) {
   const { chain, read, capacity, own, bidCounts, tally, clock, fee } = deps;
   const { mirror } = chain;
-  const promised = promisedDeposits(read);
+  const promised = promisedCoins(read, fee);
   const reclamationWindowNs = msToNs(deps.reclamationWindowMs);
   const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
 
@@ -129,19 +129,19 @@ export function createDecider(deps: DeciderDeps) {
   };
 }
 
-/** Deposits of bids that are decided and not settled, also those from before the start. */
-function promisedDeposits(read: DeciderDeps["read"]) {
-  const deposits = new Map<string, Coin>();
+/** Deposits and fees of bids that are decided and not paid, also those from before the start. */
+function promisedCoins(read: DeciderDeps["read"], fee: Coin | undefined) {
+  const promises = new Map<string, readonly Coin[]>();
   const totals = new Map<string, bigint>();
   function remove(key: string): void {
-    const deposit = deposits.get(key);
-    if (deposit) addTo(totals, deposit.denom, -deposit.amount);
-    deposits.delete(key);
+    for (const { denom, amount } of promises.get(key) ?? []) addTo(totals, denom, -amount);
+    promises.delete(key);
   }
   function add(key: string, deposit: Coin): void {
     remove(key);
-    deposits.set(key, deposit);
-    addTo(totals, deposit.denom, deposit.amount);
+    const coins = fee ? [deposit, fee] : [deposit];
+    promises.set(key, coins);
+    for (const { denom, amount } of coins) addTo(totals, denom, amount);
   }
   for (const intent of read.intents.unsettled(read.intents.owed())) {
     if (intent.what !== "createBid") continue;

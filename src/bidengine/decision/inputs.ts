@@ -55,7 +55,7 @@ export interface Standing {
   readonly params: MarketTerms | undefined;
   /** What our account holds, by denomination. */
   readonly balances: ReadonlyMap<string, bigint>;
-  /** Deposits of bids that are decided and not paid yet, by denomination. */
+  /** Deposits and fees of bids that are decided and not paid yet, by denomination. */
   readonly owed: ReadonlyMap<string, bigint>;
   /** What sending one bid costs at most; undefined where somebody else pays. */
   readonly fee: Coin | undefined;
