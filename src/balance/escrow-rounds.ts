@@ -188,8 +188,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   }
 
   async function file(judged: readonly Judged[]): Promise<ReadonlyMap<string, Filing>> {
-    const decided = judged.flatMap(({ key, leases, verdict }): Decided[] =>
-      verdict.kind === "wait" ? [] : [{ deployment: key, leases, verdict }],
+    const decided = judged.flatMap(({ key, escrow: { height }, leases, verdict }): Decided[] =>
+      verdict.kind === "wait" ? [] : [{ deployment: key, height, leases, verdict }],
     );
     if (decided.length === 0) return new Map();
     const filings = await journal.durable("file withdrawals", (tables) =>

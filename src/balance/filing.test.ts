@@ -22,6 +22,7 @@ function decided(dseq: number, kind: "settle" | "withdraw", fellDueMs: number): 
   const id = lease(dseq);
   return {
     deployment: formatDeploymentId(id),
+    height: 10n,
     leases: [id],
     verdict: { kind, lease: formatLeaseId(id), why: "it is due", fellDueMs },
   };
@@ -59,6 +60,14 @@ test("nothing is filed of an escrow of which something is under way, whoever dec
     intents.file({ what: "closeBid", subject: formatLeaseId(lease(2)), why: "", body: {}, priority: 0 }),
   );
   assert.deepEqual(await file(journal, decided(2, "withdraw", 1)), ["busy"], "closing it pays it out");
+});
+
+test("nothing is filed by a reading from before the last one landed: there may be nothing left", async (t) => {
+  const journal = await open(t);
+  await file(journal, decided(1, "withdraw", 1));
+  await journal.durable("settle", ({ intents }) => intents.settle(1, "done", { height: "11" }));
+  assert.deepEqual(await file(journal, decided(1, "withdraw", 1)), ["busy"]);
+  assert.deepEqual(await file(journal, { ...decided(1, "withdraw", 1), height: 11n }), ["filed"]);
 });
 
 test("after a failure the next one waits", async (t) => {

@@ -1,5 +1,5 @@
 /** Files the withdrawals that a round decided on, in the order in which they fell due, and never two of one escrow. */
-import type { Chain } from "../chain/chain.ts";
+import type { Chain, SettledResult } from "../chain/chain.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Tables } from "../journal/tables.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
@@ -9,6 +9,8 @@ import { pausedUntilMs, type Verdict } from "./withdrawing.ts";
 
 export interface Decided {
   readonly deployment: string;
+  /** Of the reading that it was decided by. */
+  readonly height: bigint;
   /** All of ours there. */
   readonly leases: readonly LeaseId[];
   readonly verdict: Exclude<Verdict, { kind: "wait" }>;
@@ -16,7 +18,7 @@ export interface Decided {
 
 export type Filing =
   | { readonly kind: "filed"; readonly id: number; readonly lease: LeaseId; readonly why: string }
-  /** Something that settles the same escrow is under way. */
+  /** Something that settles the same escrow is under way, or has landed since the reading: it may be empty now. */
   | { readonly kind: "busy" }
   /** The last ones came to nothing. */
   | { readonly kind: "paused"; readonly untilMs: number }
@@ -33,9 +35,11 @@ export function fileWithdrawals(
   const busy = settledDeployments(intents.unsettled(mostUnsettled));
   let filed = 0;
 
-  function file({ deployment, leases, verdict }: Decided): Filing {
+  function file({ deployment, height, leases, verdict }: Decided): Filing {
     if (busy.has(deployment)) return { kind: "busy" };
-    const untilMs = pausedUntilMs(leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id));
+    const before = leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id);
+    if (before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
+    const untilMs = pausedUntilMs(before);
     if (untilMs !== undefined && untilMs > nowMs) return { kind: "paused", untilMs };
     const { why } = verdict;
     const lease = parseLeaseId(verdict.lease);
@@ -76,6 +80,10 @@ function deploymentKeyOf(key: string): string {
 
 function withdrawalsOf(intents: Pick<Tables["intents"], "about">, lease: LeaseId): Intent[] {
   return intents.about(formatLeaseId(lease)).filter(isWithdrawal);
+}
+
+function landedAt({ result }: Pick<Intent, "result">): bigint {
+  return BigInt((result as SettledResult | undefined)?.height ?? 0);
 }
 
 export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
