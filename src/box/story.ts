@@ -101,12 +101,13 @@ async function runWon(story: Story, lease: BidId, wish: Wish, ground: StoryGroun
 
 async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
   const { chain, sending, submit } = ground;
+  const isOver = () => chain.mirror.lease(lease)?.state !== "active";
+  // A wallet may be quicker than the provider's own node.
+  await until("the lease is known", ground, () => !isOver());
   if (wish.sends === "nothing") {
-    await until("the lease is closed", ground, () => chain.mirror.lease(lease)?.state !== "active");
+    await until("the lease is closed", ground, isOver);
     return "no manifest";
   }
-  // A wallet may be quicker than the provider's own node.
-  await until("the lease is known", ground, () => chain.mirror.lease(lease)?.state === "active");
   const refusal = await refusalOf(submit(lease, wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest));
   story.manifest = refusal === undefined ? "taken" : `refused: ${refusal}`;
   if (refusal !== undefined) return "refused";
@@ -114,7 +115,8 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
     const { ready = 0, asked = 0 } = ground.workloads.of(story.namespace ?? "") ?? {};
     return asked > 0 && ready === asked;
   };
-  await until("its pods are ready", ground, isUp);
+  // On a machine that is busy the least deposit may be spent before they are.
+  await until("its pods are ready", ground, () => isUp() || (wish.funds === "least" && isOver()));
   if (wish.update) {
     const { manifest } = wish.update;
     const { height } = await sendMessages(sending, [updateDeployment(lease, manifestHash(manifest))]);
@@ -125,14 +127,10 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
     await chain.mirror.reached(height + 1n, ground.signal);
     await until("its new pods are ready", ground, isUp);
   }
-  return wish.funds === "least" ? untilSpent(lease, ground) : "won";
-}
-
-/** It is paid for no longer, and ends by what its provider does about that. */
-async function untilSpent(lease: BidId, ground: StoryGround): Promise<StoryEnd> {
-  const { mirror, queries } = ground.chain;
-  await until("its lease is closed for want of money", ground, () => mirror.lease(lease)?.state !== "active");
-  const { value } = await queries.lease(lease, { atOrAbove: mirror.height, signal: ground.signal });
+  if (wish.funds !== "least") return "won";
+  // It is paid for no longer, and ends by what its provider does about that.
+  await until("its lease is closed for want of money", ground, isOver);
+  const { value } = await chain.queries.lease(lease, { atOrAbove: chain.mirror.height, signal: ground.signal });
   if (value?.state !== "insufficient_funds") throw new Error(`a lease without money ended as ${value?.state}`);
   return "out of funds";
 }
