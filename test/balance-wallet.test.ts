@@ -6,6 +6,7 @@ import type { JsonObject } from "../src/bus/topics.ts";
 import { isUnderWay } from "../src/journal/intents.ts";
 import { amountOf, parseCoin, parseCoins } from "../src/market/coin.ts";
 import { formatLeaseId, formatOrderId, type OrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { type BiddingProvider, type BidStage, fixedPricing, onBidStage, type ProviderParts } from "./bid-stage.ts";
 
 const minimumBalance = parseCoins("1000000uakt");
@@ -101,7 +102,7 @@ test("without money for fees what waits for it fails in nothing, also over a res
     assert.deepEqual(due.map(({ what }) => what).sort(), ["closeBid", "withdrawLease"]);
     const states = () => due.map(({ id }) => one.journal.read.intents.get(id)?.state);
     const wait = async () => {
-      await stage.blocks(60);
+      await stage.blocks(30);
       const intents = due.map(({ id }) => one.journal.read.intents.get(id));
       assert.ok(intents.every(isUnderWay), `${states()}`);
       assert.equal(one.balance()?.withdrawals.waiting, 1);
@@ -142,4 +143,24 @@ test("without money for deposits nothing is bid, also after a restart, until ear
     await stage.until("the bid", isBidOn(stage, one, second));
     assert.equal(one.balance()?.withdrawals.done, 1, "what the lease had earned paid for it");
   });
+});
+
+test("a bid that was filed and cannot be paid is made when there is money, however long that takes", async (t) => {
+  const play = async (stage: BidStage) => {
+    // Nothing is kept back for fees, so that the bid is filed although nobody can send it.
+    const parts = { options: { ...options, minimumBalance: [], fee: undefined }, balance };
+    const one = await stage.provider("one", parts);
+    await drain(stage, "uakt", 5_500n);
+    const order = await stage.post(1n);
+    const bids = () => one.journal.read.intents.about(formatOrderId(order));
+    await stage.blocks(Math.ceil(limits.bidIntentMs / 30_000));
+    await stage.until("it has waited too long", () => bids().length === 2);
+    await stage.pay("tenant", "one", "9000000uakt");
+    await stage.until("the bid", isBidOn(stage, one, order));
+    assert.deepEqual(
+      bids().map(({ state }) => state),
+      ["done", "expired"],
+    );
+  };
+  await onBidStage(t, play, { blockMs: 30_000 });
 });

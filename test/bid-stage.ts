@@ -170,7 +170,7 @@ export function groupOfCards(...models: string[]): GroupSpec {
 export async function onBidStage(
   t: TestContext,
   play: (stage: BidStage) => Promise<void>,
-  more: Pick<Pace, "keepBlocks"> = {},
+  more: Partial<Pick<Pace, "keepBlocks" | "blockMs">> = {},
 ): Promise<void> {
   const clock = createVirtualClock();
   const pace = { clock, blockMs, lookMs: 500, patienceMs: 600_000, listens: false, ...more };
