@@ -38,9 +38,9 @@ export function measureBalance(metrics: Metrics, { look, wallet, nowMs }: Measur
   );
   metrics.read(
     {
-      name: `${prefix}_earned_total`,
-      help: "Smallest units of a token that leases have earned",
-      kind: "counter",
+      name: `${prefix}_earned`,
+      help: "Smallest units of a token that leases have earned; the chain may take some of it back",
+      kind: "gauge",
       ...ofDenom,
     },
     money(({ earned }) => earned),
