@@ -22,7 +22,7 @@ import type { BalanceDocument } from "./balance-status.ts";
 import { bookPayments } from "./bookkeeping.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 import { readEscrows } from "./escrow-reader.ts";
-import { type Decided, type Filing, fileWithdrawals, isWithdrawal } from "./filing.ts";
+import { type Decided, type Filing, fileWithdrawals, isWithdrawal, mostUnsettled } from "./filing.ts";
 import { type OwnEscrow, ownEscrow, questionOf } from "./own-escrow.ts";
 import { createRunOuts } from "./run-outs.ts";
 import { createWithdrawalFees } from "./withdrawal-fees.ts";
@@ -43,8 +43,6 @@ interface Judged extends OwnEscrow {
   readonly verdict: Verdict;
 }
 
-export type EscrowRounds = ReturnType<typeof createEscrowRounds>;
-
 export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log }: RoundsDeps) {
   const { mirror, queries, outbox } = chain;
   const dues = createEscrowDues(options.intervalMs);
@@ -53,9 +51,10 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const pause = createPause(clock);
   /** Withdrawals under way, with the lease that each is about. */
   const waiting = new Map<number, LeaseId>();
-  const counts = { rounds: 0, done: 0, failed: 0 };
+  const counts = { done: 0, failed: 0 };
   /** What is due although a round has just begun to read it. */
   const news = new Set<string>();
+  /** The last of our withdrawals that landed: what is read must know of it. */
   let floor = 0n;
   let failures = 0;
   let trouble: string | undefined;
@@ -105,7 +104,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
 
   /** Works until the signal is aborted. */
   async function run(signal: AbortSignal): Promise<void> {
-    for (const intent of journal.read.intents.unsettled(limits.outboxIntents)) {
+    for (const intent of journal.read.intents.unsettled(mostUnsettled)) {
       if (isWithdrawal(intent)) waiting.set(intent.id, parseLeaseId(intent.subject));
     }
     while (!signal.aborted) {
@@ -148,7 +147,6 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     for (const key of due) dues.set(key, { atMs: clock.now() + options.intervalMs, spentAt: undefined });
     for (const each of judged) plan(each, filings.get(each.key));
     for (const key of news) if (dues.has(key)) dues.hasten(key, clock.now());
-    counts.rounds += 1;
   }
 
   function runningLeases(): Map<string, LeaseId[]> {
@@ -229,9 +227,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     onSettled,
     run,
     get state(): Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble"> {
-      const { done, failed } = counts;
-      return { ...runOuts.state, withdrawals: { waiting: waiting.size, done, failed }, trouble };
+      return { ...runOuts.state, withdrawals: { waiting: waiting.size, ...counts }, trouble };
     },
-    counts: counts as Readonly<typeof counts>,
   };
 }

@@ -39,8 +39,8 @@ export function fileWithdrawals(
     if (busy.has(deployment)) return { kind: "busy" };
     const before = leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id);
     if (before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
-    const untilMs = pausedUntilMs(before);
-    if (untilMs !== undefined && untilMs > nowMs) return { kind: "paused", untilMs };
+    const untilMs = pausedUntilMs(before, nowMs);
+    if (untilMs !== undefined) return { kind: "paused", untilMs };
     const { why } = verdict;
     const lease = parseLeaseId(verdict.lease);
     const priority = verdict.kind === "settle" ? "close" : "withdraw";
@@ -62,7 +62,7 @@ function byUrgency({ verdict: left }: Decided, { verdict: right }: Decided): num
 }
 
 /** More than can be owed. */
-const mostUnsettled = 10 * limits.outboxIntents;
+export const mostUnsettled = 10 * limits.outboxIntents;
 
 const settling = ["withdrawLease", "closeBid", "closeLease"];
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Intent } from "../journal/intents.ts";
 import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
-import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms } from "./withdrawing.ts";
+import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms, timeAt } from "./withdrawing.ts";
 
 const minute = 60_000;
 const day = 1_440 * minute;
@@ -96,11 +96,19 @@ function landed(state: Intent["state"], priority: number, settledAtMs: number): 
 
 test("each withdrawal in vain doubles the pause until the next, and one that brought something ends it", () => {
   const vain = landed("done", 0, 1_000);
-  assert.equal(pausedUntilMs([]), undefined);
-  assert.equal(pausedUntilMs([vain]), 1_000 + 10 * minute);
-  assert.equal(pausedUntilMs([vain, landed("failed", 30, 0)]), 1_000 + 20 * minute);
-  assert.equal(pausedUntilMs([vain, landed("cancelled", 30, 0), vain, vain]), 1_000 + 40 * minute);
-  assert.equal(pausedUntilMs([vain, landed("done", 30, 0), vain]), 1_000 + 10 * minute);
-  assert.equal(pausedUntilMs([landed("done", 30, 0), vain]), undefined);
-  assert.equal(pausedUntilMs(Array(40).fill(vain)), 1_000 + day);
+  const paused = (...withdrawals: Intent[]) => pausedUntilMs(withdrawals, 2_000);
+  assert.equal(paused(), undefined);
+  assert.equal(paused(vain), 1_000 + 10 * minute);
+  assert.equal(paused(vain, landed("failed", 30, 0)), 1_000 + 20 * minute);
+  assert.equal(paused(vain, landed("cancelled", 30, 0), vain, vain), 1_000 + 40 * minute);
+  assert.equal(paused(vain, landed("done", 30, 0), vain), 1_000 + 10 * minute);
+  assert.equal(paused(landed("done", 30, 0), vain), undefined);
+  assert.equal(paused(...Array(40).fill(vain)), 1_000 + day);
+  assert.equal(pausedUntilMs([vain], 1_000 + 10 * minute), undefined, "it is over");
+  assert.equal(pausedUntilMs([vain], 999), undefined, "the clock was set back");
+});
+
+test("when an escrow runs out can be written however late that is", () => {
+  const late = timeAt(2n ** 63n - 1n, { height: 1n, timeMs: nowMs }, terms);
+  assert.match(new Date(late).toISOString(), /^\+275760/);
 });

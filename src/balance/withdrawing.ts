@@ -61,13 +61,16 @@ export function decideOnEscrow(question: EscrowQuestion, terms: Terms): Verdict 
   return { kind: "withdraw", lease: first.lease, why: first.why, fellDueMs: first.dueMs };
 }
 
+/** The last time that can be written. */
+const lastMs = 8.64e15;
+
 /** About when the block of this height is made. */
 export function timeAt(
   wanted: bigint,
   { height, timeMs }: Pick<EscrowQuestion, "height" | "timeMs">,
   { blockTimeMs }: Pick<Terms, "blockTimeMs">,
 ): number {
-  return timeMs + Number(wanted - height) * blockTimeMs;
+  return Math.min(lastMs, timeMs + Number(wanted - height) * blockTimeMs);
 }
 
 interface Reason {
@@ -124,13 +127,16 @@ function dollars(denom: string, tokenPrice: Decimal | undefined): bigint | undef
 
 /**
  * Until when no withdrawal from an escrow is tried, by what became of those before, the newest first: each that failed,
- * or that was to end a lease which runs on all the same, has cost a fee for nothing. Undefined where none has.
+ * or that was to end a lease which runs on all the same, has cost a fee for nothing. Undefined where one may be tried.
  */
-export function pausedUntilMs(withdrawals: readonly Intent[]): number | undefined {
+export function pausedUntilMs(withdrawals: readonly Intent[], nowMs: number): number | undefined {
   const landed = withdrawals.filter(({ state }) => state === "done" || state === "failed");
   const successes = landed.findIndex(({ state, priority }) => state === "done" && priority !== priorities.close);
   const vain = successes === -1 ? landed : landed.slice(0, successes);
   const [last] = vain;
-  if (last?.settledAtMs === undefined) return undefined;
-  return last.settledAtMs + growingPauseMs(limits.withdrawalPauseFirstMs, limits.withdrawalPauseMostMs, vain.length);
+  // One of the future: the clock was set back.
+  if (last?.settledAtMs === undefined || last.settledAtMs > nowMs) return undefined;
+  const untilMs =
+    last.settledAtMs + growingPauseMs(limits.withdrawalPauseFirstMs, limits.withdrawalPauseMostMs, vain.length);
+  return untilMs > nowMs ? untilMs : undefined;
 }

@@ -24,6 +24,9 @@ interface Settlement {
 
 const one = 10n ** 18n;
 
+/** The chain counts its blocks in 64 bits. */
+const lastHeight = 2n ** 63n - 1n;
+
 export function settleAt({ funds, settledAt, rates }: Drawn, height: bigint): Settlement {
   // An account that owes already pays nobody, however much of another denomination is in it.
   if (isInDebt(funds)) return { paid: rates.map(() => 0n), overdrawn: true };
@@ -41,7 +44,7 @@ export function settleAt({ funds, settledAt, rates }: Drawn, height: bigint): Se
   return { paid, overdrawn };
 }
 
-/** The first height at which a settlement overdraws the account; undefined where nothing draws on it. */
+/** The first height at which a settlement overdraws the account; undefined where nothing draws on it, or the chain ends before. */
 export function spentAt({ funds, settledAt, rates }: Drawn): bigint | undefined {
   if (isInDebt(funds)) return settledAt;
   const denoms = new Set(rates.map(({ denom }) => denom));
@@ -50,7 +53,8 @@ export function spentAt({ funds, settledAt, rates }: Drawn): bigint | undefined 
     const drawing = rates.filter((rate) => rate.denom === denom && rate.amount.atto > 0n);
     return drawing.length === 0 ? [] : blocksUntilMoreThan(held ? wholeOf(held.amount) : 0n, drawing);
   });
-  return blocks.length === 0 ? undefined : settledAt + blocks.reduce((least, each) => (each < least ? each : least));
+  const heights = blocks.map((each) => settledAt + each).filter((height) => height <= lastHeight);
+  return heights.length === 0 ? undefined : heights.reduce((least, each) => (each < least ? each : least));
 }
 
 function isInDebt([first]: Drawn["funds"]): boolean {
