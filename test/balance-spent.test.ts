@@ -54,6 +54,16 @@ for (const { who, prices } of [
   });
 }
 
+test("an escrow that outlasts all heights of the chain keeps no other from being settled", async (t) => {
+  const stage = await setUpEscrows(t);
+  const lasting = await oneLease(stage, 1n, "20000uact", ["us", "0.000000000000000001uact"]);
+  const lease = await oneLease(stage, 2n, "20000uact", ["us", "1000uact"]);
+  const life = await stage.start();
+  await stage.blocks(26);
+  assert.deepEqual([await stage.state(lasting), await stage.state(lease)], ["active", "insufficient_funds"]);
+  assert.equal(life.journal.read.payments.get(formatLeaseId(lasting))?.spentAt, undefined);
+});
+
 test("a deposit in time keeps the lease, and nothing is filed", async (t) => {
   const stage = await setUpEscrows(t);
   const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);

@@ -19,10 +19,14 @@ export interface OwnEscrow {
   readonly figures: readonly Figures[];
 }
 
+/** The chain counts blocks in 63 bits, as does the journal: what lasts longer is never spent. */
+const mostHeight = 2n ** 63n - 1n;
+
 export function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow {
   const { account, payments, height, timeMs } = escrow;
   const drawn = { ...account, rates: payments.map(({ rate }) => rate) };
-  const spent = spentAt(drawn);
+  const foretold = spentAt(drawn);
+  const spent = foretold !== undefined && foretold <= mostHeight ? foretold : undefined;
   const { paid } = settleAt(drawn, height);
   const byKey = new Map(leases.map((lease) => [`deployment/${formatLeaseId(lease)}`, lease]));
   const figures = payments.flatMap(({ key, rate, balance, withdrawn }, index): Figures[] => {
