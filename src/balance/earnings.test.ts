@@ -79,8 +79,11 @@ test("by day: what was earned, what came in, what it cost, and what the wallet g
 test("by lease: what its bid cost stands with it, and what no lease came of in a row of its own", async (t) => {
   const { read, add, pay } = await openBooks(t);
   await add(story);
-  await pay(payment(1));
-  assert.deepEqual(earningsOf(read, { by: "lease", ...whole }).rows.map(show), [
+  const byLease = () => earningsOf(read, { by: "lease", ...whole }).rows.map(show);
+  const before = byLease();
+  await pay(payment(1), payment(2));
+  assert.deepEqual(byLease().at(-1), `${leaseId(2)} uakt 0 0 0 500 0 -500`, "by its payment, where no line names it");
+  assert.deepEqual(before, [
     `${ofAccount} uakt 0 0 3 0 0 -3`,
     `${leaseId(1)} uact 300 250 0 0 0 250`,
     `${leaseId(1)} uakt 0 0 12 500 500 -12`,

@@ -4,7 +4,7 @@ import type { TableReads } from "../journal/tables.ts";
 import { isLeaseKey, isOrderKey } from "../market/ids.ts";
 import { formatDay } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
-import { type BlockPace, createBlockPace, type Projection, projectionOf } from "./earnings-projection.ts";
+import { createBlockPace, type Projection, projectionOf } from "./earnings-projection.ts";
 
 export const groupings = ["day", "lease", "denom"] as const;
 export type Grouping = (typeof groupings)[number];
@@ -58,16 +58,21 @@ export function earningsOf(read: TableReads, question: EarningsQuestion): Earnin
   const { by, fromMs, toMs, nowMs } = question;
   const pace = createBlockPace();
   const sums = createSums();
+  /** By the order. A row of the payments tells as well, but goes before the last line of a lease may. */
+  const leases = new Map<string, string>();
   for (const line of linesOf(read, question)) {
+    const group = groupOf(line, by);
     pace.note(line);
-    sums.add(groupOf(line, by), line);
+    sums.add(group, line);
+    if (by === "lease" && isLeaseKey(line.subject)) leases.set(group, line.subject);
   }
-  const rows = by === "lease" ? nameLeases(sums.all(), read) : sums.all();
+  const leaseOf = (order: string) => leases.get(order) ?? read.payments.leaseOf(order) ?? withoutLease;
+  const rows = by === "lease" ? nameLeases(sums.all(), leaseOf) : sums.all();
   return {
     ...{ by, fromMs, toMs },
     rows: sorted(rows),
     totals: sorted(totalsOf(rows)),
-    projection: projectionOf(read.payments.running(), pace as BlockPace, nowMs),
+    projection: projectionOf(read.payments.running(), pace, nowMs),
     begun: read.ledger.totals().length > 0,
   };
 }
@@ -91,11 +96,9 @@ function groupOf({ subject, atMs }: LedgerLine, by: Grouping): string {
   return subject.split("/").slice(0, 4).join("/");
 }
 
-function nameLeases(rows: readonly EarningsRow[], { payments }: TableReads): EarningsRow[] {
+function nameLeases(rows: readonly EarningsRow[], leaseOf: (order: string) => string): EarningsRow[] {
   const named = createSums();
-  for (const row of rows) {
-    named.merge(isOrderKey(row.of) ? (payments.leaseOf(row.of) ?? withoutLease) : row.of, row);
-  }
+  for (const row of rows) named.merge(isOrderKey(row.of) ? leaseOf(row.of) : row.of, row);
   return named.all();
 }
 

@@ -40,11 +40,11 @@ export function createLedger(sql: Sql) {
   const rows = "SELECT id, kind, subject, denom, amount, height, at AS atMs FROM ledger";
   const bigints = { bigints: true };
   const about = sql.all<Row>(`${rows} WHERE subject = ? ORDER BY id DESC LIMIT ?`, bigints);
-  const first = sql.one<{ id: number | null }>("SELECT min(id) AS id FROM ledger WHERE at >= ?");
-  // The plus keeps SQLite from the index of times, with which it would sort all of them for every page.
+  // A plus says which index is not to be used: by ids it would read all that is older, by times sort it all for every page.
+  const first = sql.one<{ id: number | null }>("SELECT min(+id) AS id FROM ledger WHERE at >= ?");
   const after = sql.all<Row>(`${rows} WHERE id > ? AND +at >= ? AND +at < ? ORDER BY id LIMIT ?`, bigints);
   const ofDay = sql.one<Row>(
-    `${rows} WHERE subject = ? AND kind = 'accrued' AND denom = ? AND at >= ? AND at < ? ORDER BY id DESC LIMIT 1`,
+    `${rows} WHERE subject = ? AND kind = 'accrued' AND denom = ? AND at >= ? AND at < ? ORDER BY at DESC LIMIT 1`,
     bigints,
   );
   const add = sql.run("INSERT INTO ledger (kind, subject, denom, amount, height, at) VALUES (?, ?, ?, ?, ?, ?)");

@@ -213,6 +213,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX ledger_subject ON ledger (subject, id);
   CREATE INDEX ledger_at ON ledger (at);
+  CREATE INDEX ledger_accrued ON ledger (subject, at) WHERE kind = 'accrued';
 
   CREATE TABLE ledger_totals (
     kind TEXT NOT NULL,
