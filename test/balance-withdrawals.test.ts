@@ -1,6 +1,7 @@
 /** When earnings are brought home, on a chain that settles as the real one does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SettledResult } from "../src/chain/chain.ts";
 import { parseCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
@@ -86,4 +87,18 @@ test("a lease that its tenant closes is paid out by the chain: what waited for i
   assert.deepEqual(statesOf(about()), ["cancelled"]);
   await stage.blocks(20);
   assert.deepEqual([await stage.state(lease), about().length], ["closed", 1]);
+});
+
+test("what it cost to end a spent escrow is not what other withdrawals are weighed against", async (t) => {
+  const stage = await setUpEscrows(t);
+  await stage.lease(1n, "50000uakt", ["us", "10000uakt"]);
+  const [lease] = await stage.lease(2n, "50000000uakt", ["us", "10000uakt"]);
+  assert.ok(lease);
+  const life = await stage.start({ options: quick });
+  await stage.blocks(60);
+  const [ending, home] = life.withdrawals();
+  assert.ok(ending);
+  const { fee = "" } = ending.result as SettledResult;
+  assert.ok(Number.parseInt(fee, 10) > 5_000, "the chain does more where it ends leases");
+  assert.deepEqual([home?.subject, home?.state], [formatLeaseId(lease), "done"]);
 });

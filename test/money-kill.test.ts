@@ -18,7 +18,7 @@ const quick = ["withdrawal"] as const;
 /** As fast as a small machine can. */
 const blockMs = 100;
 /** They mostly wait for blocks. */
-const atOnce = 4;
+const atOnce = 8;
 
 type Live = Extract<Asked, { what: "live" }>;
 type KillAt = NonNullable<Live["killAt"]>;
@@ -58,7 +58,7 @@ async function isKilled(t: TestContext, killAt: KillAt): Promise<boolean> {
 async function audit(stage: MoneyStage, dir: string): Promise<void> {
   const { journal } = await openJournal({ dir, clock: realClock, log: silentLog });
   try {
-    await storyAuditor(stage).audit(journal);
+    await storyAuditor(stage, { isLate: true }).audit(journal);
   } finally {
     await journal.close();
   }

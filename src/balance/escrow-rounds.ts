@@ -5,6 +5,7 @@
  */
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, SettledResult, Step } from "../chain/chain.ts";
+import { priorities } from "../chain/outbox/intent.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Decimal } from "../market/decimal.ts";
@@ -83,7 +84,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     waiting.delete(id);
     if (state === "done" || state === "failed") {
       counts[state] += 1;
-      fees.note(result);
+      // One that ends leases has the chain do more, and costs what it costs.
+      if (intent.priority !== priorities.close) fees.note(result);
       announce(intent.subject, state, result);
     }
     if (result.height !== undefined) floor = largest(floor, BigInt(result.height));
