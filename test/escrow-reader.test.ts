@@ -79,3 +79,15 @@ for (const { how, more } of [
     );
   });
 }
+
+test("where no node gives whole lists, many escrows are read one by one as well", async (t) => {
+  const stage = await setUpEscrows(t);
+  const ids = await someEscrows(stage);
+  const refusing: Queries = {
+    ...stage.queries,
+    openEscrowPayments: () => Promise.reject(new Error("this node does not serve lists")),
+  };
+  const many = Array.from({ length: limits.rpcMirrorSingles }, () => ids[0] as DeploymentId);
+  const escrows = await readEscrows(refusing, [...ids, ...many], {});
+  assert.deepEqual([escrows.length, escrows[0]?.payments.length], [2 + many.length, 2]);
+});

@@ -16,8 +16,9 @@ export async function readEscrows(
 ): Promise<Escrow[]> {
   if (deployments.length === 0) return [];
   for (let left = limits.rpcMirrorTries; ; left -= 1) {
+    // At last also many one by one: some nodes will not give whole lists.
+    const read = deployments.length > limits.rpcMirrorSingles && left > 1 ? readLists : readOneByOne;
     try {
-      const read = deployments.length > limits.rpcMirrorSingles ? readLists : readOneByOne;
       return await read(queries, deployments, options);
     } catch (thrown) {
       // The node failed half-way, or has thrown the state of that height away: another one is begun with.
