@@ -46,9 +46,9 @@ export function openAsker(command: Command): Asker {
 
   /** What arrives over the socket is JSON; what the journal says is put into the same shape. */
   function readJournal<T>(work: (read: TableReads) => T): Told<T> {
-    const { read, close } = openToRead(dataDir, realClock);
+    const { atOnce, close } = openToRead(dataDir, realClock);
     try {
-      return JSON.parse(jsonText(work(read))) as Told<T>;
+      return JSON.parse(jsonText(atOnce(work))) as Told<T>;
     } finally {
       close();
     }

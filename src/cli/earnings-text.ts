@@ -64,7 +64,8 @@ export function grouped(amount: string): string {
 /** The first columns are words and stand to the left, the others are numbers and stand to the right. */
 function aligned(heading: readonly string[], rows: readonly (readonly string[])[], words: number): string[] {
   const lines = [heading, ...rows];
-  const widths = heading.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  // There may be more rows than a function takes arguments.
+  const widths = heading.map((_, at) => lines.reduce((most, line) => Math.max(most, line[at]?.length ?? 0), 0));
   const pad = (cell: string, at: number) =>
     at < words ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0);
   return lines.map((line) => line.map(pad).join("  ").trimEnd());

@@ -108,6 +108,15 @@ test("the last days are whole ones, with today", () => {
     toMs: parseTime("2026-11-04T00:00:00Z"),
   });
   for (const text of ["2026-11", "1", "2026-13-01", "2026-11-01T12:00", ""]) assert.throws(() => readTime(text));
+  for (const text of ["2026-02-29", "2026-11-31", "2026-02-30T12:00:00Z"]) assert.throws(() => readTime(text), text);
+  assert.equal(readTime("2024-02-29").fromMs, parseTime("2024-02-29"));
+});
+
+test("a table may have more rows than a function takes arguments", () => {
+  const sums = { accrued: "1", withdrawn: "0", fees: "0", deposits: "0", refunds: "0", net: "0" };
+  const rows = Array.from({ length: 150_000 }, () => ({ of: lease, denom: "uact", ...sums }));
+  const earnings = { by: "lease", fromMs: 0, toMs: 1, totals: [], projection: [], begun: true } as const;
+  assert.equal(earningsTable({ ...earnings, rows }).length, rows.length + 3);
 });
 
 test("cells with commas, quotes and breaks are quoted, and digits stand in threes", () => {

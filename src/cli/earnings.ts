@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { earningsOf, type Grouping, groupings } from "../balance/earnings.ts";
 import { dayMs } from "../journal/ledger.ts";
-import { parseTime, realClock } from "../runtime/clock.ts";
+import { formatDay, parseTime, realClock } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
 import { earningsCsv, earningsTable, emptyWords } from "./earnings-text.ts";
@@ -74,7 +74,14 @@ export function spanOf({ days = 30, since, until }: Span, nowMs: number): { from
 
 export function readTime(text: string): TimeOption {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
-  const fromMs = isDay || /^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.test(text) ? parseTime(text) : Number.NaN;
+  const isTime = isDay || /^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const fromMs = isTime && isDayOfCalendar(text.slice(0, 10)) ? parseTime(text) : Number.NaN;
   if (!Number.isNaN(fromMs)) return { fromMs, toMs: isDay ? fromMs + dayMs : fromMs };
   throw new InvalidArgumentError("It must be a day like 2026-11-01, or a time like 2026-11-01T12:00:00Z.");
+}
+
+/** The 31st of a shorter month would be read as a day of the next one. */
+function isDayOfCalendar(day: string): boolean {
+  const ms = parseTime(day);
+  return !Number.isNaN(ms) && formatDay(ms) === day;
 }

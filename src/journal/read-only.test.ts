@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
@@ -26,6 +26,66 @@ test("a reader sees what is committed while the provider writes on, and holds it
   assert.equal(reader.read.history.recent(9).length, 1);
   await journal.durable("another", ({ history }) => history.add(line));
   assert.equal(reader.read.history.recent(9).length, 2);
+});
+
+test("what is read at once is of one moment, whatever is written meanwhile", async (t) => {
+  const dir = temporaryFolder(t);
+  const journal = await journalIn(dir);
+  t.after(() => journal.close());
+  await journal.durable("a line", ({ history }) => history.add(line));
+  const reader = openToRead(dir, realClock);
+  t.after(reader.close);
+  const writing: Promise<unknown>[] = [];
+  const counts = reader.atOnce(({ history }) => {
+    const before = history.recent(9).length;
+    writing.push(journal.durable("another", (tables) => tables.history.add(line)));
+    const other = connect(join(dir, "journal.db"));
+    other.exec("INSERT INTO history (kind, subject, line, at) VALUES ('journal', 's', 'and so', 1)");
+    other.close();
+    return [before, history.recent(9).length];
+  });
+  assert.deepEqual(counts, [1, 1]);
+  await Promise.all(writing);
+  assert.equal(reader.read.history.recent(9).length, 3);
+  assert.throws(() => reader.atOnce(() => assert.fail("the work")), /the work/);
+  assert.equal(
+    reader.atOnce(({ history }) => history.recent(9).length),
+    3,
+  );
+});
+
+/** Root may read everything, so it becomes somebody else for a while. */
+function asStranger(work: () => void): void {
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(65_534);
+  try {
+    work();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+}
+
+test("a journal that this user may not read is not told as one that is missing, or that should be written", async (t) => {
+  const dir = temporaryFolder(t);
+  await (await journalIn(dir)).close();
+  const refused = () =>
+    asStranger(() =>
+      assert.throws(() => openToRead(dir, realClock), { code: "AKP_JOURNAL_UNREADABLE", message: /cannot be read/ }),
+    );
+  const file = join(dir, "journal.db");
+  try {
+    chmodSync(dir, 0o000);
+    refused();
+    chmodSync(dir, 0o755);
+    chmodSync(file, 0o000);
+    refused();
+    // A log needs its index beside it, which this user cannot make.
+    chmodSync(file, 0o444);
+    chmodSync(dir, 0o555);
+    refused();
+  } finally {
+    chmodSync(dir, 0o700);
+  }
 });
 
 test("a reader of a stopped journal, or of a copy with its log, changes no byte and takes no lock", async (t) => {

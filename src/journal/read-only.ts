@@ -1,8 +1,8 @@
 /** The journal as a second process reads it: without the lock, while a provider writes to it or when none runs. */
-import { existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../runtime/clock.ts";
-import { ProviderError } from "../runtime/errors.ts";
+import { ProviderError, reasonOf, systemCodeOf } from "../runtime/errors.ts";
 import { type Connection, connect } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { applicationId, migrations } from "./migrations.ts";
@@ -10,20 +10,49 @@ import { createTables, type TableReads } from "./tables.ts";
 
 interface JournalReader {
   readonly read: TableReads;
+  /** All that the work reads is of one moment, whatever the provider writes meanwhile: else sums do not add up. */
+  atOnce<T>(work: (read: TableReads) => T): T;
   close(): void;
 }
 
 /** Not a byte of it is changed: a journal of another version is refused, never brought up to date. */
 export function openToRead(dir: string, clock: Clock): JournalReader {
   const path = join(dir, "journal.db");
-  if (!existsSync(path)) throw new ProviderError("AKP_JOURNAL_MISSING", { path });
-  const connection = connect(path, { readOnly: true });
+  const connection = connectToRead(path);
   try {
     mustBeOurs(connection, path);
-    return { read: createTables(connection, clock), close: connection.close };
+    const read = createTables(connection, clock);
+    return { read, atOnce: (work) => inSnapshot(connection, () => work(read)), close: connection.close };
   } catch (thrown) {
     connection.close();
-    throw thrown;
+    throw unreadable(path, thrown) ?? thrown;
+  }
+}
+
+function connectToRead(path: string): Connection {
+  try {
+    accessSync(path, constants.R_OK);
+    return connect(path, { readOnly: true });
+  } catch (thrown) {
+    if (systemCodeOf(thrown) === "ENOENT") throw new ProviderError("AKP_JOURNAL_MISSING", { path });
+    throw unreadable(path, thrown) ?? thrown;
+  }
+}
+
+/** Somebody who only reads is not to be told to write. */
+function unreadable(path: string, thrown: unknown): ProviderError | undefined {
+  const isOurs = thrown instanceof ProviderError;
+  if (isOurs ? thrown.code !== "AKP_DATA_DIR_UNWRITABLE" : systemCodeOf(thrown) === undefined) return undefined;
+  const reason = reasonOf(isOurs ? thrown.cause : thrown);
+  return new ProviderError("AKP_JOURNAL_UNREADABLE", { path, reason }, { cause: thrown });
+}
+
+function inSnapshot<T>(connection: Connection, work: () => T): T {
+  connection.exec("BEGIN");
+  try {
+    return work();
+  } finally {
+    connection.exec("ROLLBACK");
   }
 }
 

@@ -36,6 +36,11 @@ export const storageErrors = {
     advice: "Name the folder of a provider that has run: --data-dir, or --home as the provider has it.",
     ...statuses(404, "NOT_FOUND", storage),
   },
+  AKP_JOURNAL_UNREADABLE: {
+    message: "the journal {path} cannot be read: {reason}",
+    advice: "Run this as the user that the provider runs as, or on a copy of its folder: --data-dir.",
+    ...statuses(500, "FAILED_PRECONDITION", storage),
+  },
   AKP_JOURNAL_DAMAGED: {
     message: "the journal {path} was damaged ({reason}) and was set aside as {kept}",
     advice:
