@@ -68,7 +68,7 @@ async function play(t: TestContext, { seed, crashAt }: Playing): Promise<Played>
       await Promise.race([told, life.ended]);
       await stage.pass(debtBlocks);
       await sleep(stage.clock, blockMs / 2);
-      await storyAuditor(stage).audit(journal);
+      await storyAuditor(stage, Math.max(...absences)).audit(journal);
       await life.stop();
       return "finished";
     };

@@ -16,6 +16,8 @@ const blockMs = 6_000;
 /** Time for our provider to come to rest before the next block. */
 const restMs = 5_000;
 const auditEvery = 100;
+/** The most that our provider is away. */
+const awayBlocks = 10;
 /** Within which our provider notices that old debt was paid. */
 const debtBlocks = limits.booksDebtsEveryMs / blockMs + 3;
 
@@ -33,6 +35,7 @@ async function play(t: TestContext, { seed, blocks, tokenPrice }: Playing): Prom
     const auditor = createAuditor(stage, {
       tokenPrice: tokenPrice === undefined ? undefined : parseDecimal(tokenPrice),
       intervalBlocks: moneyOptions.intervalMs / blockMs,
+      awayBlocks,
     });
     const begin = () => stage.live({ dir, tokenPrice });
     let life = begin();
@@ -45,7 +48,7 @@ async function play(t: TestContext, { seed, blocks, tokenPrice }: Playing): Prom
         await auditor.audit(journal);
       } else if (random.int(500) === 0) {
         await life.stop();
-        await stage.pass(random.int(10));
+        await stage.pass(random.int(awayBlocks));
         life = begin();
         ({ journal } = await life.ready);
       }

@@ -30,13 +30,13 @@ export function storyParts(dir: string, blockMs: number): LifeParts {
   return { dir, tokenPrice: "1", bidBlocks: 12, options: { intervalMs: intervalBlocks * blockMs, periodMs: 0 } };
 }
 
-/** A process that has to start first is late for no fault of its own. */
-export function storyAuditor(stage: MoneyStage, { isLate = false } = {}) {
-  const rules = {
+/** `awayBlocks`: for which our provider may have been away. */
+export function storyAuditor(stage: MoneyStage, awayBlocks: number) {
+  return createAuditor(stage, {
     tokenPrice: { atto: 10n ** 18n },
-    intervalBlocks: isLate ? Number.POSITIVE_INFINITY : intervalBlocks,
-  };
-  return createAuditor(stage, rules);
+    intervalBlocks: intervalBlocks + awayBlocks,
+    awayBlocks,
+  });
 }
 
 interface StoryOptions {
