@@ -24,7 +24,7 @@ function decided(dseq: number, kind: "settle" | "withdraw", fellDueMs: number): 
     deployment: formatDeploymentId(id),
     height: 10n,
     leases: [id],
-    verdict: { kind, lease: formatLeaseId(id), why: "it is due", fellDueMs },
+    verdict: { kind, lease: formatLeaseId(id), why: "it is due", fellDueMs, mostPauseMs: 3_600_000 },
   };
 }
 

@@ -39,7 +39,7 @@ export function fileWithdrawals(
     if (busy.has(deployment)) return { kind: "busy" };
     const before = leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id);
     if (before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
-    const untilMs = pausedUntilMs(before, nowMs);
+    const untilMs = pausedUntilMs(before, verdict.mostPauseMs, nowMs);
     if (untilMs !== undefined) return { kind: "paused", untilMs };
     const { why } = verdict;
     const lease = parseLeaseId(verdict.lease);

@@ -19,14 +19,10 @@ export interface OwnEscrow {
   readonly figures: readonly Figures[];
 }
 
-/** The chain counts blocks in 63 bits, as does the journal: what lasts longer is never spent. */
-const mostHeight = 2n ** 63n - 1n;
-
 export function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow {
   const { account, payments, height, timeMs } = escrow;
   const drawn = { ...account, rates: payments.map(({ rate }) => rate) };
-  const foretold = spentAt(drawn);
-  const spent = foretold !== undefined && foretold <= mostHeight ? foretold : undefined;
+  const spent = spentAt(drawn);
   const { paid } = settleAt(drawn, height);
   const byKey = new Map(leases.map((lease) => [`deployment/${formatLeaseId(lease)}`, lease]));
   const figures = payments.flatMap(({ key, rate, balance, withdrawn }, index): Figures[] => {
@@ -63,5 +59,6 @@ export function questionOf(
     const amount = parseDecimal(rate);
     return [{ lease: leaseId, rate: { denom, amount }, owed: accrued - withdrawn, lastMs: withdrawnAtMs ?? sinceMs }];
   });
-  return { height: escrow.height, timeMs: escrow.timeMs, spentAt, leases };
+  const owes = escrow.account.funds.some(({ amount }) => amount.atto < 0n);
+  return { height: escrow.height, timeMs: escrow.timeMs, spentAt, owes, leases };
 }

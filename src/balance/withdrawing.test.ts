@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Intent } from "../journal/intents.ts";
 import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
+import { limits } from "../runtime/limits.ts";
 import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms, timeAt } from "./withdrawing.ts";
 
 const minute = 60_000;
@@ -21,7 +22,7 @@ const terms: Terms = {
 function owed(coin: string, agoMs = 0, spentAt = 9_999n): EscrowQuestion {
   const { denom, amount } = parseCoin(coin);
   const lease = { lease: "ours", rate: parseDecCoin(`10${denom}`), owed: amount, lastMs: nowMs - agoMs };
-  return { height: 1_000n, timeMs: nowMs, spentAt, leases: [lease] };
+  return { height: 1_000n, timeMs: nowMs, spentAt, owes: false, leases: [lease] };
 }
 
 const cases: readonly { what: string; question: EscrowQuestion; with?: Partial<Terms>; comes: string | number }[] = [
@@ -77,8 +78,20 @@ test("a spent escrow is settled whatever that brings, through the lease that is 
     lease: "richer",
     why: "the escrow is spent since height 990: settling it ends the lease",
     fellDueMs: nowMs - 60_000,
+    mostPauseMs: limits.settlingPauseMostMs,
   });
   assert.equal(decideOnEscrow({ ...owed("0uact", 0, 1_001n), leases }, terms).kind, "wait");
+});
+
+test("a tenant who pays only when he sees a settlement coming never gets the day of an account that cannot be ended", () => {
+  const spent = { ...owed("0uact", 0, 990n), owes: false };
+  const pauseOf = (question: EscrowQuestion) => {
+    const verdict = decideOnEscrow(question, terms);
+    return verdict.kind === "wait" ? undefined : verdict.mostPauseMs;
+  };
+  assert.deepEqual([pauseOf(spent), pauseOf({ ...spent, owes: true })], [60 * minute, day]);
+  const vain = Array(40).fill(landed("done", 0, 1_000));
+  assert.equal(pausedUntilMs(vain, 60 * minute, 2_000), 1_000 + 60 * minute);
 });
 
 test("what fell due first is told apart by when that was", () => {
@@ -96,7 +109,7 @@ function landed(state: Intent["state"], priority: number, settledAtMs: number): 
 
 test("each withdrawal in vain doubles the pause until the next, and one that brought something ends it", () => {
   const vain = landed("done", 0, 1_000);
-  const paused = (...withdrawals: Intent[]) => pausedUntilMs(withdrawals, 2_000);
+  const paused = (...withdrawals: Intent[]) => pausedUntilMs(withdrawals, day, 2_000);
   assert.equal(paused(), undefined);
   assert.equal(paused(vain), 1_000 + 10 * minute);
   assert.equal(paused(vain, landed("failed", 30, 0)), 1_000 + 20 * minute);
@@ -104,8 +117,8 @@ test("each withdrawal in vain doubles the pause until the next, and one that bro
   assert.equal(paused(vain, landed("done", 30, 0), vain), 1_000 + 10 * minute);
   assert.equal(paused(landed("done", 30, 0), vain), undefined);
   assert.equal(paused(...Array(40).fill(vain)), 1_000 + day);
-  assert.equal(pausedUntilMs([vain], 1_000 + 10 * minute), undefined, "it is over");
-  assert.equal(pausedUntilMs([vain], 999), undefined, "the clock was set back");
+  assert.equal(pausedUntilMs([vain], day, 1_000 + 10 * minute), undefined, "it is over");
+  assert.equal(pausedUntilMs([vain], day, 999), undefined, "the clock was set back");
 });
 
 test("when an escrow runs out can be written however late that is", () => {

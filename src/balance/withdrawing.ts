@@ -22,6 +22,8 @@ export interface EscrowQuestion {
   readonly height: bigint;
   readonly timeMs: number;
   readonly spentAt: bigint | undefined;
+  /** The account lacks what it should have paid already: no settlement ends it while others pay in its place. */
+  readonly owes: boolean;
   readonly leases: readonly OwedLease[];
 }
 
@@ -43,22 +45,27 @@ export type Verdict =
       readonly why: string;
       /** Since when there was reason to. */
       readonly fellDueMs: number;
+      /** How long the next one waits at most after others that came to nothing. */
+      readonly mostPauseMs: number;
     }
   | { readonly kind: "wait"; readonly untilMs: number };
 
 /** One withdrawal at most: the chain takes no two from one account in a block. */
 export function decideOnEscrow(question: EscrowQuestion, terms: Terms): Verdict {
-  const { height, timeMs, spentAt, leases } = question;
+  const { height, timeMs, spentAt, owes, leases } = question;
   const fellDueMs = spentAt === undefined ? Number.POSITIVE_INFINITY : timeAt(spentAt, question, terms);
   const [richest] = leases.toSorted((left, right) => (left.owed < right.owed ? 1 : -1));
   if (spentAt !== undefined && height >= spentAt && richest) {
     const why = `the escrow is spent since height ${spentAt}: settling it ends the lease`;
-    return { kind: "settle", lease: richest.lease, why, fellDueMs };
+    // Unless it owes, only a tenant who pays at the last moment, again and again, lets a settlement come to nothing.
+    const mostPauseMs = owes ? limits.withdrawalPauseMostMs : limits.settlingPauseMostMs;
+    return { kind: "settle", lease: richest.lease, why, fellDueMs, mostPauseMs };
   }
   const [first] = leases.flatMap((each) => reasonsFor(each, timeMs, terms)).sort((a, b) => a.dueMs - b.dueMs);
   if (!first) return { kind: "wait", untilMs: Number.POSITIVE_INFINITY };
   if (first.dueMs > timeMs) return { kind: "wait", untilMs: first.dueMs };
-  return { kind: "withdraw", lease: first.lease, why: first.why, fellDueMs: first.dueMs };
+  const { lease, why, dueMs } = first;
+  return { kind: "withdraw", lease, why, fellDueMs: dueMs, mostPauseMs: limits.withdrawalPauseMostMs };
 }
 
 /** The last time that can be written. */
@@ -129,14 +136,13 @@ function dollars(denom: string, tokenPrice: Decimal | undefined): bigint | undef
  * Until when no withdrawal from an escrow is tried, by what became of those before, the newest first: each that failed,
  * or that was to end a lease which runs on all the same, has cost a fee for nothing. Undefined where one may be tried.
  */
-export function pausedUntilMs(withdrawals: readonly Intent[], nowMs: number): number | undefined {
+export function pausedUntilMs(withdrawals: readonly Intent[], mostMs: number, nowMs: number): number | undefined {
   const landed = withdrawals.filter(({ state }) => state === "done" || state === "failed");
   const successes = landed.findIndex(({ state, priority }) => state === "done" && priority !== priorities.close);
   const vain = successes === -1 ? landed : landed.slice(0, successes);
   const [last] = vain;
   // One of the future: the clock was set back.
   if (last?.settledAtMs === undefined || last.settledAtMs > nowMs) return undefined;
-  const untilMs =
-    last.settledAtMs + growingPauseMs(limits.withdrawalPauseFirstMs, limits.withdrawalPauseMostMs, vain.length);
+  const untilMs = last.settledAtMs + growingPauseMs(limits.withdrawalPauseFirstMs, mostMs, vain.length);
   return untilMs > nowMs ? untilMs : undefined;
 }

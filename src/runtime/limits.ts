@@ -225,6 +225,8 @@ export const limits = {
   /** After a withdrawal that came to nothing, the next one waits this long, and twice as long each time. */
   withdrawalPauseFirstMs: 10 * minute,
   withdrawalPauseMostMs: 24 * hour,
+  /** Of one that is sure to end a lease: whoever made others come to nothing gets no more than this for nothing. */
+  settlingPauseMostMs: hour,
   /** Withdrawals that one round files, about ten transactions full of them; the others wait for the next one. */
   withdrawalsOfRound: 500,
   /** Escrows that are booked in one go: a tenth of a second in which nothing else happens. */
