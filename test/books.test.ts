@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { BidID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
-import { unreachable } from "../src/chain/comet/transport.ts";
+import { type RpcRequest, type RpcTransport, unreachable } from "../src/chain/comet/transport.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { fundDeployment } from "../src/chain/tx/tenant-messages.ts";
@@ -52,6 +52,14 @@ async function checkLease({ queries }: BidStage, { journal }: BiddingProvider, i
   assert.equal(row.withdrawn, payment.withdrawn.amount);
   assert.equal(row.accrued, row.withdrawn);
   assert.equal(row.ended.how, payment.state);
+}
+
+/** A node that does not answer such requests. */
+function withFault({ node }: BidStage, isFaulty: (request: RpcRequest) => boolean): RpcTransport {
+  const sound = node.transport();
+  const send: RpcTransport["send"] = (request, bounds) =>
+    isFaulty(request) ? Promise.reject(unreachable(sound.name, "connection reset")) : sound.send(request, bounds);
+  return { ...sound, send };
 }
 
 const hasBid = ({ journal }: BiddingProvider, bid: BidId) => journal.read.deposits.get(formatBidId(bid)) !== undefined;
@@ -115,6 +123,75 @@ test("a lease that came and ended while the provider was away is in the books wh
 
 test("so is one whose blocks no node has any more", (t) => endsWhileAway(t, 60, 20));
 
+test("so is one whose bid came to the chain when the provider was gone already", async (t) => {
+  await onBidStage(t, async (stage) => {
+    let isSent = false;
+    const isFaulty = ({ method }: RpcRequest) => {
+      const wasSent = isSent;
+      if (method.startsWith("broadcast")) isSent = true;
+      return wasSent;
+    };
+    const first = await stage.provider("one", { balance, nodes: () => [withFault(stage, isFaulty)] });
+    const before = await walletOf(stage);
+    const bid = first.bidOn(await stage.post(1n));
+    await stage.until("the bid is on its way", async () => (await stage.queries.bid(bid)).value !== undefined);
+    assert.equal(hasBid(first, bid), false);
+    await first.stop();
+    await stage.accept(bid);
+    await stage.blocks(10);
+    await stage.close(1n);
+    const again = await stage.provider("one", { balance });
+    await stage.until("the lease is booked", () => again.journal.read.payments.get(formatBidId(bid)) !== undefined);
+    await stage.until("the bid is settled", () => again.chain.outbox.counts.owed === 0);
+    await checkWallet(stage, again, before);
+    await checkLease(stage, again, bid);
+  });
+});
+
+test("a deposit that was out before the books began is in them from their beginning", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const first = await stage.provider("one");
+    const order = await stage.post(1n);
+    const bid = first.bidOn(order);
+    await stage.until("the bid is there", () => first.chain.mirror.bid(bid) !== undefined);
+    assert.equal(hasBid(first, bid), false);
+    await first.stop();
+    const again = await stage.provider("one", { balance });
+    await stage.until("its deposit is booked", () => hasBid(again, bid));
+    await stage.close(1n);
+    await stage.until("it is home", () => !hasBid(again, bid));
+    assert.deepEqual(
+      kindsAbout(again, order).filter((kind) => kind !== "fee"),
+      ["deposit", "refund"],
+    );
+  });
+});
+
+test("what ends while no node answers, in blocks that are lost then, is booked when one is back", async (t) => {
+  const play = async (stage: BidStage) => {
+    let away = false;
+    const nodes = () => [withFault(stage, () => away)];
+    const one = await stage.provider("one", { balance, nodes });
+    const before = await walletOf(stage);
+    const bids = [one.bidOn(await stage.post(1n)), one.bidOn(await stage.post(2n))] as const;
+    await stage.until("both deposits are out", () => bids.every((bid) => hasBid(one, bid)));
+    await stage.accept(bids[0]);
+    const row = () => one.journal.read.payments.get(formatBidId(bids[0]));
+    await stage.until("its lease is in the books", () => row() !== undefined);
+    away = true;
+    await stage.close(1n);
+    await stage.close(2n);
+    await stage.blocks(60);
+    assert.equal(row()?.ended, undefined, "that nobody answers is no end");
+    away = false;
+    await stage.until("both are home", () => one.journal.read.deposits.all().length === 0);
+    await stage.until("the lease has ended", () => row()?.ended !== undefined);
+    await checkWallet(stage, one, before);
+    await checkLease(stage, one, bids[0]);
+  };
+  await onBidStage(t, play, { keepBlocks: 20 });
+});
+
 test("what cannot be asked about at the start is booked as soon as a node answers", async (t) => {
   await onBidStage(t, async (stage) => {
     const first = await stage.provider("one", { balance });
@@ -126,15 +203,12 @@ test("what cannot be asked about at the start is booked as soon as a node answer
     await stage.close(1n);
     let silent = true;
     let asked = 0;
-    const nodes = () => {
-      const node = stage.node.transport();
-      const send: typeof node.send = (request, bounds) => {
-        if (!silent || !request.text.includes('v1beta5.Query/Bid"')) return node.send(request, bounds);
-        asked += 1;
-        return Promise.reject(unreachable(node.name, "connection reset"));
-      };
-      return [{ ...node, send }];
+    const isFaulty = ({ text }: RpcRequest) => {
+      const isIt = silent && text.includes('v1beta5.Query/Bid"');
+      if (isIt) asked += 1;
+      return isIt;
     };
+    const nodes = () => [withFault(stage, isFaulty)];
     const again = await stage.provider("one", { balance, nodes });
     await stage.until("it was asked for in vain", () => asked > 3);
     assert.equal(hasBid(again, bid), true, "that nobody answers is no proof");
