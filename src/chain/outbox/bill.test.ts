@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { readTxResult } from "../comet/blocks.ts";
-import { billOf, shareOf } from "./settlement.ts";
+import { billOf, shareOf } from "./bill.ts";
 
 test("shares add up to the whole and differ by one unit at most", () => {
   fc.assert(
