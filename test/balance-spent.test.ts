@@ -145,3 +145,21 @@ for (const restarts of [false, true]) {
     assert.deepEqual(new Set(filed(life)), new Set(["withdrawLease"]));
   });
 }
+
+test("nodes that cannot tell of escrows are asked ever less often, whatever blocks come meanwhile", async (t) => {
+  const stage = await setUpEscrows(t);
+  const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
+  await stage.start();
+  let refused = 0;
+  stage.asked = (question) => {
+    if (!question.includes("akash.escrow.v1.Query/Payments")) return;
+    refused += 1;
+    throw new Error("out of memory");
+  };
+  // It is spent since about the twentieth; every round tries three times.
+  await stage.blocks(80);
+  assert.ok(refused > 3 && refused <= 3 * 12, `${refused}`);
+  stage.asked = () => undefined;
+  await stage.blocks(14);
+  assert.equal(await stage.state(lease), "insufficient_funds");
+});

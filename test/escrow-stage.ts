@@ -11,6 +11,7 @@ import type { Bus } from "../src/bus/bus.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -58,6 +59,8 @@ export interface EscrowStage {
   readonly queries: Queries;
   /** Whether our provider reaches the chain. */
   isAway: boolean;
+  /** Called with every question of our provider; what it throws is the answer. */
+  asked: (question: string) => void;
   /** A deployment with one lease per price, of whom it names, in this order. */
   lease(dseq: bigint, funds: string, ...prices: readonly Wanted[]): Promise<LeaseId[]>;
   /** Those that were left for later. */
@@ -145,7 +148,17 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
 
   const idOf = (dseq: bigint): DeploymentId => ({ owner: tenant, dseq });
   for (const key of Object.values(keys)) await act(key, registration(key.address));
-  const wayOfOurs = () => Object.assign(faultTransport(node.transport("ours")), { hangs: () => stage.isAway });
+  function wayOfOurs(): RpcTransport {
+    const inner = node.transport("ours");
+    const asked: RpcTransport = {
+      ...inner,
+      async send(request, bounds) {
+        stage.asked(request.text);
+        return inner.send(request, bounds);
+      },
+    };
+    return Object.assign(faultTransport(asked), { hangs: () => stage.isAway });
+  }
   const paymentOf = async (lease: LeaseId) => (await queries.lease(lease)).value?.payment;
 
   const stage: EscrowStage = {
@@ -153,6 +166,7 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
     node,
     queries,
     isAway: false,
+    asked: () => undefined,
     act,
     async lease(dseq, funds, ...prices) {
       const { amount, denom } = parseCoin(funds);

@@ -50,6 +50,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const runOuts = createRunOuts(bus);
   const fees = createWithdrawalFees(options.fee);
   const pause = createPause(clock);
+  /** After a failure no block ends it: whoever cannot answer is not helped by being asked more often. */
+  const rest = createPause(clock);
   /** Withdrawals under way, with the lease that each is about. */
   const waiting = new Map<number, LeaseId>();
   const counts = { done: 0, failed: 0 };
@@ -111,7 +113,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     }
     while (!signal.aborted) {
       const pauseMs = await turn(signal);
-      await pause.wait(pauseMs, signal);
+      await (failures > 0 ? rest : pause).wait(pauseMs, signal);
     }
   }
 
