@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SettledResult } from "../src/chain/chain.ts";
-import { parseCoins } from "../src/market/coin.ts";
+import { amountOf, parseCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { setUpEscrows } from "./escrow-stage.ts";
@@ -101,4 +101,17 @@ test("what it cost to end a spent escrow is not what other withdrawals are weigh
   const { fee = "" } = ending.result as SettledResult;
   assert.ok(Number.parseInt(fee, 10) > 5_000, "the chain does more where it ends leases");
   assert.deepEqual([home?.subject, home?.state], [formatLeaseId(lease), "done"]);
+});
+
+test("no withdrawal costs more than it brings, also from an escrow that pays many leases", async (t) => {
+  const stage = await setUpEscrows(t);
+  const prices = Array.from({ length: 12 }, (_, index) => [index === 0 ? "us" : "other", "200uakt"] as const);
+  await stage.lease(1n, "90000000uakt", ...prices);
+  const life = await stage.start({ options: { ...quick, periodMs: minute } });
+  await stage.blocks(90);
+  const results = life.withdrawals().map(({ result }) => result as { received: string; fee: string });
+  assert.ok(results.length > 0);
+  for (const { received, fee } of results) {
+    assert.ok(amountOf(parseCoins(received), "uakt") > amountOf(parseCoins(fee), "uakt"), `${received} for ${fee}`);
+  }
 });

@@ -8,6 +8,7 @@ import type { Chain, Settled, SettledResult, Step } from "../chain/chain.ts";
 import { priorities } from "../chain/outbox/intent.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { Tables } from "../journal/tables.ts";
 import type { Decimal } from "../market/decimal.ts";
 import { deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
@@ -52,8 +53,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const pause = createPause(clock);
   /** After a failure no block ends it: whoever cannot answer is not helped by being asked more often. */
   const rest = createPause(clock);
-  /** Withdrawals under way, with the lease that each is about. */
-  const waiting = new Map<number, LeaseId>();
+  /** Withdrawals under way, with the lease that each is about and how many the same escrow pays. */
+  const waiting = new Map<number, { readonly lease: LeaseId; readonly leases: number }>();
   const counts = { done: 0, failed: 0 };
   /** What is due although a round has just begun to read it. */
   const news = new Set<string>();
@@ -83,11 +84,12 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   function onSettled({ id, state, result }: Settled): void {
     const intent = journal.read.intents.get(id);
     if (!intent || !isWithdrawal(intent)) return;
+    const { leases = 1 } = waiting.get(id) ?? {};
     waiting.delete(id);
     if (state === "done" || state === "failed") {
       counts[state] += 1;
       // One that ends leases has the chain do more, and costs what it costs.
-      if (intent.priority !== priorities.close) fees.note(result);
+      if (intent.priority !== priorities.close) fees.note(result, leases);
       announce(intent.subject, state, result);
     }
     if (result.height !== undefined) floor = largest(floor, BigInt(result.height));
@@ -109,7 +111,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   /** Works until the signal is aborted. */
   async function run(signal: AbortSignal): Promise<void> {
     for (const intent of journal.read.intents.unsettled(mostUnsettled)) {
-      if (isWithdrawal(intent)) waiting.set(intent.id, parseLeaseId(intent.subject));
+      if (isWithdrawal(intent)) waiting.set(intent.id, { lease: parseLeaseId(intent.subject), leases: 1 });
     }
     while (!signal.aborted) {
       const pauseMs = await turn(signal);
@@ -165,7 +167,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
 
   /** The chain pays out what it closes, and refuses to pay it a second time. */
   async function cancelEnded(): Promise<void> {
-    for (const [id, lease] of [...waiting]) {
+    for (const [id, { lease }] of [...waiting]) {
       if (runs(mirror.lease(lease)) || journal.read.intents.get(id)?.state !== "filed") continue;
       await outbox.cancel(id, "the lease is over, and the chain has paid it out");
     }
@@ -176,13 +178,15 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const judged: Judged[] = [];
     const { periodMs, threshold } = options;
     const { blockTimeMs } = chain.status;
-    const terms = { periodMs, threshold, fee: fees.fee, tokenPrice: tokenPrice(), blockTimeMs };
+    const terms = { periodMs, threshold, tokenPrice: tokenPrice(), blockTimeMs };
+    const verdictOn = (own: OwnEscrow, tables: Tables) =>
+      decideOnEscrow(questionOf(own, tables), { ...terms, fee: fees.feeFor(own.escrow.payments.length) });
     for (let from = 0; from < owns.length; from += limits.escrowsAtOnce) {
       const some = owns.slice(from, from + limits.escrowsAtOnce);
       const figures = some.flatMap((own) => own.figures);
       const decided = await journal.durable("book escrows", (tables) => {
         bookPayments(tables, figures);
-        return some.map((own) => ({ ...own, verdict: decideOnEscrow(questionOf(own, tables), terms) }));
+        return some.map((own) => ({ ...own, verdict: verdictOn(own, tables) }));
       });
       judged.push(...decided);
     }
@@ -193,14 +197,16 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const decided = judged.flatMap(({ key, escrow: { height }, leases, verdict }): Decided[] =>
       verdict.kind === "wait" ? [] : [{ deployment: key, height, leases, verdict }],
     );
+    const paidBy = new Map(judged.map(({ key, escrow }) => [key, escrow.payments.length]));
     if (decided.length === 0) return new Map();
     const filings = await journal.durable("file withdrawals", (tables) =>
       fileWithdrawals(tables, decided, outbox, clock.now()),
     );
-    for (const filing of filings.values()) {
+    for (const [deployment, filing] of filings) {
       if (filing.kind !== "filed") continue;
       const { id, lease, why } = filing;
-      if (journal.read.intents.get(id)?.settledAtMs === undefined) waiting.set(id, lease);
+      if (journal.read.intents.get(id)?.settledAtMs === undefined)
+        waiting.set(id, { lease, leases: paidBy.get(deployment) ?? 1 });
       log.info("withdrawal filed", { lease: formatLeaseId(lease), intent: id, why });
     }
     outbox.wake();

@@ -7,11 +7,11 @@ import { isDollar, uakt } from "../market/denom.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { limits } from "../runtime/limits.ts";
 
-/** What is decided with, the same for all escrows of a round. */
+/** What is decided with. */
 export interface Terms {
   readonly periodMs: number;
   readonly threshold: readonly Coin[];
-  /** What one withdrawal costs; undefined where somebody else pays. */
+  /** What a withdrawal from this escrow costs; undefined where somebody else pays. */
   readonly fee: Coin | undefined;
   readonly tokenPrice: Decimal | undefined;
   readonly blockTimeMs: number;

@@ -220,6 +220,8 @@ export const limits = {
   bidGas: 400_000n,
   /** Gas of one withdrawal among others, with a margin: what it is weighed against before any has landed. */
   withdrawalGas: 200_000n,
+  /** And of each further lease that the same escrow pays: all of them are written anew. */
+  withdrawalGasEach: 30_000n,
   /** Earnings worth so many times the fee come home at once: no more than a hundredth of them is spent on that. */
   withdrawalWorth: 100n,
   /** After a withdrawal that came to nothing, the next one waits this long, and twice as long each time. */
