@@ -16,12 +16,13 @@ export function earningsTable({ by, rows, totals, projection }: Told<Earnings>):
   ];
   const heading = [...(named ? [by.toUpperCase()] : []), "DENOM", ...headings];
   const shown = named ? [...rows, ...totals] : rows;
-  return [...aligned(heading, shown.map(cells), named ? 2 : 1), ...projectionLines(projection)];
+  const table = shown.length > 0 ? [...aligned(heading, shown.map(cells), named ? 2 : 1), ""] : [];
+  return [...table, ...projectionLines(projection)];
 }
 
 /** What is to come is no row of the books: it stands below, in the words that limit it. */
 function projectionLines(projection: readonly Told<Projection>[]): string[] {
-  if (projection.length === 0) return ["", "No lease runs, so nothing is to come."];
+  if (projection.length === 0) return ["No lease runs, so nothing is to come."];
   const heading = ["DENOM", "LEASES", "IN A DAY", "IN 30 DAYS", "RUN OUT BY THEN"];
   const cells = projection.map(({ denom, leases, perDay, in30Days, runOut }) => [
     denom,
@@ -30,7 +31,7 @@ function projectionLines(projection: readonly Told<Projection>[]): string[] {
     grouped(in30Days),
     `${runOut}`,
   ]);
-  return ["", "To come, if no lease is closed and no escrow is topped up:", ...aligned(heading, cells, 1)];
+  return ["To come, if no lease is closed and no escrow is topped up:", ...aligned(heading, cells, 1)];
 }
 
 export function emptyWords({ begun, fromMs, toMs }: Told<Earnings>): string {
