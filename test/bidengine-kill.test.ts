@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import type { ChildTask } from "./bid-child.ts";
 import { type BidHistory, checkEnd, ordersOf, tellStory } from "./bid-history.ts";
 import { onRealBidStage } from "./bid-stage.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { long } from "./runs.ts";
 
 /**
@@ -43,7 +43,7 @@ test("a provider killed at any boundary makes the same bids when it runs again, 
 
 async function play(t: TestContext, killAt: KillAt): Promise<Played> {
   let played: Played | undefined;
-  const dir = join(temporaryFolder(t), "provider");
+  const dir = join(memoryFolder(t), "provider");
   await onRealBidStage(t, async (stage) => {
     await Promise.all(["one", "two", "three"].map((name) => stage.register(name)));
     const task = { dir, rpcUrl: stage.node.rpcUrl, secret: stage.secret("one"), bidTimeoutMs, orders: ordersOf(stage) };

@@ -271,7 +271,7 @@ test("nobody is asked any longer for the price of an order that is gone", async 
   });
 });
 
-const many = runs(400, 5_000);
+const many = runs(200, 5_000);
 
 test(`${many} orders open at the start are bid on as far as there is room, and the others cost next to nothing`, async (t) => {
   await onBidStage(t, async (stage) => {

@@ -126,7 +126,7 @@ test("whatever owners do, no name has two owners, none is lost and none is left 
       await settled();
       assert.equal(holders(stage).size, 0);
     }),
-    { numRuns: runs(40, 2_000) },
+    { numRuns: runs(20, 2_000) },
   );
 });
 

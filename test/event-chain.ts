@@ -16,7 +16,7 @@ import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp, type EventApp, type EventAppOptions } from "./event-app.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 
 export interface EventChain {
@@ -97,7 +97,7 @@ export interface FollowOptions {
 
 /** Follows with a journal of its own from the first block on, unless told otherwise. */
 export async function follow(owner: Owner, pool: Pool, options: FollowOptions = {}): Promise<Following> {
-  const { start = 0n, dir = temporaryFolder(owner), boundary = openBoundary, consumer = {} } = options;
+  const { start = 0n, dir = memoryFolder(owner), boundary = openBoundary, consumer = {} } = options;
   const { clock = realClock } = options;
   // Real also where time is not: whoever stops waits for the last write.
   const journalClock = options.hurried ? hurriedClock : realClock;

@@ -5,7 +5,7 @@ import type { Journal } from "../src/journal/journal.ts";
 import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { type EventChain, follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
 
@@ -68,7 +68,7 @@ test("after a crash at any write of the journal every block is handed over, in o
   let points = 0;
   for (let crashAt = 1; ; crashAt += 1) {
     await using each = createOwner();
-    const dir = temporaryFolder(each);
+    const dir = memoryFolder(each);
     const first = await live(each, chain, dir, crashAt);
     if (!first.crashed) break;
     points += 1;

@@ -27,10 +27,10 @@ const inPlace = (check: (place: Place) => Promise<void>) =>
   onCluster(({ connect }) => check({ connect: () => connect(us), at }));
 
 test("a new process writes nothing that an old one has written", () =>
-  checkNothingIsWrittenAgain(inPlace, runs(150, 5_000)));
+  checkNothingIsWrittenAgain(inPlace, runs(60, 5_000)));
 
 test("a new process leaves nothing unwritten that an apply would change", () =>
-  checkNothingIsLeftUnwritten(inPlace, runs(150, 5_000)));
+  checkNothingIsLeftUnwritten(inPlace, runs(60, 5_000)));
 
 test("a field of ours that somebody edited or removed is put back with one write", async () => {
   const property = fc.asyncProperty(
@@ -51,7 +51,7 @@ test("a field of ours that somebody edited or removed is put back with one write
         assert.equal((await connect(us).apply(kind, object)).written, false);
       }),
   );
-  await fc.assert(property, { numRuns: runs(100, 2_500) });
+  await fc.assert(property, { numRuns: runs(40, 2_500) });
 });
 
 type Fields = Record<string, unknown>;

@@ -116,7 +116,7 @@ for (const [where, connect] of [
         assert.deepEqual(replay(changes), there);
       },
     );
-    await fc.assert(property, { numRuns: runs(20, 200) });
+    await fc.assert(property, { numRuns: runs(10, 200) });
   });
 }
 
@@ -142,7 +142,7 @@ test("through versions that go back as well, the cache ends as the server is whe
       assert.equal(cache.trouble, undefined);
     },
   );
-  await fc.assert(property, { numRuns: runs(20, 200) });
+  await fc.assert(property, { numRuns: runs(10, 200) });
 });
 
 /** Whatever happened up to the version that it tells is in it. */

@@ -17,6 +17,7 @@ import { runs } from "./runs.ts";
 /** Long enough for every loop to have looked several times. */
 const aWhileMs = runs(3, 60) * 60_000;
 const aWeekMs = 7 * 24 * 3_600_000;
+const leases = runs(6, 20);
 
 test("a restart with nothing to do writes no object, whatever state its leases are in", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
@@ -59,7 +60,7 @@ for (const { name, lose } of [
     },
   },
 ]) {
-  test(`${name} and 20 leases running, no pod is touched and nothing is sent twice`, async (t) => {
+  test(`${name} and ${leases} leases running, no pod is touched and nothing is sent twice`, async (t) => {
     const folder = memoryFolder(t);
     const [dir, backup] = [join(folder, "data"), join(folder, "backup")];
     const options = { dir, manifestTimeoutMs: 2 * aWeekMs };
@@ -67,8 +68,8 @@ for (const { name, lose } of [
       options,
       async (stage) => {
         const first = stage.start();
-        const tenants = Array.from({ length: 20 }, (_, n) => createTenant(stage, BigInt(100 + n)));
-        const [early, late] = [tenants.slice(0, 8), tenants.slice(8)];
+        const tenants = Array.from({ length: leases }, (_, n) => createTenant(stage, BigInt(100 + n)));
+        const [early, late] = [tenants.slice(0, leases / 2), tenants.slice(leases / 2)];
         await Promise.all(early.map((tenant) => tenant.deploy(cell())));
         await stage.atRest();
         await first.stop();

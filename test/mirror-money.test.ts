@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { amountOf } from "../src/market/coin.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "./market-chain.ts";
 import { accountDeposit, createBid, createDeployment, createLease } from "./market-messages.ts";
 import { bid, deployment, toldKeys, upToDate, watch } from "./mirror-stage.ts";
@@ -95,7 +95,7 @@ test("the mirror tells its age by the time of its block, built from lists or led
 
 test("a long replay does not keep the mirror in the past: it is built anew when the chain has gone on", async (t) => {
   const market = await startMarketChain(t);
-  const dir = temporaryFolder(t);
+  const dir = memoryFolder(t);
   const before = await watch(t, market, { dir });
   await upToDate(before, market);
   await before.stop();

@@ -11,7 +11,7 @@ import { createLifecycle, type Scope, type Service } from "../src/runtime/lifecy
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { type MarketChain, providerAddress, tenantAddress } from "./market-chain.ts";
 import type { Owner } from "./owner.ts";
 
@@ -31,7 +31,7 @@ export interface WatchOptions {
 }
 
 export async function watch(t: Owner, market: MarketChain, options: WatchOptions = {}): Promise<Watched> {
-  const { dir = temporaryFolder(t), urls = [market.node.rpcUrl] } = options;
+  const { dir = memoryFolder(t), urls = [market.node.rpcUrl] } = options;
   const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
   const chain = createCometChain({
     nodes: createHttpTransports(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { limits } from "../src/runtime/limits.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import {
   all,
   type Faults,
@@ -84,7 +84,7 @@ test("blocks before the first that was followed prove nothing, wherever the curs
   const { clock, stage, stop } = await startOutbox(t);
   await stop();
   const faults = { ...noFaults(), blocks: "unfollowed" as Faults["blocks"] };
-  const before = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t) });
+  const before = await runOutbox(t, { clock, stage, faults }, { dir: memoryFolder(t) });
   const ids = await fileBids(before, await stage.orders(3));
   await before.settle();
   await before.stop();

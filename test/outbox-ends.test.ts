@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, runOutbox, stampOf, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
@@ -143,7 +143,7 @@ test("a fault of our own ends the outbox with its reason, and is not taken for a
     },
   };
   const nobody = { after: () => undefined };
-  const run = await runOutbox(nobody, { clock, stage, faults }, { dir: temporaryFolder(t), outbox: { chain } });
+  const run = await runOutbox(nobody, { clock, stage, faults }, { dir: memoryFolder(t), outbox: { chain } });
   await fileBids(run, await run.stage.orders(1));
   await run.settle();
   await assert.rejects(run.stop(), /undefined is not a function/);

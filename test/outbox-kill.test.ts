@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createVirtualClock } from "../src/runtime/clock.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import type { ChildQuestion, ParentAnswer } from "./outbox-child.ts";
 import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
@@ -18,7 +18,7 @@ const seed = 3;
 const step = runs(7, 1);
 
 test("a process killed at any boundary leaves work that another one finishes, once", async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = memoryFolder(t);
   let killed = 0;
   for (let crashAt = step; await isKilled(t, join(folder, `${crashAt}`), crashAt); crashAt += step) killed += 1;
   assert.ok(killed > 0);

@@ -13,7 +13,7 @@ import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import {
   bidOn,
   chainId,
@@ -99,7 +99,7 @@ export function noFaults(): Faults {
 }
 
 export async function startOutbox(owner: Owner, options: Omit<RunOptions, "dir"> = {}): Promise<OutboxRun> {
-  const dir = temporaryFolder(owner);
+  const dir = memoryFolder(owner);
   const clock = createVirtualClock();
   const stage = await createOutboxStage({ clock, ...options.stage });
   return runOutbox(owner, { clock, stage, faults: noFaults() }, { dir, ...options });

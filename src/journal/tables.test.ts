@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { temporaryFolder } from "../../test/folder.ts";
+import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
@@ -176,7 +176,7 @@ const rounds = fc.array(
 
 test("every table gives back what was put into it, in order, also after a restart", async (t) => {
   const property = fc.asyncProperty(rounds, async (rounds) => {
-    const dir = temporaryFolder(t);
+    const dir = memoryFolder(t);
     const clock = createVirtualClock();
     const model = new Model();
     let { journal } = await openJournal({ dir, clock, log: silentLog });
@@ -194,7 +194,7 @@ test("every table gives back what was put into it, in order, also after a restar
     }
     await journal.close();
   });
-  await fc.assert(property, { numRuns: runs(30, 600) });
+  await fc.assert(property, { numRuns: runs(15, 600) });
 });
 
 function changeIntent(model: Model, id: number, change: (intent: Intent) => Intent | false): boolean {

@@ -9,14 +9,14 @@ import { openJournal } from "../../src/journal/open.ts";
 import { type Boundary, createCountingBoundary, SimulatedCrash } from "../../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { temporaryFolder } from "../folder.ts";
+import { memoryFolder } from "../folder.ts";
 import { runs } from "../runs.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 
-const seeds = Array.from({ length: runs(4, 120) }, (_, index) => index + 1);
+const seeds = Array.from({ length: runs(2, 120) }, (_, index) => index + 1);
 
 test("a crash at any boundary loses nothing acknowledged, halves nothing, and the work goes on", async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = memoryFolder(t);
   let points = 0;
   for (const seed of seeds) {
     const plan = planWork(seed);
@@ -37,7 +37,7 @@ test("a crash at any boundary loses nothing acknowledged, halves nothing, and th
 });
 
 test("a crash at any boundary while a damaged journal is set aside keeps its bytes and tells of it", async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = memoryFolder(t);
   const damaged = await makeDamaged(join(folder, "damaged"));
   const wanted = digest(join(damaged, "journal.db"));
   let points = 0;

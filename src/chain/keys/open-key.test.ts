@@ -152,7 +152,7 @@ test("however a source is damaged, no error shows a secret, and none is of an un
         assert.equal(redactor.text(seen), seen, kind);
       }
     }),
-    { numRuns: runs(80, 2000) },
+    { numRuns: runs(40, 2000) },
   );
 });
 

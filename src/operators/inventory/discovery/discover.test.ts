@@ -325,7 +325,7 @@ test("whatever is wrong with its files, a machine is described in sound numbers 
       assert.ok(hardware.problems.length <= limits.discoveryProblems + 1);
       inspect(JSON.parse(JSON.stringify(hardware)));
     }),
-    { numRuns: runs(25, 500) },
+    { numRuns: runs(10, 500) },
   );
 });
 
