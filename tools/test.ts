@@ -37,7 +37,8 @@ const skipped: string[] = [];
 const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
-const stream = run({ files, timeout, concurrency });
+const execArgv = ["--import", join(import.meta.dirname, "quick-hooks.js")];
+const stream = run({ files, timeout, concurrency, execArgv });
 stream.on("test:pass", ({ name, skip }) => {
   if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
 });
