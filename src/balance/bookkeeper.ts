@@ -14,8 +14,7 @@ import { inParallel } from "../runtime/in-parallel.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
-import { type BidDeposit, bookDeposits, bookPayments, depositOf, figuresOf } from "./bookkeeping.ts";
-import type { Figures } from "./figures.ts";
+import { type BidDeposit, bookDeposits, bookPayments, depositOf, type Figures, lastFigures } from "./bookkeeping.ts";
 
 interface BookkeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
@@ -29,8 +28,6 @@ interface News {
   readonly payments: readonly Figures[];
   readonly deposits: readonly BidDeposit[];
 }
-
-export type Bookkeeper = ReturnType<typeof createBookkeeper>;
 
 export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps) {
   const { mirror, queries, provider } = chain;
@@ -199,7 +196,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
 function newsOf(bids: readonly Bid[], leases: readonly Lease[], timeOf: (height: bigint) => number): News {
   const ended = leases.filter((lease) => !runs(lease));
   return {
-    payments: ended.map((lease) => figuresOf(lease, timeOf)).filter(isThere),
+    payments: ended.map((lease) => lastFigures(lease, timeOf)).filter(isThere),
     deposits: bids.map((bid) => depositOf(bid, timeOf)).filter(isThere),
   };
 }

@@ -10,8 +10,7 @@ import { decimalOf, parseDecimal } from "../market/decimal.ts";
 import { formatLeaseId, formatOrderId, parseLeaseId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type BidDeposit, bookDeposits, bookPayments, depositOf, figuresOf } from "./bookkeeping.ts";
-import type { Figures } from "./figures.ts";
+import { type BidDeposit, bookDeposits, bookPayments, depositOf, type Figures, lastFigures } from "./bookkeeping.ts";
 
 const tenant = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const provider = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";
@@ -125,7 +124,7 @@ test("of records of the chain: the last figures of a lease, and what a bid has l
   };
   const ended = { id: lease, payment } as unknown as Lease;
   assert.deepEqual(
-    figuresOf(ended, () => noon),
+    lastFigures(ended, () => noon),
     {
       ...{
         lease,
@@ -140,7 +139,7 @@ test("of records of the chain: the last figures of a lease, and what a bid has l
     },
   );
   assert.equal(
-    figuresOf({ ...ended, payment: undefined }, () => noon),
+    lastFigures({ ...ended, payment: undefined }, () => noon),
     undefined,
   );
   const funds = [{ denom: "uakt", amount: decimalOf(0n) }, coin("500000")];

@@ -2,16 +2,32 @@
  * Books what the chain shows: the difference to what is booked already is a ledger line, written together with the new
  * figures. So it does not matter how often the same is shown, or what was missed in between.
  */
-import type { Bid, Lease } from "../chain/records.ts";
+import type { Bid, EscrowPayment, Lease } from "../chain/records.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
-import type { PaymentRow } from "../journal/payments.ts";
+import type { PaymentEnd, PaymentRow } from "../journal/payments.ts";
 import type { Tables } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
 import { formatDecimal, toInteger } from "../market/decimal.ts";
-import { type BidId, formatBidId, formatLeaseId, formatOrderId } from "../market/ids.ts";
-import type { Figures } from "./figures.ts";
+import { type BidId, formatBidId, formatLeaseId, formatOrderId, type LeaseId } from "../market/ids.ts";
 
 type Books = Pick<Tables, "ledger" | "payments" | "deposits">;
+
+/** What the chain shows of one lease's money. */
+export interface Figures {
+  readonly lease: LeaseId;
+  readonly denom: string;
+  /** Per block, as the chain writes decimals. */
+  readonly rate: string;
+  /** All that it has earned up to this height, and all of that which has come in. */
+  readonly accrued: bigint;
+  readonly withdrawn: bigint;
+  readonly height: bigint;
+  /** The time of that block. */
+  readonly timeMs: number;
+  /** The first height at which its escrow no longer pays all that draws on it; undefined once it has ended. */
+  readonly spentAt: bigint | undefined;
+  readonly ended: PaymentEnd["how"] | undefined;
+}
 
 /** What the chain shows of a bid's deposit. */
 export interface BidDeposit {
@@ -89,21 +105,25 @@ export function bookDeposits(
   }
 }
 
-/** The last figures of a lease that is over; undefined where the chain does not show its payment. */
-export function figuresOf({ id, payment }: Lease, timeOf: (height: bigint) => number): Figures | undefined {
+interface Circumstances extends Pick<Figures, "height" | "timeMs" | "spentAt" | "ended"> {
+  /** What it has earned since the last settlement. */
+  readonly due: bigint;
+}
+
+export function figuresOf(
+  lease: LeaseId,
+  { rate, balance, withdrawn: { amount: withdrawn } }: EscrowPayment,
+  { due, ...rest }: Circumstances,
+): Figures {
+  const accrued = withdrawn + toInteger(balance.amount, "truncate") + due;
+  return { lease, denom: rate.denom, rate: formatDecimal(rate.amount), accrued, withdrawn, ...rest };
+}
+
+/** Of a lease that is over; undefined where the chain does not show its payment. */
+export function lastFigures({ id, payment }: Lease, timeOf: (height: bigint) => number): Figures | undefined {
   if (!payment) return undefined;
-  const { rate, balance, withdrawn, height, state } = payment;
-  return {
-    lease: id,
-    denom: rate.denom,
-    rate: formatDecimal(rate.amount),
-    accrued: withdrawn.amount + toInteger(balance.amount, "truncate"),
-    withdrawn: withdrawn.amount,
-    height,
-    timeMs: timeOf(height),
-    spentAt: undefined,
-    ended: state,
-  };
+  const { height, state: ended } = payment;
+  return figuresOf(id, payment, { due: 0n, height, timeMs: timeOf(height), spentAt: undefined, ended });
 }
 
 /** Undefined where the chain does not show the bid's account. */

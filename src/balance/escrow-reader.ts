@@ -6,7 +6,17 @@ import { nsToMs } from "../runtime/clock.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
 import { InvariantError } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
-import type { Escrow } from "./escrow.ts";
+
+/** What pays for our leases, as the chain showed it at one height. */
+export interface Escrow {
+  readonly deployment: DeploymentId;
+  /** Of which all of it is true, and the time of that block. */
+  readonly height: bigint;
+  readonly timeMs: number;
+  readonly account: EscrowAccount;
+  /** The open ones of everybody that draws on the account, in the order in which the chain pays them. */
+  readonly payments: readonly EscrowPayment[];
+}
 
 /** A deployment that is not there any more, or whose account is not open, is left out: its leases are seen to end. */
 export async function readEscrows(

@@ -1,10 +1,10 @@
 /** What an escrow means for our leases in it. */
 import type { Tables } from "../journal/tables.ts";
-import { formatDecimal, parseDecimal, toInteger } from "../market/decimal.ts";
+import { parseDecimal } from "../market/decimal.ts";
 import { settleAt, spentAt } from "../market/escrow-arithmetic.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
-import type { Escrow } from "./escrow.ts";
-import type { Figures } from "./figures.ts";
+import { type Figures, figuresOf } from "./bookkeeping.ts";
+import type { Escrow } from "./escrow-reader.ts";
 import type { EscrowQuestion, OwedLease } from "./withdrawing.ts";
 
 export interface OwnEscrow {
@@ -25,23 +25,10 @@ export function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow
   const spent = spentAt(drawn);
   const { paid } = settleAt(drawn, height);
   const byKey = new Map(leases.map((lease) => [`deployment/${formatLeaseId(lease)}`, lease]));
-  const figures = payments.flatMap(({ key, rate, balance, withdrawn }, index): Figures[] => {
-    const lease = byKey.get(key);
-    if (!lease) return [];
-    const owed = toInteger(balance.amount, "truncate") + (paid[index] ?? 0n);
-    return [
-      {
-        lease,
-        denom: rate.denom,
-        rate: formatDecimal(rate.amount),
-        accrued: withdrawn.amount + owed,
-        withdrawn: withdrawn.amount,
-        height,
-        timeMs,
-        spentAt: spent,
-        ended: undefined,
-      },
-    ];
+  const figures = payments.flatMap((payment, index) => {
+    const lease = byKey.get(payment.key);
+    const due = paid[index] ?? 0n;
+    return lease ? figuresOf(lease, payment, { due, height, timeMs, spentAt: spent, ended: undefined }) : [];
   });
   return { key: formatDeploymentId(escrow.deployment), escrow, leases, spentAt: spent, figures };
 }
