@@ -59,7 +59,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
       maxReclamationWindowNs: 720n * hourNs,
     },
     balances: new Map([["uakt", 5_000_000n]]),
-    owed: new Map(),
+    promised: new Map(),
     fee: { denom: "uakt", amount: 10_000n },
     bidDeposit: { denom: "uakt", amount: 500_000n },
     minimumBalance: [],

@@ -134,7 +134,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
     until: "room",
   },
   depositCovered: {
-    inputs: someInputs({ standing: { owed: new Map([["uakt", 4_490_001n]]) } }),
+    inputs: someInputs({ standing: { promised: new Map([["uakt", 4_490_001n]]) } }),
     reason: /the wallet is 1uakt short of the 510000uakt for deposit and fee beside 4490001uakt for other bids/,
     until: "wallet",
   },

@@ -6,7 +6,6 @@ import type { Decimal } from "../market/decimal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
-import type { Random } from "../runtime/random.ts";
 import { measureBalance } from "./balance-metrics.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import { type BalanceDocument, lookAtBalance, tellBalance } from "./balance-status.ts";
@@ -23,16 +22,14 @@ interface BalanceGround {
   /** What one AKT is worth in dollars; undefined where nobody knows. */
   readonly tokenPrice: () => Decimal | undefined;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: Log;
 }
 
 export function createBalanceService(options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
   const { clock, tokenPrice } = ground;
   const log = ground.log.with({ module: "balance" });
-  let running: { readonly look: () => BalanceDocument; readonly wallet: Wallet } | undefined;
-  let lastDocument: BalanceDocument | undefined;
-  const lookNow = () => lastDocument ?? running?.look();
+  let running: { look: () => BalanceDocument; readonly wallet: Wallet } | undefined;
+  const look = () => running?.look();
 
   return {
     name: "balance",
@@ -43,7 +40,8 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
       const wallet = createWallet({ options, mirror: chain.mirror, needs, bus, clock, log });
       const rounds = createEscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });
       const bookkeeper = createBookkeeper({ chain, journal, clock, log });
-      running = { look: () => lookAtBalance(journal, wallet.lines, rounds.state), wallet };
+      const here = { look: () => lookAtBalance(journal, wallet.lines, rounds.state), wallet };
+      running = here;
       chain.onStep(wallet.look);
       wallet.look();
       scope.onStop(wallet.stop);
@@ -54,22 +52,19 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
       scope.task("books", bookkeeper.run);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
-        lastDocument = lookNow();
+        const last = here.look();
+        here.look = () => last;
       });
     },
     detail() {
-      const document = lookNow();
+      const document = look();
       return document ? tellBalance(document) : "";
     },
-    status: lookNow,
+    status: look,
     measure(metrics) {
       if (!running) return;
-      const { look, wallet } = running;
-      measureBalance(metrics, {
-        look: () => lastDocument ?? look(),
-        wallet: () => wallet.lines,
-        nowMs: () => clock.now(),
-      });
+      const here = running;
+      measureBalance(metrics, { look: () => here.look(), wallet: () => here.wallet.lines, nowMs: clock.now });
     },
   };
 }

@@ -34,7 +34,7 @@ export interface MoneyLine {
   readonly fees: bigint;
 }
 
-export interface RunOut {
+interface RunOut {
   readonly lease: string;
   readonly height: bigint;
   /** About when that is. */
@@ -42,12 +42,12 @@ export interface RunOut {
 }
 
 /** What those know who watch the escrows. */
-export type EscrowState = Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble">;
+export type EscrowsWatched = Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble">;
 
 export function lookAtBalance(
   { read }: Pick<Journal, "read">,
   wallet: BalanceDocument["wallet"],
-  escrows: EscrowState,
+  escrows: EscrowsWatched,
 ) {
   return { wallet, money: moneyLines(read), leases: read.payments.runningCount(), ...escrows };
 }

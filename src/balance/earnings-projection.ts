@@ -23,7 +23,7 @@ interface Moment {
 }
 
 /** How many blocks there are in a time, learned from blocks far enough apart. */
-export interface BlockPace {
+interface BlockPace {
   note(moment: Moment): void;
   blocksIn(ms: number): bigint;
 }

@@ -20,7 +20,7 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import type { BalanceOptions } from "./balance-options.ts";
-import type { BalanceDocument } from "./balance-status.ts";
+import type { EscrowsWatched } from "./balance-status.ts";
 import { bookPayments } from "./bookkeeping.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 import { readEscrows } from "./escrow-reader.ts";
@@ -236,7 +236,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     onStep,
     onSettled,
     run,
-    get state(): Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble"> {
+    get state(): EscrowsWatched {
       return { ...runOuts.state, withdrawals: { waiting: waiting.size, ...counts }, trouble };
     },
   };

@@ -1,7 +1,7 @@
 /** When each escrow runs out, for whoever asks; told on the bus when that is near, and when it has come. */
 import type { Bus } from "../bus/bus.ts";
 import { limits } from "../runtime/limits.ts";
-import type { BalanceDocument } from "./balance-status.ts";
+import type { EscrowsWatched } from "./balance-status.ts";
 
 interface EscrowRunOut {
   readonly deployment: string;
@@ -38,7 +38,7 @@ export function createRunOuts(bus: Pick<Bus, "publish">) {
       escrows.delete(deployment);
       announced.delete(deployment);
     },
-    get state(): Pick<BalanceDocument, "spent" | "next"> {
+    get state(): Pick<EscrowsWatched, "spent" | "next"> {
       let spent = 0;
       let next: EscrowRunOut | undefined;
       for (const escrow of escrows.values()) {

@@ -1,7 +1,7 @@
 /** What our account holds, against what is wanted in it. Whoever should know is told once when it is low, and once when it no longer is. */
 import type { Bus } from "../bus/bus.ts";
 import type { MirrorView } from "../chain/chain.ts";
-import { type Coin, formatCoin } from "../market/coin.ts";
+import { amountOf, type Coin, formatCoin } from "../market/coin.ts";
 import { isDollar, uakt } from "../market/denom.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -12,8 +12,8 @@ import type { BalanceOptions } from "./balance-options.ts";
 import type { WalletLine } from "./balance-status.ts";
 
 /** Below "minimum" and "bid" nothing is bid: it is what the wallet keeps, and what it must have for the next bid. */
-export const thresholds = ["minimum", "bid", "warn"] as const;
-export type Threshold = (typeof thresholds)[number];
+const thresholds = ["minimum", "bid", "warn"] as const;
+type Threshold = (typeof thresholds)[number];
 
 /** `low` tells of the most urgent threshold that it is below. */
 export interface MarkedLine extends WalletLine {
@@ -95,28 +95,20 @@ export function walletLines(
   needs: readonly BidNeed[],
   before: readonly MarkedLine[] = [],
 ): MarkedLine[] {
-  const held = new Map(balances.map(({ denom, amount }) => [denom, amount]));
-  const ours = [...held.keys()].filter((denom) => denom === uakt || isDollar(denom));
+  const ours = balances.map(({ denom }) => denom).filter((denom) => denom === uakt || isDollar(denom));
   const wanted = [...minimumBalance, ...warnBalance, ...needs, ...before].map(({ denom }) => denom);
-  const leasts: Readonly<Record<Threshold, ReadonlyMap<string, bigint>>> = {
-    minimum: leastOf(minimumBalance.map(({ denom, amount }) => ({ denom, least: amount }))),
-    // Of what a bid does not cost it needs no more than is to be kept.
-    bid: leastOf(needs.filter(({ needed }) => needed > 0n)),
-    warn: leastOf(warnBalance.map(({ denom, amount }) => ({ denom, least: amount }))),
-  };
+  // Of what a bid does not cost it needs no more than is to be kept.
+  const bid = needs.filter(({ needed }) => needed > 0n).map(({ denom, least }) => ({ denom, amount: least }));
+  const leasts: Readonly<Record<Threshold, readonly Coin[]>> = { minimum: minimumBalance, bid, warn: warnBalance };
   return [...new Set([...ours, ...wanted])].sort().map((denom) => {
-    const coin = { denom, amount: held.get(denom) ?? 0n };
+    const coin = { denom, amount: amountOf(balances, denom) };
     const marks = thresholds.flatMap((threshold) => {
-      const least = leasts[threshold].get(denom);
+      const least = leasts[threshold].find((each) => each.denom === denom)?.amount;
       return least === undefined ? [] : [{ threshold, least }];
     });
     const mark = marks.find((each) => isLow(coin, each));
     return { ...coin, marks, low: mark && tellLow(coin, mark) };
   });
-}
-
-function leastOf(all: readonly { readonly denom: string; readonly least: bigint }[]): ReadonlyMap<string, bigint> {
-  return new Map(all.map(({ denom, least }) => [denom, least]));
 }
 
 export function isLow({ amount }: Pick<Coin, "amount">, { least }: Mark): boolean {

@@ -72,7 +72,7 @@ export function createDecider(deps: DeciderDeps) {
 
   const wallet = () => ({
     balances: new Map([...mirror.balances()].map(({ denom, amount }) => [denom, amount])),
-    owed: promised.sums(),
+    promised: promised.sums(),
     fee,
     minimumBalance: deps.minimumBalance,
   });

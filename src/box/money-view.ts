@@ -1,6 +1,6 @@
 /** The money of the demo's provider: what it has, what it earned and what that cost, per denomination. */
 import type { BalanceDocument, MoneyLine } from "../balance/balance-status.ts";
-import type { Coin } from "../market/coin.ts";
+import { amountOf, type Coin } from "../market/coin.ts";
 import { showTokens, tokenAmount, tokenName } from "../market/tokens.ts";
 import type { Palette } from "./palette.ts";
 import { seconds } from "./seconds.ts";
@@ -15,8 +15,9 @@ export function moneyLines(balance: BalanceDocument, nowMs: number, palette: Pal
   const denoms = [...new Set([...wallet, ...money].map(({ denom }) => denom))].sort();
   const rows = denoms.map((denom) => {
     const line = money.find((each) => each.denom === denom);
-    const has = wallet.find((each) => each.denom === denom)?.amount ?? 0n;
-    const cells = columns.map((column) => cell(denom, column === "wallet" ? has : (line?.[column] ?? 0n)));
+    const cells = columns.map((column) =>
+      cell(denom, column === "wallet" ? amountOf(wallet, denom) : (line?.[column] ?? 0n)),
+    );
     return `  ${tokenName(denom).padEnd(nameColumns - 2)}${cells.join("")}`;
   });
   const heading = ["MONEY".padEnd(nameColumns), ...columns.map((column) => column.padStart(amountColumns))].join("");

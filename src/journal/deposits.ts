@@ -2,7 +2,7 @@
 import { type Coin, sumCoins } from "../market/coin.ts";
 import type { Sql } from "./connection.ts";
 
-export interface DepositRow extends Coin {
+interface DepositRow extends Coin {
   readonly bidId: string;
   /** At which it was first seen. */
   readonly height: bigint;

@@ -25,7 +25,7 @@ export interface LedgerLine extends NewLedgerLine {
   readonly id: number;
 }
 
-export interface LedgerTotal extends Coin {
+interface LedgerTotal extends Coin {
   readonly kind: LedgerKind;
 }
 

@@ -71,12 +71,16 @@ test("a window must be ours, long enough, and one that the chain takes", async (
   assert.match((await of(721n * hourNs, 721n * hourNs)).reason, /not our 721 h/);
 });
 
-test("deposit, fee and what is owed must be there to the last coin", async () => {
-  const of = (balances: [string, bigint][], owed: [string, bigint][] = [], feeDenom = "uakt") =>
+test("deposit, fee and what is promised must be there to the last coin", async () => {
+  const of = (balances: [string, bigint][], promised: [string, bigint][] = [], feeDenom = "uakt") =>
     check(
       "depositCovered",
       someInputs({
-        standing: { balances: new Map(balances), owed: new Map(owed), fee: { denom: feeDenom, amount: 10_000n } },
+        standing: {
+          balances: new Map(balances),
+          promised: new Map(promised),
+          fee: { denom: feeDenom, amount: 10_000n },
+        },
       }),
     );
   assert.equal((await of([["uakt", 510_000n]])).verdict, "pass");
@@ -91,13 +95,13 @@ test("deposit, fee and what is owed must be there to the last coin", async () =>
 });
 
 test("what the wallet is to keep is left in it, in every denomination, and the reason has the figures", async () => {
-  const of = (balances: [string, bigint][], owed: [string, bigint][] = []) =>
+  const of = (balances: [string, bigint][], promised: [string, bigint][] = []) =>
     check(
       "depositCovered",
       someInputs({
         standing: {
           balances: new Map(balances),
-          owed: new Map(owed),
+          promised: new Map(promised),
           minimumBalance: parseCoins("1000000uakt,300uact"),
         },
       }),

@@ -56,7 +56,7 @@ export interface Standing {
   /** What our account holds, by denomination. */
   readonly balances: ReadonlyMap<string, bigint>;
   /** Deposits and fees of bids that are decided and not paid yet, by denomination. */
-  readonly owed: ReadonlyMap<string, bigint>;
+  readonly promised: ReadonlyMap<string, bigint>;
   /** What sending one bid costs at most; undefined where somebody else pays. */
   readonly fee: Coin | undefined;
   /** The setting. The chain's minimum may be more. */

@@ -55,12 +55,13 @@ export function depositOf({ bidDeposit, params }: Pick<Standing, "bidDeposit" | 
 }
 
 export const depositCovered: Question = ({ standing }) => {
-  const { params, balances } = standing;
+  const { params } = standing;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
   const deposit = depositOf(standing);
   if (!params.minDeposits.some(({ denom, amount }) => denom === deposit.denom && amount > 0n))
     return fail("never", `the chain takes no deposits in ${deposit.denom} (bid-deposit)`);
-  const shortages = shortagesOf(walletNeeds(deposit, standing));
+  const needs = walletNeeds(deposit, standing);
+  const shortages = shortagesOf(needs);
   if (shortages.length > 0) {
     const short = shortages.map(({ denom, needed, promised, keeps, has }) => ({
       ...{ denom, needed: String(needed), owed: String(promised), minimum: String(keeps), balance: String(has) },
@@ -68,13 +69,9 @@ export const depositCovered: Question = ({ standing }) => {
     return fail("wallet", tellShortages(shortages), { short });
   }
   const { denom } = deposit;
-  const fees = standing.fee?.denom === denom ? standing.fee.amount : 0n;
-  const left = (balances.get(denom) ?? 0n) - deposit.amount - fees - (standing.owed.get(denom) ?? 0n);
-  const rest = formatCoin({ denom, amount: left });
-  return pass(`the wallet pays the deposit of ${formatCoin(deposit)} and has ${rest} left`, {
-    deposit: formatCoin(deposit),
-    left: rest,
-  });
+  const { has = 0n, needed = 0n, promised = 0n } = needs.find((need) => need.denom === denom) ?? {};
+  const evidence = { deposit: formatCoin(deposit), left: formatCoin({ denom, amount: has - needed - promised }) };
+  return pass(`the wallet pays the deposit of ${evidence.deposit} and has ${evidence.left} left`, evidence);
 };
 
 /** Bids that ended count too, and the chain lets the limit itself be passed by one. */

@@ -1,5 +1,5 @@
 /** What the next bid wants of the wallet: its deposit and its fee, beside what is promised and what is to be kept. */
-import { type Coin, formatCoin } from "../../market/coin.ts";
+import { amountOf, type Coin, formatCoin } from "../../market/coin.ts";
 import { addTo } from "../../market/group-totals.ts";
 import type { Standing } from "./inputs.ts";
 
@@ -16,16 +16,16 @@ export interface WalletNeed {
   readonly has: bigint;
 }
 
-export type Wallet = Pick<Standing, "balances" | "owed" | "fee" | "minimumBalance">;
+type Wallet = Pick<Standing, "balances" | "promised" | "fee" | "minimumBalance">;
 
 /** One for each denomination that a bid costs or that the wallet is to keep. */
-export function walletNeeds(deposit: Coin, { balances, owed, fee, minimumBalance }: Wallet): WalletNeed[] {
+export function walletNeeds(deposit: Coin, { balances, fee, minimumBalance, ...wallet }: Wallet): WalletNeed[] {
   const needs = new Map([[deposit.denom, deposit.amount]]);
   if (fee) addTo(needs, fee.denom, fee.amount);
-  const kept = new Map(minimumBalance.map(({ denom, amount }) => [denom, amount]));
-  return [...new Set([...needs.keys(), ...kept.keys()])].map((denom) => {
-    const [needed, keeps] = [needs.get(denom) ?? 0n, kept.get(denom) ?? 0n];
-    const [promised, has] = [owed.get(denom) ?? 0n, balances.get(denom) ?? 0n];
+  const kept = minimumBalance.map(({ denom }) => denom);
+  return [...new Set([...needs.keys(), ...kept])].map((denom) => {
+    const [needed, keeps] = [needs.get(denom) ?? 0n, amountOf(minimumBalance, denom)];
+    const [promised, has] = [wallet.promised.get(denom) ?? 0n, balances.get(denom) ?? 0n];
     return { denom, needed, promised, keeps, least: needed + promised + keeps, has };
   });
 }
