@@ -63,7 +63,7 @@ test("two leases on one deployment are withdrawn from one after the other, never
   const stage = await setUpEscrows(t);
   const leases = await stage.lease(1n, "90000000uakt", ["us", "20000uakt"], ["us", "20000uakt"]);
   const life = await stage.start({ options: quick });
-  await stage.blocks(60);
+  await stage.blocks(64);
   const withdrawals = life.withdrawals();
   assert.deepEqual(new Set(statesOf(withdrawals)), new Set(["done"]));
   assert.deepEqual(new Set(withdrawals.map(({ subject }) => subject)), new Set(leases.map(formatLeaseId)));
@@ -114,4 +114,20 @@ test("no withdrawal costs more than it brings, also from an escrow that pays man
   for (const { received, fee } of results) {
     assert.ok(amountOf(parseCoins(received), "uakt") > amountOf(parseCoins(fee), "uakt"), `${received} for ${fee}`);
   }
+});
+
+test("while the chain stands still, escrows are read no more often than the interval says", async (t) => {
+  const stage = await setUpEscrows(t);
+  await stage.lease(1n, "90000000uakt", ["us", "10000uakt"]);
+  const life = await stage.start({ options: { intervalMs: 10 * minute } });
+  await stage.blocks(45);
+  let readings = 0;
+  stage.asked = (question) => {
+    if (question.includes("akash.escrow.v1.Query/Payments")) readings += 1;
+  };
+  await stage.clock.advance(60 * minute);
+  assert.ok(readings >= 5 && readings <= 7, `${readings}`);
+  assert.deepEqual(life.withdrawals(), []);
+  await stage.blocks(8);
+  assert.deepEqual(statesOf(life.withdrawals()), ["done"]);
 });

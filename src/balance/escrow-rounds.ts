@@ -60,6 +60,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const news = new Set<string>();
   /** The last of our withdrawals that landed: what is read must know of it. */
   let floor = 0n;
+  /** When something was last read, and what the mirror had reached then. */
+  let lastRead = { height: -1n, atMs: 0 };
   let failures = 0;
   let trouble: string | undefined;
 
@@ -78,7 +80,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
       if (dues.has(deployment)) lookSoon(deployment);
     }
     if (step.gap) for (const deployment of [...dues.keys()]) lookSoon(deployment);
-    if (dues.isReachedBy(mirror.height)) pause.ring();
+    if (dues.isReachedBy(mirror.height) || dues.nextMs() <= clock.now()) pause.ring();
   }
 
   function onSettled({ id, state, result }: Settled): void {
@@ -125,7 +127,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
       if (mirror.ready) await round(signal);
       failures = 0;
       trouble = undefined;
-      return Math.max(0, Math.min(dues.nextMs() - clock.now(), options.intervalMs));
+      return Math.max(untilNewsMs(), Math.min(dues.nextMs() - clock.now(), options.intervalMs));
     } catch (thrown) {
       if (thrown instanceof InvariantError) throw thrown;
       if (signal.aborted) return 0;
@@ -136,16 +138,24 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     }
   }
 
+  /** A chain that stands still shows the same again: how long nothing need be read unless a block comes. */
+  function untilNewsMs(): number {
+    const { height, atMs } = lastRead;
+    return mirror.height > height ? 0 : Math.max(0, atMs + options.intervalMs - clock.monotonicMs());
+  }
+
   async function round(signal: AbortSignal): Promise<void> {
     await cancelEnded();
     const running = runningLeases();
     for (const key of [...dues.keys()]) if (!running.has(key)) forget(key);
-    for (const key of running.keys()) if (!dues.has(key)) dues.hasten(key, clock.now());
+    for (const key of running.keys()) if (!dues.has(key)) lookSoon(key);
     const due = dues.dueBy(clock.now(), mirror.height);
-    if (due.length === 0) return;
+    if (due.length === 0 || (news.size === 0 && untilNewsMs() > 0)) return;
     news.clear();
+    const { height } = mirror;
     const asked = due.flatMap((key) => running.get(key)?.[0] ?? []).map(deploymentOf);
-    const escrows = await readEscrows(queries, asked, { atOrAbove: largest(mirror.height, floor), signal });
+    const escrows = await readEscrows(queries, asked, { atOrAbove: largest(height, floor), signal });
+    lastRead = { height, atMs: clock.monotonicMs() };
     const owns = escrows.map((escrow) => ownEscrow(escrow, running.get(formatDeploymentId(escrow.deployment)) ?? []));
     const judged = await book(owns);
     const filings = await file(judged);
@@ -162,6 +172,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
 
   function forget(key: string): void {
     dues.forget(key);
+    news.delete(key);
     runOuts.forget(key);
   }
 
