@@ -35,6 +35,7 @@ async function play(t: TestContext, { seed, blocks, tokenPrice }: Playing): Prom
     const auditor = createAuditor(stage, {
       tokenPrice: tokenPrice === undefined ? undefined : parseDecimal(tokenPrice),
       intervalBlocks: moneyOptions.intervalMs / blockMs,
+      leastGain: 0n,
       awayBlocks,
     });
     const begin = () => stage.live({ dir, tokenPrice });

@@ -4,6 +4,7 @@
  */
 import { runs } from "../src/chain/records.ts";
 import { bidOn } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { accountDeposit, closeDeployment, createLease, deposit } from "./market-messages.ts";
 import { createAuditor } from "./money-audit.ts";
 import {
@@ -12,6 +13,7 @@ import {
   deploymentOf,
   type LifeParts,
   type MoneyStage,
+  moneyOptions,
   orderOf,
   other,
   otherKey,
@@ -35,6 +37,7 @@ export function storyAuditor(stage: MoneyStage, awayBlocks: number) {
   return createAuditor(stage, {
     tokenPrice: { atto: 10n ** 18n },
     intervalBlocks: intervalBlocks + awayBlocks,
+    leastGain: limits.withdrawalWorth * (moneyOptions.fee?.amount ?? 0n),
     awayBlocks,
   });
 }
