@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { limits } from "../runtime/limits.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 
 const dues = (entries: Record<string, readonly [atMs: number, spentAt?: bigint]>) => {
@@ -33,4 +34,17 @@ test("what is hastened is never put off, and keeps its height", () => {
 test("a clock that was set back puts nothing off", () => {
   assert.deepEqual(dues({ one: [5_000] }).dueBy(3_999, 0n), ["one"]);
   assert.deepEqual(dues({ one: [5_000] }).dueBy(4_000, 0n), []);
+});
+
+test("many that fall due at different times are soon read together, so that the chain's lists are read once an interval", () => {
+  const intervalMs = 1_000;
+  const created = createEscrowDues(intervalMs);
+  for (let each = 0; each < 500; each += 1) created.set(`${each}`, { atMs: 2 * each, spentAt: undefined });
+  let lists = 0;
+  for (let nowMs = 0; nowMs < 10 * intervalMs; nowMs = Math.max(nowMs + 1, created.nextMs())) {
+    const due = created.dueBy(nowMs, 0n);
+    if (due.length > limits.rpcMirrorSingles) lists += 1;
+    for (const key of due) created.set(key, { atMs: nowMs + intervalMs, spentAt: undefined });
+  }
+  assert.ok(lists <= 10, `${lists}`);
 });

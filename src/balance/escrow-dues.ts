@@ -1,4 +1,5 @@
 /** When each escrow is to be looked at next: at a time, or as soon as the chain has reached a height. */
+import { limits } from "../runtime/limits.ts";
 
 interface Due {
   readonly atMs: number;
@@ -21,7 +22,8 @@ export function createEscrowDues(intervalMs: number) {
     forget: (deployment: string) => void dues.delete(deployment),
     /**
      * Those that are due now, in the order in which they fell due. With them come those that soon will be, or each would
-     * in time be read by itself; where none is due, none is given.
+     * in time be read by itself; where none is due, none is given. Where so many are that the chain's lists are read, all
+     * come: the lists show them anyway, and are not read again for the others.
      */
     dueBy(nowMs: number, height: bigint): string[] {
       const isDue = ({ atMs, spentAt }: Due) =>
@@ -30,7 +32,8 @@ export function createEscrowDues(intervalMs: number) {
       const all = [...dues].sort(([, left], [, right]) => left.atMs - right.atMs);
       if (!all.some(([, each]) => isDue(each))) return [];
       const soonMs = nowMs + intervalMs / 10;
-      return all.filter(([, each]) => isDue(each) || each.atMs <= soonMs).map(([deployment]) => deployment);
+      const due = all.filter(([, each]) => isDue(each) || each.atMs <= soonMs);
+      return (due.length > limits.rpcMirrorSingles ? all : due).map(([deployment]) => deployment);
     },
     /** Infinity where nothing is. */
     nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),
