@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SettledResult } from "../src/chain/chain.ts";
 import { amountOf, parseCoins } from "../src/market/coin.ts";
-import { parseDecimal } from "../src/market/decimal.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { setUpEscrows } from "./escrow-stage.ts";
 
@@ -29,8 +28,7 @@ test("with the period, earnings are withdrawn once they are worth more than the 
   const stage = await setUpEscrows(t);
   const [lease] = await stage.lease(1n, "50000000uact", ["us", "100uact"]);
   assert.ok(lease);
-  const tokenPrice = () => parseDecimal("0.5");
-  const life = await stage.start({ options: { ...quick, periodMs: 10 * minute }, tokenPrice });
+  const life = await stage.start({ options: { ...quick, periodMs: 10 * minute }, tokenPrice: "0.5" });
   // 2,500uact are worth the fee of 5,000uakt; twenty minutes and three times the period pass until there are more.
   await stage.blocks(20, minute);
   assert.deepEqual(life.withdrawals(), []);
@@ -77,7 +75,7 @@ test("a lease that its tenant closes is paid out by the chain: what waited for i
   const [lease] = await stage.lease(2n, "90000000uact", ["us", "20000uact"]);
   assert.ok(lease);
   await stage.drain(10n);
-  const life = await stage.start({ options: quick, tokenPrice: () => parseDecimal("1") });
+  const life = await stage.start({ options: quick, tokenPrice: "1" });
   await stage.blocks(30);
   // No fee can be paid for them: the first is refused by every node, and the second need not be tried.
   const about = () => life.withdrawals().filter(({ subject }) => subject === formatLeaseId(lease));

@@ -1,62 +1,45 @@
 /**
- * A chain on the virtual clock with a tenant and two providers, one of which is ours and has no more than the balance
- * checker: leases are made by hand, and a test makes the blocks itself.
+ * The chain of money-chain.ts on the virtual clock, with a provider of ours that has no more than the balance checker:
+ * leases are made by hand, and a test makes the blocks itself.
  */
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
-import { createBalanceService } from "../src/balance/balance-service.ts";
-import { createApp } from "../src/box/chain/app.ts";
-import { createMarketplace, type MarketplaceSettings } from "../src/box/chain/modules/marketplace.ts";
-import { createNode, type Node } from "../src/box/chain/node/node.ts";
-import type { Bus } from "../src/bus/bus.ts";
-import type { Chain, Queries } from "../src/chain/chain.ts";
-import { createPool } from "../src/chain/comet/pool.ts";
-import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { MarketplaceSettings } from "../src/box/chain/modules/marketplace.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
-import { createSigner } from "../src/chain/keys/signer.ts";
-import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import type { Intent } from "../src/journal/intents.ts";
-import type { Journal } from "../src/journal/journal.ts";
-import { parseAddress } from "../src/market/address.ts";
-import { amountOf, parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
-import { type Decimal, parseDecimal, showDecimal } from "../src/market/decimal.ts";
-import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
-import { createProvider } from "../src/provider/provider.ts";
+import { amountOf, parseCoin, parseDecCoin } from "../src/market/coin.ts";
+import { bidOn, type LeaseId } from "../src/market/ids.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
-import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
-import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
+import type { TestKey } from "./chain-signing.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
-import {
-  accountDeposit,
-  closeDeployment,
-  createBid,
-  createDeployment,
-  createLease,
-  deposit,
-  spec,
-  unit,
-} from "./market-messages.ts";
+import { closeDeployment, createDeployment, createLease, deposit, spec, unit } from "./market-messages.ts";
 import type { Message } from "./market-stage.ts";
-import { registration } from "./outbox-stage.ts";
+import {
+  bidMessage,
+  deploymentOf,
+  type MoneyChain,
+  messageGas,
+  openMoneyChain,
+  orderOf,
+  other,
+  otherKey,
+  ourKey,
+  tenantKey,
+  topUpMessage,
+  us,
+} from "./money-chain.ts";
+import { type LifeParts, type Opened, startLife } from "./money-life.ts";
 import type { Owner } from "./owner.ts";
+import { whileTimePasses } from "./while-time-passes.ts";
 
-const chainId = "escrow-1";
-const denoms = ["uact", "uakt"];
-const tenantKey = testKey("escrow tenant");
-const keys = { us: testKey("escrow provider"), other: testKey("escrow other provider") };
-type Who = keyof typeof keys;
-const tenant = parseAddress(tenantKey.address);
-const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
+const providers = { us: { key: ourKey, address: us }, other: { key: otherKey, address: other } };
 
 /** Whose lease, at which price per block; the tenant may take the bid later. */
-type Wanted = readonly [who: Who, price: string, when?: "later"];
+type Wanted = readonly [who: keyof typeof providers, price: string, when?: "later"];
 
-export interface EscrowStage {
+export interface EscrowStage extends Pick<MoneyChain, "node" | "queries"> {
   readonly clock: VirtualClock;
-  readonly node: Node;
-  readonly queries: Queries;
   /** Whether our provider reaches the chain. */
   isAway: boolean;
   /** Called with every question of our provider; what it throws is the answer. */
@@ -75,79 +58,40 @@ export interface EscrowStage {
   blocks(count: number, everyMs?: number): Promise<void>;
   state(lease: LeaseId): Promise<string | undefined>;
   withdrawn(lease: LeaseId): Promise<bigint | undefined>;
-  start(parts?: LifeParts): Promise<EscrowLife>;
-}
-
-interface LifeParts {
-  readonly options?: Partial<BalanceOptions>;
-  readonly tokenPrice?: () => Decimal | undefined;
+  start(parts?: Pick<LifeParts, "options" | "tokenPrice">): Promise<EscrowLife>;
 }
 
 /** One run of our provider. */
-export interface EscrowLife {
-  readonly chain: Chain;
-  readonly journal: Journal;
-  readonly bus: Bus;
+export interface EscrowLife extends Opened {
   /** Every withdrawal that was ever filed, the oldest first. */
   withdrawals(): Intent[];
   stop(): Promise<void>;
 }
 
-export const blockMs = 6_000;
+const blockMs = 6_000;
+/** Earnings come home when they are worth it, whatever time has passed. */
+const noPeriod: Partial<BalanceOptions> = { periodMs: 0 };
 
 export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {}): Promise<EscrowStage> {
   const clock = createVirtualClock();
-  const log = silentLog;
   const dir = memoryFolder(t);
-  const coins = denoms.map((denom) => ({ denom, amount: 10n ** 13n }));
-  const accounts = [tenantKey, ...Object.values(keys)].map(({ address }) => ({ address, coins }));
-  const minDeposits = denoms.map((denom) => ({ denom, amount: 1_000n }));
-  const app = createApp(
-    { chainId, timeNs: BigInt(clock.now()) * 1_000_000n, accounts },
-    createMarketplace({ deploymentParams: { minDeposits, priceDenoms: denoms }, ...settings }),
-  );
-  const node = createNode({ app, clock, log, listens: false });
-  await node.start();
-  t.after(() => node.stop());
-  node.step();
-  const pool = createPool({ nodes: [node.transport("tenant's")], clock, random: createSeededRandom(1), log });
-  await pool.open();
-  t.after(() => pool.close());
-  const broadcaster = createCometBroadcaster(pool);
-  const queries = createQueries(pool);
+  const { node, queries, submit } = await openMoneyChain(t, { clock, listens: false, settings });
   const laterLeases: LeaseId[] = [];
-  let stamps = 0n;
 
-  async function blocks(count: number, everyMs = blockMs): Promise<void> {
-    for (let made = 0; made < count; made++) {
-      // Not all of it before the block: who hears of it has some time until the next.
-      await clock.advance(everyMs - 1_000);
-      node.step();
-      await clock.advance(1_000);
-    }
+  /** Not all of the time before the block: who hears of it has some until the next. */
+  async function block(everyMs = blockMs) {
+    await clock.advance(everyMs - 1_000);
+    const { output } = node.step();
+    await clock.advance(1_000);
+    return output;
   }
 
   async function act(key: TestKey, ...messages: Message[]): Promise<void> {
-    const account = await broadcaster.account(key.address, 0n);
-    const gas = 2_000_000 * messages.length;
-    const tx = signTransaction({
-      messages,
-      signers: [{ key, accountNumber: account?.number ?? 0n }],
-      chainId,
-      gas,
-      fee: [{ denom: "uakt", amount: `${gas}` }],
-      unorderedNs: BigInt(clock.now()) * 1_000_000n + 300_000_000_000n + stamps++,
-    });
-    const receipt = await broadcaster.broadcast(tx);
-    if (receipt.kind === "refused") throw new Error(receipt.log);
-    await clock.advance(blockMs - 1_000);
-    const refused = node.step().output.txResults.find(({ code }) => code !== 0);
+    await submit(key, ...messages);
+    const refused = (await block()).txResults.find(({ code }) => code !== 0);
     if (refused) throw new Error(refused.log);
-    await clock.advance(1_000);
   }
 
-  const idOf = (dseq: bigint): DeploymentId => ({ owner: tenant, dseq });
-  for (const key of Object.values(keys)) await act(key, registration(key.address));
   function wayOfOurs(): RpcTransport {
     const inner = node.transport("ours");
     const asked: RpcTransport = {
@@ -159,7 +103,8 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
     };
     return Object.assign(faultTransport(asked), { hangs: () => stage.isAway });
   }
-  const paymentOf = async (lease: LeaseId) => (await queries.lease(lease)).value?.payment;
+
+  const leaseOf = async (lease: LeaseId) => (await queries.lease(lease)).value;
 
   const stage: EscrowStage = {
     clock,
@@ -170,85 +115,48 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
     act,
     async lease(dseq, funds, ...prices) {
       const { amount, denom } = parseCoin(funds);
-      const leases = prices.map(([who], index): LeaseId => {
-        const provider = parseAddress(keys[who].address);
-        return { ...idOf(dseq), gseq: index + 1, oseq: 1, provider, bseq: 0 };
-      });
-      const groups = prices.map(([, price], index) => {
-        const most = parseDecCoin(price);
-        return spec({ name: `group${index}`, resources: [unit(1, "100000", most.denom)] });
-      });
-      await act(tenantKey, createDeployment({ id: idOf(dseq), groups, deposit: deposit(amount, denom) }));
-      for (const [index, [who, price]] of prices.entries()) {
-        const { amount: rate, denom: asked } = parseDecCoin(price);
-        const bid = createBid(leases[index], { price: { denom: asked, amount: showDecimal(rate) } });
-        await act(keys[who], bid);
+      const groups = prices.map(([, price], index) =>
+        spec({ name: `group${index}`, resources: [unit(1, "100000", parseDecCoin(price).denom)] }),
+      );
+      await act(tenantKey, createDeployment({ id: deploymentOf(dseq), groups, deposit: deposit(amount, denom) }));
+      const leases: LeaseId[] = [];
+      const now: LeaseId[] = [];
+      for (const [index, [who, price, when]] of prices.entries()) {
+        const { key, address } = providers[who];
+        const lease = bidOn(orderOf(dseq, index + 1), address);
+        await act(key, bidMessage(lease, address, price));
+        leases.push(lease);
+        (when === "later" ? laterLeases : now).push(lease);
       }
-      const [now, later] = [
-        leases.filter((_, index) => !prices[index]?.[2]),
-        leases.filter((_, index) => prices[index]?.[2]),
-      ];
-      laterLeases.push(...later);
       await act(tenantKey, ...now.map((lease) => createLease(lease)));
       return leases;
     },
     leaseLater: (dseq) =>
       act(tenantKey, ...laterLeases.filter((lease) => lease.dseq === dseq).map((lease) => createLease(lease))),
-    async topUp(dseq, funds) {
-      const { amount, denom } = parseCoin(funds);
-      const message = { signer: tenant, xid: `${tenant}/${dseq}`, deposit: deposit(amount, denom) };
-      await act(tenantKey, accountDeposit(message));
-    },
+    topUp: (dseq, funds) => act(tenantKey, topUpMessage(dseq, parseCoin(funds))),
     async drain(left) {
-      const { items } = await queries.balances(parseAddress(keys.us.address));
-      const amount = amountOf(items, "uakt") - left - 2_000_000n;
+      const amount = amountOf((await queries.balances(us)).items, "uakt") - left - messageGas;
       const coin = { denom: "uakt", amount: `${amount}` };
-      await act(keys.us, packMessage("send", { fromAddress: keys.us.address, toAddress: tenant, amount: [coin] }));
+      await act(ourKey, packMessage("send", { fromAddress: us, toAddress: tenantKey.address, amount: [coin] }));
     },
-    close: (dseq) => act(tenantKey, closeDeployment(idOf(dseq))),
-    blocks,
-    state: async (lease) => (await queries.lease(lease)).value?.state,
-    withdrawn: async (lease) => (await paymentOf(lease))?.withdrawn.amount,
-    async start(parts = {}) {
-      const stopping = new AbortController();
-      const opened = Promise.withResolvers<Pick<EscrowLife, "chain" | "journal" | "bus">>();
-      const options = { ...escrowOptions, ...parts.options };
-      const provider = createProvider({
-        dataDir: dir,
-        chain: { nodes: () => [wayOfOurs()], signer: createSigner(keys.us.secret), settings: fees },
-        ...{ clock, log, random: createSeededRandom(2) },
-        after(house) {
-          void Promise.all([house.chain, house.journal, house.bus]).then(([chain, journal, bus]) =>
-            opened.resolve({ chain, journal, bus }),
-          );
-          return [createBalanceService(options, { ...house, tokenPrice: parts.tokenPrice ?? (() => undefined) })];
-        },
-      });
-      const ended = provider.run(stopping.signal);
-      ended.catch(opened.reject);
-      let isOpen = false;
-      void opened.promise.then(() => {
-        isOpen = true;
-      });
-      await clock.advanceUntil(() => isOpen);
-      await clock.advance(1_000);
-      const life = await opened.promise;
-      const stop = async () => {
-        stopping.abort();
-        let isOver = false;
-        void ended.finally(() => {
-          isOver = true;
-        });
-        await clock.advanceUntil(() => isOver);
-        await ended;
-      };
+    close: (dseq) => act(tenantKey, closeDeployment(deploymentOf(dseq))),
+    async blocks(count, everyMs) {
+      for (let made = 0; made < count; made++) await block(everyMs);
+    },
+    state: async (lease) => (await leaseOf(lease))?.state,
+    withdrawn: async (lease) => (await leaseOf(lease))?.payment?.withdrawn.amount,
+    async start({ options, ...parts } = {}) {
+      const life = startLife({ clock, transport: wayOfOurs, dir, ...parts, options: { ...noPeriod, ...options } });
+      const stop = () => whileTimePasses(clock, life.stop());
       t.after(() => stop().catch(() => undefined));
+      const opened = await whileTimePasses(clock, life.ready);
+      await clock.advance(1_000);
       return {
-        ...life,
+        ...opened,
         stop,
         withdrawals: () =>
           [...Array(500).keys()].flatMap((id) => {
-            const intent = life.journal.read.intents.get(id);
+            const intent = opened.journal.read.intents.get(id);
             return intent?.what === "withdrawLease" ? intent : [];
           }),
       };
@@ -256,12 +164,3 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
   };
   return stage;
 }
-
-const escrowOptions: BalanceOptions = {
-  minimumBalance: [],
-  warnBalance: [],
-  intervalMs: 600_000,
-  periodMs: 0,
-  threshold: parseCoins("100000uact,100000uakt"),
-  fee: parseCoin("5000uakt"),
-};

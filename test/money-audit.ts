@@ -14,7 +14,9 @@ import { parseCoins } from "../src/market/coin.ts";
 import { type Decimal, decimalOf, mulDecimals, toInteger } from "../src/market/decimal.ts";
 import { type DeploymentId, formatBidId, formatLeaseId, type LeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { largest, smallest } from "../src/runtime/bigint.ts";
-import { denoms, type MoneyStage, moneyOptions, us } from "./money-stage.ts";
+import { denoms, us } from "./money-chain.ts";
+import { moneyOptions } from "./money-life.ts";
+import type { MoneyStage } from "./money-stage.ts";
 import { messagesIn } from "./outbox-stage.ts";
 
 export interface AuditRules {

@@ -6,7 +6,7 @@ import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { startLife } from "./money-stage.ts";
+import { startLife } from "./money-life.ts";
 import { storyParts } from "./money-story.ts";
 
 export type Asked =

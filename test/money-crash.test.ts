@@ -6,7 +6,8 @@ import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.
 import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
-import { type Life, onMoneyStage } from "./money-stage.ts";
+import type { Life } from "./money-life.ts";
+import { onMoneyStage } from "./money-stage.ts";
 import { storyAuditor, storyParts, tellMoneyStory } from "./money-story.ts";
 import { long, runs } from "./runs.ts";
 

@@ -8,8 +8,9 @@ import { limits } from "../src/runtime/limits.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { createAuditor } from "./money-audit.ts";
+import { moneyOptions } from "./money-life.ts";
 import { createPeople } from "./money-people.ts";
-import { moneyOptions, onMoneyStage } from "./money-stage.ts";
+import { onMoneyStage } from "./money-stage.ts";
 import { long, runs } from "./runs.ts";
 
 const blockMs = 6_000;
@@ -38,7 +39,7 @@ async function play(t: TestContext, { seed, blocks, tokenPrice }: Playing): Prom
       leastGain: 0n,
       awayBlocks,
     });
-    const begin = () => stage.live({ dir, tokenPrice });
+    const begin = () => stage.live({ dir, tokenPrice, bidBlocks: 40 });
     let life = begin();
     let { journal } = await life.ready;
     for (let made = 1; made <= blocks; made++) {

@@ -5,28 +5,19 @@
 import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { bidOn } from "../src/market/ids.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
-import {
-  accountDeposit,
-  closeBid,
-  closeDeployment,
-  closeLease,
-  createLease,
-  deposit,
-  withdrawLease,
-} from "./market-messages.ts";
+import { closeBid, closeDeployment, closeLease, createLease, withdrawLease } from "./market-messages.ts";
 import {
   bidMessage,
   denoms,
-  deploymentMessage,
   deploymentOf,
-  type MoneyStage,
   orderOf,
   other,
   otherKey,
   tenantKey,
+  topUpMessage,
   us,
-  type Wish,
-} from "./money-stage.ts";
+} from "./money-chain.ts";
+import { deploymentMessage, type MoneyStage, type Wish } from "./money-stage.ts";
 
 /** At the same time. */
 const mostDeployments = 40;
@@ -113,12 +104,7 @@ export function createPeople(stage: MoneyStage, seed: number) {
       return tenantDoes(closeLease(bidOn(orderOf(one.dseq, index + 1), provider)));
     }
     const denom = chance(0.8) ? one.denom : (pick(denoms) ?? one.denom);
-    return tenantDoes(topUp(one.dseq, denom, 1 + random.int(2_000_000)));
-  }
-
-  function topUp(dseq: bigint, denom: string, amount: number) {
-    const { owner } = deploymentOf(dseq);
-    return accountDeposit({ signer: owner, xid: `${owner}/${dseq}`, deposit: deposit(BigInt(amount), denom) });
+    return tenantDoes(topUpMessage(one.dseq, { denom, amount: BigInt(1 + random.int(2_000_000)) }));
   }
 
   return {
@@ -141,7 +127,9 @@ export function createPeople(stage: MoneyStage, seed: number) {
       if (chance(0.12)) await tenantActs();
       if (chance(0.08)) await otherActs();
       const debtor = chance(0.03) ? pick(ended) : undefined;
-      if (debtor && payDebt) await tenantDoes(topUp(debtor.dseq, debtor.denom, 1 + random.int(200_000)));
+      if (!debtor || !payDebt) return;
+      const amount = BigInt(1 + random.int(200_000));
+      await tenantDoes(topUpMessage(debtor.dseq, { denom: debtor.denom, amount }));
     },
   };
 }

@@ -5,21 +5,11 @@
 import { runs } from "../src/chain/records.ts";
 import { bidOn } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { accountDeposit, closeDeployment, createLease, deposit } from "./market-messages.ts";
+import { closeDeployment, createLease } from "./market-messages.ts";
 import { createAuditor } from "./money-audit.ts";
-import {
-  bidMessage,
-  deploymentMessage,
-  deploymentOf,
-  type LifeParts,
-  type MoneyStage,
-  moneyOptions,
-  orderOf,
-  other,
-  otherKey,
-  tenantKey,
-  us,
-} from "./money-stage.ts";
+import { bidMessage, deploymentOf, orderOf, other, otherKey, tenantKey, topUpMessage, us } from "./money-chain.ts";
+import { type LifeParts, moneyOptions } from "./money-life.ts";
+import { deploymentMessage, type MoneyStage } from "./money-stage.ts";
 
 const [shared, short, unwanted, closed] = [2n, 3n, 4n, 5n] as const;
 const theirRate = "3.5";
@@ -82,9 +72,7 @@ export async function tellMoneyStory(stage: MoneyStage, { pauseBlocks = 0, payDe
   await stage.pass(1);
   await submit(tenantKey, closeDeployment(deploymentOf(closed)));
   await stage.until("the end of a lease whose escrow is spent", async () => !runs(await stateOf(short)));
-  const { owner } = deploymentOf(short);
-  const debt = { signer: owner, xid: `${owner}/${short}`, deposit: deposit(30_000n, "uakt") };
-  if (payDebt) await submit(tenantKey, accountDeposit(debt));
+  if (payDebt) await submit(tenantKey, topUpMessage(short, { denom: "uakt", amount: 30_000n }));
   const isHome = async () => (await queries.bid(lease(unwanted))).value?.state === "closed";
   await stage.until("the deposit of a bid that nobody wants", isHome);
   const earned = async () => (await stateOf(shared))?.payment?.withdrawn.amount ?? 0n;
