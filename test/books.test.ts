@@ -192,6 +192,27 @@ test("what ends while no node answers, in blocks that are lost then, is booked w
   await onBidStage(t, play, { keepBlocks: 20 });
 });
 
+test("so is a lease that came and ended in such blocks", async (t) => {
+  const play = async (stage: BidStage) => {
+    let away = false;
+    const one = await stage.provider("one", { balance, nodes: () => [withFault(stage, () => away)] });
+    const before = await walletOf(stage);
+    const bid = one.bidOn(await stage.post(1n));
+    await stage.until("its deposit is out", () => hasBid(one, bid));
+    away = true;
+    await stage.accept(bid);
+    await stage.blocks(10);
+    await stage.close(1n);
+    await stage.blocks(60);
+    away = false;
+    await stage.until("the lease is booked", () => one.journal.read.payments.get(formatBidId(bid)) !== undefined);
+    await stage.until("its deposit is home", () => one.journal.read.deposits.all().length === 0);
+    await checkWallet(stage, one, before);
+    await checkLease(stage, one, bid);
+  };
+  await onBidStage(t, play, { keepBlocks: 20 });
+});
+
 test("what cannot be asked about at the start is booked as soon as a node answers", async (t) => {
   await onBidStage(t, async (stage) => {
     const first = await stage.provider("one", { balance });

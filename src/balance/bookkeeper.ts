@@ -34,8 +34,8 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   const pause = createPause(clock);
   /** Something may have ended unseen. */
   let behind = true;
-  /** Coins came or went, so that old debt may have been paid. */
-  let coinsMoved = true;
+  /** At which coins last came or went, so that old debt may have been paid; undefined once all was looked at since then. */
+  let coinsMovedAt: bigint | undefined;
   let debtsReadAtMs = Number.NEGATIVE_INFINITY;
   let ending: AbortSignal | undefined;
 
@@ -110,15 +110,12 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
     const { payments, deposits } = journal.read;
     const leases = payments.running().map(({ leaseId }) => leaseId);
     const bids = deposits.all().map(({ bidId }) => bidId);
-    const isLive = (id: BidId) => {
-      const bid = mirror.bid(id);
-      return runs(mirror.lease(id)) || bid?.state === "open" || bid?.state === "active";
-    };
-    return unique([...leases, ...bids]).filter((id) => !isLive(id));
+    return unique([...leases, ...bids]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
   }
 
   async function catchUp(): Promise<void> {
-    await book(inMirror([...mirror.bids()].map(({ id }) => id)));
+    // Not those that ended: their rows may be gone already, and they would be booked again.
+    await book(inMirror([...mirror.bids()].filter(isOut).map(({ id }) => id)));
     const ids = endedUnseen();
     for (let from = 0; from < ids.length; from += limits.booksSlice) {
       const slice = ids.slice(from, from + limits.booksSlice);
@@ -127,26 +124,24 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   }
 
   /** An ended lease is still paid when somebody funds its escrow, or settles a payment that the chain has left open. */
-  async function readDebts(): Promise<void> {
-    const owing = journal.read.payments.mayGrow(limits.booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
-    await book(await onChain([], owing));
+  async function readDebts(movedAt: bigint): Promise<void> {
+    const owing = journal.read.payments.mayGrow(movedAt, limits.booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
+    if (owing.length === 0) coinsMovedAt = undefined;
+    else await book(await onChain([], owing));
   }
 
   async function look(): Promise<void> {
     if (behind) {
       behind = false;
+      coinsMovedAt = mirror.height;
       await catchUp().catch((thrown: unknown) => {
         behind = true;
         throw thrown;
       });
     }
     const nowMs = clock.monotonicMs();
-    if (!coinsMoved || nowMs - debtsReadAtMs < limits.booksDebtsEveryMs) return;
-    coinsMoved = false;
-    await readDebts().catch((thrown: unknown) => {
-      coinsMoved = true;
-      throw thrown;
-    });
+    if (coinsMovedAt === undefined || nowMs - debtsReadAtMs < limits.booksDebtsEveryMs) return;
+    await readDebts(coinsMovedAt);
     debtsReadAtMs = nowMs;
   }
 
@@ -157,16 +152,16 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
       const bids = unique(keys("bid"));
       const leases = unique(keys("lease"));
       const { read } = journal;
-      const unseen = await onChain(
-        bids.filter((id) => !mirror.bid(id) && read.deposits.get(formatBidId(id))),
-        leases.filter((id) => !mirror.lease(id) && !read.payments.get(formatLeaseId(id))?.ended),
-      );
+      const goneBids = bids.filter((id) => !mirror.bid(id) && read.deposits.get(formatBidId(id)));
+      const goneLeases = leases.filter((id) => !mirror.lease(id) && !read.payments.get(formatLeaseId(id))?.ended);
+      // A bid that is gone may have been won, and its lease have ended, in the same lost blocks.
+      const unseen = await onChain(goneBids, unique([...goneLeases, ...goneBids].map(formatBidId)));
       const seen = inMirror([...bids, ...leases]);
       await book({
         payments: [...seen.payments, ...unseen.payments],
         deposits: [...seen.deposits, ...unseen.deposits],
       });
-      if (block?.coinsMovedOf.has(provider)) coinsMoved = true;
+      if (block?.coinsMovedOf.has(provider)) coinsMovedAt = mirror.height;
       if (!gap) return;
       behind = true;
       pause.ring();
@@ -199,6 +194,11 @@ function newsOf(bids: readonly Bid[], leases: readonly Lease[], timeOf: (height:
     payments: ended.map((lease) => lastFigures(lease, timeOf)).filter(isThere),
     deposits: bids.map((bid) => depositOf(bid, timeOf)).filter(isThere),
   };
+}
+
+/** Its deposit is locked. */
+function isOut(bid: Bid | undefined): boolean {
+  return bid?.state === "open" || bid?.state === "active";
 }
 
 function unique(keys: readonly string[]): BidId[] {

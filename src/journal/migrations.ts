@@ -240,6 +240,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX payments_running ON payments (id) WHERE ended_at IS NULL;
   CREATE INDEX payments_may_grow ON payments (id) WHERE ended IN ('overdrawn', 'open');
+  CREATE INDEX payments_may_grow_since ON payments (height) WHERE ended IN ('overdrawn', 'open');
   CREATE INDEX payments_ended ON payments (ended_at) WHERE ended_at IS NOT NULL;
 
   CREATE TABLE deposits (

@@ -29,10 +29,25 @@ test("what is put comes back to the last digit, also after a restart, and when i
   assert.deepEqual(payments.all(), rows);
   assert.deepEqual(deposits.get("b"), { bidId: "b", denom: "uakt", amount: 10n ** 60n, height: 2n ** 62n });
   assert.deepEqual(payments.running(), rows.slice(0, 1));
-  assert.deepEqual(payments.mayGrow(9), [rows[3], rows[2]]);
-  assert.deepEqual(payments.mayGrow(1), [rows[3]]);
+  assert.deepEqual(payments.mayGrow(2n ** 63n - 1n, 9), [rows[3], rows[2]]);
+  assert.deepEqual(payments.mayGrow(2n ** 62n, 9), []);
   await journal.durable("put", (tables) => tables.payments.put({ ...row("o/1/1/1/p"), sinceMs: 99, height: 1n }));
   assert.deepEqual(payments.get("o/1/1/1/p"), { ...rows[0], height: 1n });
+});
+
+test("of those that may grow the newest are given, and those whose figures are the oldest", async (t) => {
+  const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
+  t.after(() => journal.close());
+  await journal.durable("put", ({ payments }) => {
+    for (let dseq = 1; dseq <= 9; dseq++) {
+      payments.put({ ...row(`o/${dseq}/1/1/p`, "overdrawn"), height: BigInt(dseq === 5 ? 50 : 100 + dseq) });
+    }
+  });
+  const given = (before: bigint) =>
+    journal.read.payments.mayGrow(before, 2).map(({ leaseId }) => leaseId.split("/")[1]);
+  assert.deepEqual(given(200n), ["9", "8", "5", "1"]);
+  assert.deepEqual(given(102n), ["5", "1"]);
+  assert.deepEqual(given(50n), []);
 });
 
 test("the lease that came of an order is found by the order, and no other", async (t) => {

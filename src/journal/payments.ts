@@ -56,10 +56,10 @@ export function createPayments(sql: Sql) {
   );
   const all = sql.all<Row>("SELECT * FROM payments ORDER BY id", bigints);
   const running = sql.all<Row>("SELECT * FROM payments WHERE ended_at IS NULL ORDER BY id", bigints);
-  const mayGrow = sql.all<Row>(
-    "SELECT * FROM payments WHERE ended IN ('overdrawn', 'open') ORDER BY id DESC LIMIT ?",
-    bigints,
-  );
+  const mayGrow = "SELECT * FROM payments WHERE ended IN ('overdrawn', 'open')";
+  // The plus keeps SQLite from the index of heights, by which it would sort all of them.
+  const newest = sql.all<Row>(`${mayGrow} AND +height < ? ORDER BY id DESC LIMIT ?`, bigints);
+  const oldest = sql.all<Row>(`${mayGrow} AND height < ? ORDER BY height LIMIT ?`, bigints);
   const count = sql.one<{ count: number }>("SELECT count(*) AS count FROM payments WHERE ended_at IS NULL");
   const put = sql.run(
     `INSERT INTO payments
@@ -81,8 +81,14 @@ export function createPayments(sql: Sql) {
     all: () => all().map(fromRow),
     /** Those that have not ended as far as we know. */
     running: () => running().map(fromRow),
-    /** Those that ended and for which something may come in yet, the newest first. */
-    mayGrow: (limit: number) => mayGrow(limit).map(fromRow),
+    /**
+     * Of those that ended, for which something may come in yet, and whose figures are from before a height: the newest,
+     * and beside them those whose figures are the oldest, so that each has its turn.
+     */
+    mayGrow(before: bigint, ofEach: number): PaymentRow[] {
+      const rows = [...newest(before, ofEach), ...oldest(before, ofEach)].map(fromRow);
+      return [...new Map(rows.map((row) => [row.leaseId, row])).values()];
+    },
     /** How many these are. */
     runningCount: () => count()?.count ?? 0,
     put(row: PaymentRow): void {

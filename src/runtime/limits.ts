@@ -102,7 +102,7 @@ export const limits = {
   journalHistoryKeepRows: 200_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
   journalLedgerKeepMs: 550 * day,
-  /** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 500 MB. */
+  /** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB. */
   journalLedgerKeepRows: 3_300_000,
   /** Leases that ended: three hundred a day for that time. */
   journalPaymentsKeepRows: 165_000,
@@ -110,8 +110,8 @@ export const limits = {
   booksQueries: 4,
   /** Those that are asked about before what was found is booked: a failure costs no more than these. */
   booksSlice: 100,
-  /** Ended leases that something may still come in for, the newest: nobody funds an old one any more. */
-  booksDebts: 50,
+  /** Ended leases that something may still come in for, and that are asked about at once: of the newest, and of those not asked about for longest. */
+  booksDebts: 25,
   /** How often these are asked about at most, after coins have moved: less than one a second, and nobody waits for it. */
   booksDebtsEveryMs: minute,
   /** Lines of the ledger that are read at once to sum them up: a megabyte or two. */
