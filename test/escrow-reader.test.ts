@@ -91,3 +91,25 @@ test("where no node gives whole lists, many escrows are read one by one as well"
   const escrows = await readEscrows(refusing, [...ids, ...many], {});
   assert.deepEqual([escrows.length, escrows[0]?.payments.length], [2 + many.length, 2]);
 });
+
+test("where nodes keep no state for as long as reading many takes, each escrow is still of one height", async (t) => {
+  const stage = await setUpEscrows(t);
+  const ids = await someEscrows(stage);
+  let asked = 0;
+  const forgetting: Queries = {
+    ...stage.queries,
+    openEscrowPayments: () => Promise.reject(new Error("the state is gone")),
+    async deployment(...question) {
+      asked += 1;
+      // Every so often so many blocks come that the states before are forgotten.
+      if (asked % 20 === 0) for (let made = 0; made <= limits.chainStatesKept; made += 1) stage.node.step();
+      return stage.queries.deployment(...question);
+    },
+  };
+  const many = Array.from({ length: limits.rpcMirrorSingles }, () => ids[0] as DeploymentId);
+  const escrows = await readEscrows(forgetting, [...ids, ...many], {});
+  assert.equal(escrows.length, 2 + many.length);
+  for (const { height, account, payments } of escrows) {
+    assert.deepEqual(new Set([account.height, ...payments.map((payment) => payment.height)]), new Set([height]));
+  }
+});

@@ -1,4 +1,4 @@
-/** The escrows of some deployments, all as they were after one block: figures of different blocks do not add up. */
+/** The escrows of some deployments, each as it was after one block: figures of different blocks do not add up. */
 import type { At, Listed, Queries, QueryOptions } from "../chain/chain.ts";
 import type { EscrowAccount, EscrowPayment } from "../chain/records.ts";
 import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
@@ -26,8 +26,9 @@ export async function readEscrows(
 ): Promise<Escrow[]> {
   if (deployments.length === 0) return [];
   for (let left = limits.rpcMirrorTries; ; left -= 1) {
-    // At last also many one by one: some nodes will not give whole lists.
-    const read = deployments.length > limits.rpcMirrorSingles && left > 1 ? readLists : readOneByOne;
+    const together = deployments.length > limits.rpcMirrorSingles ? readLists : readOneByOne;
+    // At last each by itself: some nodes will not give whole lists, or keep no state for as long as many take.
+    const read = left > 1 || deployments.length === 1 ? together : readApart;
     try {
       return await read(queries, deployments, options);
     } catch (thrown) {
@@ -57,6 +58,15 @@ async function readOneByOne(
     escrowOf(id, (await queries.deployment(id, here)).value?.escrow),
   );
   return [...(await escrowOf(first, newest.value?.escrow)), ...others.flat()];
+}
+
+async function readApart(
+  queries: Queries,
+  deployments: readonly DeploymentId[],
+  options: QueryOptions,
+): Promise<Escrow[]> {
+  const each = await inParallel(deployments, limits.rpcMirrorQueries, (id) => readEscrows(queries, [id], options));
+  return each.flat();
 }
 
 async function readLists(
