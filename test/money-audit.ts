@@ -10,7 +10,7 @@ import type { EscrowAccount, EscrowPayment, Lease } from "../src/chain/records.t
 import { runs } from "../src/chain/records.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { LedgerKind } from "../src/journal/ledger.ts";
-import { parseCoins } from "../src/market/coin.ts";
+import { amountOf, parseCoins } from "../src/market/coin.ts";
 import { type Decimal, decimalOf, mulDecimals, toInteger } from "../src/market/decimal.ts";
 import { type DeploymentId, formatBidId, formatLeaseId, type LeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { largest, smallest } from "../src/runtime/bigint.ts";
@@ -19,7 +19,7 @@ import { moneyOptions } from "./money-life.ts";
 import type { MoneyStage } from "./money-stage.ts";
 import { messagesIn } from "./outbox-stage.ts";
 
-export interface AuditRules {
+interface AuditRules {
   /** Dollars per AKT; undefined where our provider does not know it either. */
   readonly tokenPrice: Decimal | undefined;
   /** Blocks within which every escrow is looked at. */
@@ -31,7 +31,7 @@ export interface AuditRules {
 }
 
 /** What was seen in all. */
-export interface AuditTally {
+interface AuditTally {
   audits: number;
   leases: number;
   /** Withdrawals that brought something home, and the smallest that one brought for each unit of its fee. */
@@ -229,8 +229,6 @@ export function createAuditor(stage: MoneyStage, rules: AuditRules) {
       "deposits that are out",
     );
     const wallet = (await queries.balances(us, { height })).items;
-    const amountIn = (coins: readonly { denom: string; amount: bigint }[], denom: string) =>
-      coins.find((coin) => coin.denom === denom)?.amount ?? 0n;
     for (const denom of denoms) {
       const sum = (kind: LedgerKind) => lines.get(`${kind} ${denom}`) ?? 0n;
       for (const kind of ["accrued", "withdrawn", "fee", "deposit", "refund"] as const) {
@@ -238,9 +236,9 @@ export function createAuditor(stage: MoneyStage, rules: AuditRules) {
         assert.equal(total, sum(kind), `total of ${kind} in ${denom} at ${height}`);
       }
       assert.equal(sum("fee"), fees.get(denom) ?? 0n, `fees in ${denom} at ${height}`);
-      const had = amountIn(stage.purse, denom);
+      const had = amountOf(stage.purse, denom);
       const reckoned = had + sum("withdrawn") + sum("refund") - sum("deposit") - sum("fee");
-      assert.equal(reckoned, amountIn(wallet, denom), `wallet in ${denom} at ${height}`);
+      assert.equal(reckoned, amountOf(wallet, denom), `wallet in ${denom} at ${height}`);
     }
   }
 }

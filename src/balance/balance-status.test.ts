@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
+import { memoryFolder } from "../../test/folder.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
@@ -17,7 +17,7 @@ function payment(leaseId: string, ended: PaymentRow["ended"]): PaymentRow {
 }
 
 test("what was earned, has come in, is owed, locked and paid in fees is told for each denomination", async (t) => {
-  const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
+  const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   const huge = 2n ** 70n;
   await journal.durable("book", ({ ledger, deposits, payments }) => {

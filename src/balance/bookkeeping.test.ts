@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import { temporaryFolder } from "../../test/folder.ts";
+import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import type { Bid, Lease } from "../chain/records.ts";
 import { dayMs, type LedgerLine } from "../journal/ledger.ts";
@@ -18,7 +18,7 @@ const lease = parseLeaseId(`${tenant}/7/1/1/${provider}`);
 const noon = 100 * dayMs + dayMs / 2;
 
 async function openBooks(t: TestContext) {
-  const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
+  const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   return {
     read: journal.read,

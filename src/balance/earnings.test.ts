@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import { temporaryFolder } from "../../test/folder.ts";
+import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import { dayMs, type LedgerKind, ledgerKinds, type NewLedgerLine } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
@@ -17,7 +17,7 @@ const leaseId = (dseq: number) => `${orderId(dseq)}/${provider}`;
 const firstDay = 20_773 * dayMs;
 
 async function openBooks(t: TestContext) {
-  const { journal } = await openJournal({ dir: temporaryFolder(t), clock: createVirtualClock(), log: silentLog });
+  const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   return {
     read: journal.read,
