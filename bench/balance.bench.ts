@@ -63,6 +63,8 @@ export async function bench(): Promise<void> {
   await life.stop();
 
   const before = chain.height;
+  // Of another block, so that what is booked then can be told apart.
+  await sleep(realClock, 2_000);
   const begun = asked.escrows();
   const next = start();
   await begun;

@@ -124,7 +124,7 @@ export function createPeople(stage: MoneyStage, seed: number) {
         await trade(each);
       }
       if (living.size < mostDeployments && chance(0.2)) await open();
-      if (chance(0.12)) await tenantActs();
+      if (chance(0.25)) await tenantActs();
       if (chance(0.08)) await otherActs();
       const debtor = chance(0.03) ? pick(ended) : undefined;
       if (!debtor || !payDebt) return;
