@@ -163,3 +163,20 @@ test("nodes that cannot tell of escrows are asked ever less often, whatever bloc
   await stage.blocks(14);
   assert.equal(await stage.state(lease), "insufficient_funds");
 });
+
+test("an escrow that no node can tell of keeps no other from being settled, and is looked for again", async (t) => {
+  const stage = await setUpEscrows(t);
+  const odd = await oneLease(stage, 7n, "20000uact", ["us", "1000uact"]);
+  const lease = await oneLease(stage, 2n, "20000uact", ["us", "1000uact"]);
+  const life = await stage.start({ options: { intervalMs: 2 * minute } });
+  const path = Buffer.from(`/${odd.dseq}`).toString("hex");
+  stage.asked = (question) => {
+    if (question.includes("escrow.v1.Query/Payments") && question.includes(path)) throw new Error("panic");
+  };
+  await stage.blocks(40);
+  assert.deepEqual([await stage.state(odd), await stage.state(lease)], ["active", "insufficient_funds"]);
+  stage.asked = () => undefined;
+  await stage.blocks(25);
+  assert.equal(await stage.state(odd), "insufficient_funds");
+  assert.equal(life.withdrawals().length, 2);
+});

@@ -18,11 +18,16 @@ export interface Escrow {
   readonly payments: readonly EscrowPayment[];
 }
 
+interface ReadOptions extends Pick<QueryOptions, "atOrAbove" | "signal"> {
+  /** Told of a few that cannot be read although the others can; without it, none is then. */
+  readonly onUnread?: (id: DeploymentId, thrown: unknown) => void;
+}
+
 /** A deployment that is not there any more, or whose account is not open, is left out: its leases are seen to end. */
 export async function readEscrows(
   queries: Queries,
   deployments: readonly DeploymentId[],
-  options: Pick<QueryOptions, "atOrAbove" | "signal">,
+  options: ReadOptions,
 ): Promise<Escrow[]> {
   if (deployments.length === 0) return [];
   for (let left = limits.rpcMirrorTries; ; left -= 1) {
@@ -63,9 +68,19 @@ async function readOneByOne(
 async function readApart(
   queries: Queries,
   deployments: readonly DeploymentId[],
-  options: QueryOptions,
+  { onUnread, ...options }: ReadOptions,
 ): Promise<Escrow[]> {
-  const each = await inParallel(deployments, limits.rpcMirrorQueries, (id) => readEscrows(queries, [id], options));
+  const unread = new Map<DeploymentId, unknown>();
+  const each = await inParallel(deployments, limits.rpcMirrorQueries, (id) =>
+    readEscrows(queries, [id], options).catch((thrown: unknown) => {
+      unread.set(id, thrown);
+      // Where all fail, or more than are asked at once, it is not their fault.
+      const isTheirs = unread.size < deployments.length && unread.size <= limits.rpcMirrorQueries;
+      if (!onUnread || !isTheirs || options.signal?.aborted || thrown instanceof InvariantError) throw thrown;
+      return [];
+    }),
+  );
+  for (const [id, thrown] of unread) onUnread?.(id, thrown);
   return each.flat();
 }
 

@@ -10,7 +10,14 @@ import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Tables } from "../journal/tables.ts";
 import type { Decimal } from "../market/decimal.ts";
-import { deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
+import {
+  type DeploymentId,
+  deploymentOf,
+  formatDeploymentId,
+  formatLeaseId,
+  type LeaseId,
+  parseLeaseId,
+} from "../market/ids.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -64,6 +71,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   let lastRead = { height: -1n, atMs: 0 };
   let failures = 0;
   let trouble: string | undefined;
+  /** Deployments whose escrow could not be read while others could. */
+  const unread = new Set<string>();
 
   function lookSoon(deployment: string): void {
     news.add(deployment);
@@ -154,7 +163,15 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     news.clear();
     const { height } = mirror;
     const asked = due.flatMap((key) => running.get(key)?.[0] ?? []).map(deploymentOf);
-    const escrows = await readEscrows(queries, asked, { atOrAbove: largest(height, floor), signal });
+    const unreadNow = new Set<string>();
+    function onUnread(id: DeploymentId, error: unknown): void {
+      const deployment = formatDeploymentId(id);
+      unreadNow.add(deployment);
+      if (!unread.has(deployment)) log.error("escrow cannot be read", { deployment, error });
+    }
+    const escrows = await readEscrows(queries, asked, { atOrAbove: largest(height, floor), signal, onUnread });
+    for (const key of due) unread.delete(key);
+    for (const key of unreadNow) unread.add(key);
     lastRead = { height, atMs: clock.monotonicMs() };
     const owns = escrows.map((escrow) => ownEscrow(escrow, running.get(formatDeploymentId(escrow.deployment)) ?? []));
     const judged = await book(owns);
@@ -173,6 +190,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   function forget(key: string): void {
     dues.forget(key);
     news.delete(key);
+    unread.delete(key);
     runOuts.forget(key);
   }
 
@@ -248,7 +266,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     onSettled,
     run,
     get state(): EscrowsWatched {
-      return { ...runOuts.state, withdrawals: { waiting: waiting.size, ...counts }, trouble };
+      const some = unread.size > 0 ? `${unread.size} escrow(s) cannot be read` : undefined;
+      return { ...runOuts.state, withdrawals: { waiting: waiting.size, ...counts }, trouble: trouble ?? some };
     },
   };
 }
