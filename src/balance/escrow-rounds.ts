@@ -4,8 +4,7 @@
  * chain that cannot be reached costs time and no lease.
  */
 import type { Bus } from "../bus/bus.ts";
-import type { Chain, Settled, SettledResult, Step } from "../chain/chain.ts";
-import { priorities } from "../chain/outbox/intent.ts";
+import type { Chain, Settled, Step } from "../chain/chain.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Tables } from "../journal/tables.ts";
@@ -31,10 +30,10 @@ import type { EscrowsWatched } from "./balance-status.ts";
 import { bookPayments } from "./bookkeeping.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 import { readEscrows } from "./escrow-reader.ts";
-import { type Decided, type Filing, fileWithdrawals, isWithdrawal, mostUnsettled } from "./filing.ts";
+import { type Decided, type Filing, fileWithdrawals } from "./filing.ts";
 import { type OwnEscrow, ownEscrow, questionOf } from "./own-escrow.ts";
 import { createRunOuts } from "./run-outs.ts";
-import { createWithdrawalFees } from "./withdrawal-fees.ts";
+import { createWithdrawals } from "./withdrawals.ts";
 import { decideOnEscrow, timeAt, type Verdict } from "./withdrawing.ts";
 
 interface RoundsDeps {
@@ -56,17 +55,12 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   const { mirror, queries, outbox } = chain;
   const dues = createEscrowDues(options.intervalMs);
   const runOuts = createRunOuts(bus);
-  const fees = createWithdrawalFees(options.fee);
+  const withdrawals = createWithdrawals({ fee: options.fee, chain, journal, bus, log });
   const pause = createPause(clock);
   /** After a failure no block ends it: whoever cannot answer is not helped by being asked more often. */
   const rest = createPause(clock);
-  /** Withdrawals under way, with the lease that each is about and how many the same escrow pays. */
-  const waiting = new Map<number, { readonly lease: LeaseId; readonly leases: number }>();
-  const counts = { done: 0, failed: 0 };
   /** What is due although a round has just begun to read it. */
   const news = new Set<string>();
-  /** The last of our withdrawals that landed: what is read must know of it. */
-  let floor = 0n;
   /** When something was last read, and what the mirror had reached then. */
   let lastRead = { height: -1n, atMs: 0 };
   let failures = 0;
@@ -92,38 +86,15 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     if (dues.isReachedBy(mirror.height) || dues.nextMs() <= clock.now()) pause.ring();
   }
 
-  function onSettled({ id, state, result }: Settled): void {
-    const intent = journal.read.intents.get(id);
-    if (!intent || !isWithdrawal(intent)) return;
-    const { leases = 1 } = waiting.get(id) ?? {};
-    waiting.delete(id);
-    if (state === "done" || state === "failed") {
-      counts[state] += 1;
-      // One that ends leases has the chain do more, and costs what it costs.
-      if (intent.priority !== priorities.close) fees.note(result, leases);
-      announce(intent.subject, state, result);
-    }
-    if (result.height !== undefined) floor = largest(floor, BigInt(result.height));
-    const deployment = formatDeploymentId(parseLeaseId(intent.subject));
-    if (dues.has(deployment)) lookSoon(deployment);
-  }
-
-  function announce(
-    lease: string,
-    state: "done" | "failed",
-    { received, fee, height, log: reason }: SettledResult,
-  ): void {
-    const told = { received, fee, height, ...(state === "failed" && { reason }) };
-    const known = Object.fromEntries(Object.entries(told).flatMap(([name, value]) => (value ? [[name, value]] : [])));
-    bus.publish("akash.provider.balance.withdrawal", { lease, state, ...known });
-    log.info("withdrawal settled", { lease, state, ...known });
+  function onSettled(settled: Settled): void {
+    const lease = withdrawals.settled(settled);
+    const deployment = lease && formatDeploymentId(lease);
+    if (deployment && dues.has(deployment)) lookSoon(deployment);
   }
 
   /** Works until the signal is aborted. */
   async function run(signal: AbortSignal): Promise<void> {
-    for (const intent of journal.read.intents.unsettled(mostUnsettled)) {
-      if (isWithdrawal(intent)) waiting.set(intent.id, { lease: parseLeaseId(intent.subject), leases: 1 });
-    }
+    withdrawals.resume();
     while (!signal.aborted) {
       const pauseMs = await turn(signal);
       await (failures > 0 ? rest : pause).wait(pauseMs, signal);
@@ -154,7 +125,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
   }
 
   async function round(signal: AbortSignal): Promise<void> {
-    await cancelEnded();
+    await withdrawals.cancelEnded();
     const running = runningLeases();
     for (const key of [...dues.keys()]) if (!running.has(key)) forget(key);
     for (const key of running.keys()) if (!dues.has(key)) lookSoon(key);
@@ -169,7 +140,9 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
       unreadNow.add(deployment);
       if (!unread.has(deployment)) log.error("escrow cannot be read", { deployment, error });
     }
-    const escrows = await readEscrows(queries, asked, { atOrAbove: largest(height, floor), signal, onUnread });
+    // What is read must know of what has landed.
+    const atOrAbove = largest(height, withdrawals.landedAt);
+    const escrows = await readEscrows(queries, asked, { atOrAbove, signal, onUnread });
     for (const key of due) unread.delete(key);
     for (const key of unreadNow) unread.add(key);
     lastRead = { height, atMs: clock.monotonicMs() };
@@ -194,14 +167,6 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     runOuts.forget(key);
   }
 
-  /** The chain pays out what it closes, and refuses to pay it a second time. */
-  async function cancelEnded(): Promise<void> {
-    for (const [id, { lease }] of [...waiting]) {
-      if (runs(mirror.lease(lease)) || journal.read.intents.get(id)?.state !== "filed") continue;
-      await outbox.cancel(id, "the lease is over, and the chain has paid it out");
-    }
-  }
-
   /** Books what was read, some escrows at a time, and decides by what is booked. */
   async function book(owns: readonly OwnEscrow[]): Promise<Judged[]> {
     const judged: Judged[] = [];
@@ -209,7 +174,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const { blockTimeMs } = chain.status;
     const terms = { periodMs, threshold, tokenPrice: tokenPrice(), blockTimeMs };
     const verdictOn = (own: OwnEscrow, tables: Tables) =>
-      decideOnEscrow(questionOf(own, tables), { ...terms, fee: fees.feeFor(own.escrow.payments.length) });
+      decideOnEscrow(questionOf(own, tables), { ...terms, fee: withdrawals.feeFor(own.escrow.payments.length) });
     for (let from = 0; from < owns.length; from += limits.escrowsAtOnce) {
       const some = owns.slice(from, from + limits.escrowsAtOnce);
       const figures = some.flatMap((own) => own.figures);
@@ -234,8 +199,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     for (const [deployment, filing] of filings) {
       if (filing.kind !== "filed") continue;
       const { id, lease, why } = filing;
-      if (journal.read.intents.get(id)?.settledAtMs === undefined)
-        waiting.set(id, { lease, leases: paidBy.get(deployment) ?? 1 });
+      withdrawals.filed(id, { lease, leases: paidBy.get(deployment) ?? 1 });
       log.info("withdrawal filed", { lease: formatLeaseId(lease), intent: id, why });
     }
     outbox.wake();
@@ -267,7 +231,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     run,
     get state(): EscrowsWatched {
       const some = unread.size > 0 ? `${unread.size} escrow(s) cannot be read` : undefined;
-      return { ...runOuts.state, withdrawals: { waiting: waiting.size, ...counts }, trouble: trouble ?? some };
+      return { ...runOuts.state, withdrawals: withdrawals.state, trouble: trouble ?? some };
     },
   };
 }

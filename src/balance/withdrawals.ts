@@ -1,0 +1,89 @@
+/** Our withdrawals: those that are under way, and what became of those that landed. */
+import type { Bus } from "../bus/bus.ts";
+import type { Chain, Settled, SettledResult } from "../chain/chain.ts";
+import { priorities } from "../chain/outbox/intent.ts";
+import { runs } from "../chain/records.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Coin } from "../market/coin.ts";
+import { type LeaseId, parseLeaseId } from "../market/ids.ts";
+import { largest } from "../runtime/bigint.ts";
+import type { Log } from "../runtime/log.ts";
+import { isWithdrawal, mostUnsettled } from "./filing.ts";
+import { createWithdrawalFees } from "./withdrawal-fees.ts";
+
+interface WithdrawalsDeps {
+  /** About what one costs; undefined where somebody else pays. */
+  readonly fee: Coin | undefined;
+  readonly chain: Pick<Chain, "mirror" | "outbox">;
+  readonly journal: Pick<Journal, "read">;
+  readonly bus: Pick<Bus, "publish">;
+  readonly log: Log;
+}
+
+interface Waiting {
+  readonly lease: LeaseId;
+  /** How many the same escrow pays, ours or not. */
+  readonly leases: number;
+}
+
+export function createWithdrawals({ fee, chain, journal, bus, log }: WithdrawalsDeps) {
+  const { mirror, outbox } = chain;
+  const { intents } = journal.read;
+  const fees = createWithdrawalFees(fee);
+  const waiting = new Map<number, Waiting>();
+  const counts = { done: 0, failed: 0 };
+  let landedAt = 0n;
+
+  function announce(
+    lease: string,
+    state: "done" | "failed",
+    { received, fee, height, log: reason }: SettledResult,
+  ): void {
+    const told = { received, fee, height, ...(state === "failed" && { reason }) };
+    const known = Object.fromEntries(Object.entries(told).flatMap(([name, value]) => (value ? [[name, value]] : [])));
+    bus.publish("akash.provider.balance.withdrawal", { lease, state, ...known });
+    log.info("withdrawal settled", { lease, state, ...known });
+  }
+
+  return {
+    /** Those that were filed before the start. */
+    resume(): void {
+      for (const intent of intents.unsettled(mostUnsettled)) {
+        if (isWithdrawal(intent)) waiting.set(intent.id, { lease: parseLeaseId(intent.subject), leases: 1 });
+      }
+    },
+    filed(id: number, one: Waiting): void {
+      if (intents.get(id)?.settledAtMs === undefined) waiting.set(id, one);
+    },
+    /** The lease that it was about; undefined where it is no withdrawal that was settled. */
+    settled({ id, state, result }: Settled): LeaseId | undefined {
+      const intent = intents.get(id);
+      if (!intent || !isWithdrawal(intent)) return undefined;
+      const { leases = 1 } = waiting.get(id) ?? {};
+      waiting.delete(id);
+      if (state === "done" || state === "failed") {
+        counts[state] += 1;
+        // One that ends leases has the chain do more, and costs what it costs.
+        if (intent.priority !== priorities.close) fees.note(result, leases);
+        announce(intent.subject, state, result);
+      }
+      if (result.height !== undefined) landedAt = largest(landedAt, BigInt(result.height));
+      return parseLeaseId(intent.subject);
+    },
+    /** The chain pays out what it closes, and refuses to pay it a second time. */
+    async cancelEnded(): Promise<void> {
+      for (const [id, { lease }] of [...waiting]) {
+        if (runs(mirror.lease(lease)) || intents.get(id)?.state !== "filed") continue;
+        await outbox.cancel(id, "the lease is over, and the chain has paid it out");
+      }
+    },
+    feeFor: fees.feeFor,
+    /** The height of the last that landed. */
+    get landedAt() {
+      return landedAt;
+    },
+    get state() {
+      return { waiting: waiting.size, ...counts };
+    },
+  };
+}
