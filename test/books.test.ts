@@ -1,7 +1,7 @@
 /** The books of a whole provider against the chain: its wallet, its leases, the deposits of its bids. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { BidID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { BidID, Scope, Source } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
 import { writeId } from "../src/chain/codec/wire64.ts";
 import { type RpcRequest, type RpcTransport, unreachable } from "../src/chain/comet/transport.ts";
@@ -145,6 +145,28 @@ test("so is one whose bid came to the chain when the provider was gone already",
     await stage.until("the bid is settled", () => again.chain.outbox.counts.owed === 0);
     await checkWallet(stage, again, before);
     await checkLease(stage, again, bid);
+  });
+});
+
+test("what a stranger adds to the escrow of our bid is none of our money", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const first = await stage.provider("one");
+    const bid = first.bidOn(await stage.post(1n));
+    await stage.until("the bid is there", () => first.chain.mirror.bid(bid) !== undefined);
+    const { clock, node } = stage;
+    const deps = { chainId: node.chainId, chain: first.chain.broadcaster, settings: sendSettings, clock };
+    const stranger = { signer: stage.signer("two"), random: createSeededRandom(3) };
+    const message = packMessage("deposit", {
+      signer: stranger.signer.address,
+      id: { scope: Scope.bid, xid: formatBidId(bid) },
+      deposit: { amount: { denom: "uakt", amount: "77" }, sources: [Source.balance] },
+    });
+    await sendMessages({ ...deps, ...stranger }, [message]);
+    await first.stop();
+    const again = await stage.provider("one", { balance });
+    await stage.until("its deposit is booked", () => hasBid(again, bid));
+    const opened = again.journal.read.deposits.get(formatBidId(bid));
+    assert.deepEqual([opened?.denom, opened?.amount], ["uakt", 500_000n]);
   });
 });
 

@@ -2,7 +2,7 @@
  * Books what the chain shows: the difference to what is booked already is a ledger line, written together with the new
  * figures. So it does not matter how often the same is shown, or what was missed in between.
  */
-import type { Bid, EscrowPayment, Lease } from "../chain/records.ts";
+import { type Bid, type EscrowPayment, type Lease, openingOf } from "../chain/records.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import type { PaymentEnd, PaymentRow } from "../journal/payments.ts";
 import type { Tables } from "../journal/tables.ts";
@@ -129,7 +129,7 @@ export function lastFigures({ id, payment }: Lease, timeOf: (height: bigint) => 
 /** Undefined where the chain does not show the bid's account. */
 export function depositOf({ id, escrow }: Bid, timeOf: (height: bigint) => number): BidDeposit | undefined {
   if (!escrow) return undefined;
-  const funds = escrow.funds.map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }));
+  const funds = openingOf(escrow).map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }));
   const locked = escrow.state === "open" ? funds.find(({ amount }) => amount > 0n) : undefined;
   return { bid: id, locked, height: escrow.height, timeMs: timeOf(escrow.height) };
 }

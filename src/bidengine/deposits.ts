@@ -1,6 +1,6 @@
 /** What of our money is locked in deposits, and since when. */
 import type { Chain } from "../chain/chain.ts";
-import type { Bid } from "../chain/records.ts";
+import { type Bid, openingOf } from "../chain/records.ts";
 import { toInteger } from "../market/decimal.ts";
 import { nsToMs } from "../runtime/clock.ts";
 
@@ -41,7 +41,7 @@ export function lockedDeposits({ mirror, status }: Pick<Chain, "mirror" | "statu
 
 function fundsOf({ escrow }: Bid): { readonly denom: string; readonly amount: bigint }[] {
   if (escrow?.state !== "open") return [];
-  return escrow.funds
+  return openingOf(escrow)
     .map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }))
     .filter(({ amount }) => amount > 0n);
 }

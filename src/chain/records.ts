@@ -95,7 +95,14 @@ export interface EscrowAccount {
   /** Height up to which its payments are settled. */
   readonly settledAt: bigint;
   readonly funds: readonly SignedDecCoin[];
+  /** What its owner opened it with; anybody may have added to it since. Undefined where the chain does not tell. */
+  readonly opening: DecCoin | undefined;
   readonly transferred: readonly DecCoin[];
+}
+
+/** Of the account of a bid: what comes home at its end. What strangers have added goes back to them. */
+export function openingOf({ opening, funds }: EscrowAccount): readonly SignedDecCoin[] {
+  return opening ? [opening] : funds;
 }
 
 export interface EscrowPayment {

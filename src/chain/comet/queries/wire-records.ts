@@ -137,6 +137,7 @@ export function readEscrowAccount({ id, state }: WireAccount, height: bigint): E
     state: readState(escrowStates, state.state, "an escrow account"),
     settledAt: readInt64(state.settledAt),
     funds: state.funds.map(({ denom, amount }) => ({ denom, amount: parseDecimal(amount || "0") })),
+    opening: state.deposits[0] && readPrice(state.deposits[0].balance),
     transferred: state.transferred.map(readPrice),
   };
 }
