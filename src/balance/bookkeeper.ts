@@ -41,9 +41,11 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
 
   function inMirror(ids: readonly BidId[]): News {
     const timeMs = nsToMs(mirror.timeNs);
-    const bids = ids.map((id) => mirror.bid(id)).filter(isThere);
-    const leases = ids.map((id) => mirror.lease(id)).filter(isThere);
-    return newsOf(bids, leases, () => timeMs);
+    return newsOf(
+      ids.map((id) => mirror.bid(id)),
+      ids.map((id) => mirror.lease(id)),
+      () => timeMs,
+    );
   }
 
   /** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
@@ -63,11 +65,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
       if (height === undefined || times.has(height)) continue;
       times.set(height, nsToMs(await queries.blockTimeNs(height, { signal: ending })));
     }
-    const { payments, deposits } = newsOf(
-      bids.filter(isThere),
-      leases.filter(isThere),
-      (height) => times.get(height) ?? 0,
-    );
+    const { payments, deposits } = newsOf(bids, leases, (height) => times.get(height) ?? 0);
     // That a deposit went out is the mirror's to say: this reading may be older than its next step.
     return { payments, deposits: deposits.filter(({ locked }) => !locked) };
   }
@@ -188,11 +186,14 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
 }
 
 /** Leases that run are the escrow rounds' to book: only with their account is it known what they have earned. */
-function newsOf(bids: readonly Bid[], leases: readonly Lease[], timeOf: (height: bigint) => number): News {
-  const ended = leases.filter((lease) => !runs(lease));
+function newsOf(
+  bids: readonly (Bid | undefined)[],
+  leases: readonly (Lease | undefined)[],
+  timeOf: (height: bigint) => number,
+): News {
   return {
-    payments: ended.map((lease) => lastFigures(lease, timeOf)).filter(isThere),
-    deposits: bids.map((bid) => depositOf(bid, timeOf)).filter(isThere),
+    payments: leases.flatMap((lease) => (lease && !runs(lease) && lastFigures(lease, timeOf)) || []),
+    deposits: bids.flatMap((bid) => (bid && depositOf(bid, timeOf)) ?? []),
   };
 }
 
@@ -203,8 +204,4 @@ function isOut(bid: Bid | undefined): boolean {
 
 function unique(keys: readonly string[]): BidId[] {
   return [...new Set(keys)].map(parseBidId);
-}
-
-function isThere<T>(value: T | undefined): value is T {
-  return value !== undefined;
 }

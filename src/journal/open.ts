@@ -23,7 +23,6 @@ interface JournalDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly boundary?: Boundary;
-  /** How long the ends of orders are kept. */
   readonly keep?: Keep;
 }
 
