@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { realClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
@@ -16,25 +16,26 @@ async function journalIn(dir: string) {
   return (await openJournal({ dir, ...deps })).journal;
 }
 
-test("a reader sees what is committed while the provider writes on, and holds it up in nothing", async (t) => {
+/** With one line in it. */
+async function openBoth(t: TestContext) {
   const dir = temporaryFolder(t);
   const journal = await journalIn(dir);
   t.after(() => journal.close());
   await journal.durable("a line", ({ history }) => history.add(line));
   const reader = openToRead(dir, realClock);
   t.after(reader.close);
+  return { dir, journal, reader };
+}
+
+test("a reader sees what is committed while the provider writes on, and holds it up in nothing", async (t) => {
+  const { journal, reader } = await openBoth(t);
   assert.equal(reader.read.history.recent(9).length, 1);
   await journal.durable("another", ({ history }) => history.add(line));
   assert.equal(reader.read.history.recent(9).length, 2);
 });
 
 test("what is read at once is of one moment, whatever is written meanwhile", async (t) => {
-  const dir = temporaryFolder(t);
-  const journal = await journalIn(dir);
-  t.after(() => journal.close());
-  await journal.durable("a line", ({ history }) => history.add(line));
-  const reader = openToRead(dir, realClock);
-  t.after(reader.close);
+  const { dir, journal, reader } = await openBoth(t);
   const writing: Promise<unknown>[] = [];
   const counts = reader.atOnce(({ history }) => {
     const before = history.recent(9).length;
