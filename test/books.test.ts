@@ -235,6 +235,28 @@ test("so is a lease that came and ended in such blocks", async (t) => {
   await onBidStage(t, play, { keepBlocks: 20 });
 });
 
+test("so is one whose bid came to the chain in such blocks, too", async (t) => {
+  const play = async (stage: BidStage) => {
+    let away = false;
+    const isFaulty = ({ method }: RpcRequest) => {
+      const wasAway = away;
+      if (method.startsWith("broadcast")) away = true;
+      return wasAway;
+    };
+    const one = await stage.provider("one", { balance, nodes: () => [withFault(stage, isFaulty)] });
+    const bid = one.bidOn(await stage.post(1n));
+    await stage.until("the bid is on its way", async () => (await stage.queries.bid(bid)).value !== undefined);
+    await stage.accept(bid);
+    await stage.blocks(10);
+    await stage.close(1n);
+    await stage.blocks(60);
+    away = false;
+    await stage.until("the lease is booked", () => one.journal.read.payments.get(formatBidId(bid)) !== undefined);
+    await checkLease(stage, one, bid);
+  };
+  await onBidStage(t, play, { keepBlocks: 20 });
+});
+
 test("what cannot be asked about at the start is booked as soon as a node answers", async (t) => {
   await onBidStage(t, async (stage) => {
     const first = await stage.provider("one", { balance });

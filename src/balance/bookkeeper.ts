@@ -6,7 +6,16 @@ import type { Chain, MirrorKey, Step } from "../chain/chain.ts";
 import { isOfChain } from "../chain/chain-failure.ts";
 import { type Bid, type Lease, runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
-import { type BidId, formatBidId, formatLeaseId, type LeaseId, parseBidId, parseLeaseId } from "../market/ids.ts";
+import {
+  type BidId,
+  bidOn,
+  formatBidId,
+  formatLeaseId,
+  type LeaseId,
+  parseBidId,
+  parseLeaseId,
+  parseOrderId,
+} from "../market/ids.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { type Clock, nsToMs, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -33,10 +42,12 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   const { mirror, queries, provider } = chain;
   const pause = createPause(clock);
   /** Something may have ended unseen. */
-  let behind = true;
+  let behind = false;
   /** At which coins last came or went, so that old debt may have been paid; undefined once all was looked at since then. */
   let coinsMovedAt: bigint | undefined;
   let debtsReadAtMs = Number.NEGATIVE_INFINITY;
+  /** Bids that were on their way when blocks were lost: in these they may have come, been won, and ended. */
+  const onTheirWay = new Set<string>();
   let ending: AbortSignal | undefined;
 
   function inMirror(ids: readonly BidId[]): News {
@@ -104,20 +115,28 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   }
 
   /** What is running or out by our books, but not by the mirror. */
-  function endedUnseen(): BidId[] {
+  function endedUnseen(sent: readonly string[]): BidId[] {
     const { payments, deposits } = journal.read;
     const leases = payments.running().map(({ leaseId }) => leaseId);
     const bids = deposits.all().map(({ bidId }) => bidId);
-    return unique([...leases, ...bids]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
+    return unique([...leases, ...bids, ...sent]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
   }
 
-  async function catchUp(): Promise<void> {
+  async function catchUp(sent: readonly string[]): Promise<void> {
     // Not those that ended: their rows may be gone already, and they would be booked again.
     await book(inMirror([...mirror.bids()].filter(isOut).map(({ id }) => id)));
-    const ids = endedUnseen();
+    const ids = endedUnseen(sent);
     for (let from = 0; from < ids.length; from += limits.booksSlice) {
       const slice = ids.slice(from, from + limits.booksSlice);
       await book(await onChain(slice, slice));
+    }
+  }
+
+  function fallBehind(): void {
+    behind = true;
+    const { intents } = journal.read;
+    for (const { what, subject } of intents.unsettled(intents.owed())) {
+      if (what === "createBid") onTheirWay.add(formatBidId(bidOn(parseOrderId(subject), provider)));
     }
   }
 
@@ -132,8 +151,12 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
     if (behind) {
       behind = false;
       coinsMovedAt = mirror.height;
-      await catchUp().catch((thrown: unknown) => {
+      // Blocks may be lost again meanwhile.
+      const sent = [...onTheirWay];
+      onTheirWay.clear();
+      await catchUp(sent).catch((thrown: unknown) => {
         behind = true;
+        for (const each of sent) onTheirWay.add(each);
         throw thrown;
       });
     }
@@ -161,12 +184,13 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
       });
       if (block?.coinsMovedOf.has(provider)) coinsMovedAt = mirror.height;
       if (!gap) return;
-      behind = true;
+      fallBehind();
       pause.ring();
     },
     /** Catches up at the start and after a gap, and looks after old debt, until the signal. */
     async run(signal: AbortSignal): Promise<void> {
       ending = signal;
+      fallBehind();
       for (let failures = 0; !signal.aborted; ) {
         try {
           await look();
