@@ -37,8 +37,7 @@ const skipped: string[] = [];
 const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
-const execArgv = ["--import", join(import.meta.dirname, "quick-hooks.js")];
-const stream = run({ files, timeout, concurrency, execArgv });
+const stream = run({ files, timeout, concurrency });
 stream.on("test:pass", ({ name, skip }) => {
   if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
 });
