@@ -75,7 +75,7 @@ const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins(
 const balance = {
   minimumBalance: parseCoins("1000000uakt"),
   warnBalance: parseCoins("5000000uakt"),
-  intervalMs: 1_000,
+  intervalMs: 2_000,
   periodMs: 5_000,
   threshold: parseCoins("10000uact"),
   fee: parseCoin("5000uakt"),
