@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { memoryFolder } from "../../test/folder.ts";
 import { intentOf } from "../chain/outbox/intent.ts";
+import { closeBidMessage } from "../chain/tx/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
@@ -17,6 +18,11 @@ const lease = (dseq: number): LeaseId => ({ ...example, dseq: BigInt(dseq) });
 const outbox = {
   intentOf: (request: Parameters<typeof intentOf>[0]) => intentOf(request, { chainId: "x", sender: "y" }),
 };
+
+function closing(dseq: number) {
+  const id = lease(dseq);
+  return outbox.intentOf({ subject: formatLeaseId(id), why: "", message: closeBidMessage(id), priority: "close" });
+}
 
 function decided(dseq: number, kind: "settle" | "withdraw", fellDueMs: number): Decided {
   const id = lease(dseq);
@@ -56,9 +62,7 @@ test("nothing is filed of an escrow of which something is under way, whoever dec
   assert.deepEqual(await file(journal, decided(1, "settle", 1)), ["busy"]);
   await journal.durable("settle", ({ intents }) => intents.settle(1, "done"));
   assert.deepEqual(await file(journal, decided(1, "settle", 1)), ["filed"]);
-  await journal.durable("close", ({ intents }) =>
-    intents.file({ what: "closeBid", subject: formatLeaseId(lease(2)), why: "", body: {}, priority: 0 }),
-  );
+  await journal.durable("close", ({ intents }) => intents.file(closing(2)));
   assert.deepEqual(await file(journal, decided(2, "withdraw", 1)), ["busy"], "closing it pays it out");
 });
 
@@ -86,7 +90,7 @@ test("one round files no more than its share, and nothing into an outbox that is
   assert.deepEqual(kinds.slice(-3), ["filed", "full", "full"]);
   await journal.durable("fill", ({ intents }) => {
     for (let left = limits.outboxIntents - intents.owed(); left > 0; left -= 1) {
-      intents.file({ what: "createBid", subject: `order ${left}`, why: "", body: {}, priority: 10 });
+      intents.file({ ...closing(10_000 + left), priority: 10 });
     }
   });
   assert.deepEqual(await file(journal, decided(9_999, "withdraw", 1), decided(9_998, "settle", 1)), ["filed", "full"]);

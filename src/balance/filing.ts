@@ -1,5 +1,6 @@
 /** Files the withdrawals that a round decided on, in the order in which they fell due, and never two of one escrow. */
 import type { Chain, SettledResult } from "../chain/chain.ts";
+import { accountOf, isWithdrawal } from "../chain/outbox/intent.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Tables } from "../journal/tables.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
@@ -32,7 +33,7 @@ export function fileWithdrawals(
   outbox: Pick<Chain["outbox"], "intentOf">,
   nowMs: number,
 ): Map<string, Filing> {
-  const busy = settledDeployments(intents.unsettled(mostUnsettled));
+  const busy = new Set(intents.unsettled(intents.owed()).map(accountOf));
   let filed = 0;
 
   function file({ deployment, height, leases, verdict }: Decided): Filing {
@@ -61,31 +62,10 @@ function byUrgency({ verdict: left }: Decided, { verdict: right }: Decided): num
   return left.fellDueMs - right.fellDueMs;
 }
 
-/** More than can be owed. */
-export const mostUnsettled = 10 * limits.outboxIntents;
-
-const settling = ["withdrawLease", "closeBid", "closeLease"];
-
-/** Whose escrow something settles that is under way; what closes a lease pays it out as well. */
-function settledDeployments(unsettled: readonly Intent[]): Set<string> {
-  return new Set(
-    unsettled.filter(({ what }) => settling.includes(what)).map(({ subject }) => deploymentKeyOf(subject)),
-  );
-}
-
-/** "owner/dseq" of the key of an order, bid or lease. */
-function deploymentKeyOf(key: string): string {
-  return key.split("/", 2).join("/");
-}
-
 function withdrawalsOf(intents: Pick<Tables["intents"], "about">, lease: LeaseId): Intent[] {
   return intents.about(formatLeaseId(lease)).filter(isWithdrawal);
 }
 
 function landedAt({ result }: Pick<Intent, "result">): bigint {
   return BigInt((result as SettledResult | undefined)?.height ?? 0);
-}
-
-export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
-  return what === "withdrawLease";
 }

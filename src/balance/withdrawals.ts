@@ -1,14 +1,13 @@
 /** Our withdrawals: those that are under way, and what became of those that landed. */
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, SettledResult } from "../chain/chain.ts";
-import { priorities } from "../chain/outbox/intent.ts";
+import { isWithdrawal, priorities } from "../chain/outbox/intent.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Coin } from "../market/coin.ts";
 import { type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Log } from "../runtime/log.ts";
-import { isWithdrawal, mostUnsettled } from "./filing.ts";
 import { createWithdrawalFees } from "./withdrawal-fees.ts";
 
 interface WithdrawalsDeps {
@@ -48,7 +47,7 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
   return {
     /** Those that were filed before the start. */
     resume(): void {
-      for (const intent of intents.unsettled(mostUnsettled)) {
+      for (const intent of intents.unsettled(intents.owed())) {
         if (isWithdrawal(intent)) waiting.set(intent.id, { lease: parseLeaseId(intent.subject), leases: 1 });
       }
     },
