@@ -20,14 +20,14 @@ test("what was earned, has come in, is owed, locked and paid in fees is told for
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   const huge = 2n ** 70n;
-  await journal.durable("book", ({ ledger, deposits, payments }) => {
+  await journal.durable("book", ({ ledger, payments }) => {
     const line = { subject: "a", height: 1n, atMs: 0 };
     ledger.add({ ...line, kind: "accrued", denom: "uact", amount: 70n });
     ledger.add({ ...line, kind: "accrued", denom: "uact", amount: 30n });
     ledger.add({ ...line, kind: "withdrawn", denom: "uact", amount: 60n });
     ledger.add({ ...line, kind: "fee", denom: "uakt", amount: 5n });
-    for (const [index, amount] of [500n, 500n, 7n, huge].entries())
-      deposits.put({ bidId: `bid ${index}`, denom: "uakt", amount, height: 1n });
+    for (const amount of [500n, 500n, 7n, huge, 9n]) ledger.add({ ...line, kind: "deposit", denom: "uakt", amount });
+    ledger.add({ ...line, kind: "refund", denom: "uakt", amount: 9n });
     payments.put(payment("one", undefined));
     payments.put(payment("two", undefined));
     payments.put(payment("three", { how: "closed", atMs: 1 }));

@@ -1,7 +1,7 @@
 /** How things are with our money, for status, view and bus. Asked every second: no more than a few sums of the journal. */
 import type { Journal } from "../journal/journal.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
-import { amountOf, type Coin, formatCoin } from "../market/coin.ts";
+import { type Coin, formatCoin } from "../market/coin.ts";
 
 export interface BalanceDocument {
   readonly wallet: readonly WalletLine[];
@@ -52,14 +52,13 @@ export function lookAtBalance(
   return { wallet, money: moneyLines(read), leases: read.payments.runningCount(), ...escrows };
 }
 
-function moneyLines({ ledger, deposits }: Journal["read"]): MoneyLine[] {
+function moneyLines({ ledger }: Journal["read"]): MoneyLine[] {
   const totals = ledger.totals();
-  const locked = deposits.totals();
-  const denoms = new Set([...totals, ...locked].map(({ denom }) => denom));
+  const denoms = new Set(totals.map(({ denom }) => denom));
   return [...denoms].sort().map((denom) => {
     const of = (kind: LedgerKind) => totals.find((total) => total.kind === kind && total.denom === denom)?.amount ?? 0n;
     const [earned, withdrawn, fees] = [of("accrued"), of("withdrawn"), of("fee")];
-    return { denom, earned, withdrawn, owed: earned - withdrawn, locked: amountOf(locked, denom), fees };
+    return { denom, earned, withdrawn, owed: earned - withdrawn, locked: of("deposit") - of("refund"), fees };
   });
 }
 

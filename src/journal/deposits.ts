@@ -1,5 +1,5 @@
 /** Deposits of our bids that are out: each stands here until the chain has paid it back. */
-import { type Coin, sumCoins } from "../market/coin.ts";
+import type { Coin } from "../market/coin.ts";
 import type { Sql } from "./connection.ts";
 
 interface DepositRow extends Coin {
@@ -16,11 +16,6 @@ export function createDeposits(sql: Sql) {
   const columns = "bid_id AS bidId, denom, amount, height";
   const get = sql.one<Row>(`SELECT ${columns} FROM deposits WHERE bid_id = ?`, { bigints: true });
   const all = sql.all<Row>(`SELECT ${columns} FROM deposits ORDER BY bid_id`, { bigints: true });
-  // Most are the same amount, so these are few rows, however many bids there are.
-  const alike = sql.all<{ denom: string; amount: string; count: bigint }>(
-    "SELECT denom, amount, count(*) AS count FROM deposits GROUP BY denom, amount",
-    { bigints: true },
-  );
   const put = sql.run("INSERT OR REPLACE INTO deposits (bid_id, denom, amount, height) VALUES (?, ?, ?, ?)");
   const remove = sql.run("DELETE FROM deposits WHERE bid_id = ?");
   const fromRow = (row: Row): DepositRow => ({ ...row, amount: BigInt(row.amount) });
@@ -31,8 +26,6 @@ export function createDeposits(sql: Sql) {
     },
     /** There are never more than our bids and leases. */
     all: () => all().map(fromRow),
-    /** All of them together. */
-    totals: () => sumCoins(alike().map(({ denom, amount, count }) => ({ denom, amount: BigInt(amount) * count }))),
     put: ({ bidId, denom, amount, height }: DepositRow) => void put(bidId, denom, `${amount}`, height),
     remove: (bidId: string) => void remove(bidId),
   };
