@@ -3,6 +3,7 @@ import type { Earnings, EarningsRow, Grouping } from "../balance/earnings.ts";
 import type { Projection } from "../balance/earnings-projection.ts";
 import type { Told } from "../bidengine/questions.ts";
 import { formatTime } from "../runtime/clock.ts";
+import { aligned } from "./columns.ts";
 
 const columns = ["accrued", "withdrawn", "fees", "deposits", "refunds", "net"] as const;
 const headings = ["ACCRUED", "WITHDRAWN", "FEES", "DEPOSITS OUT", "DEPOSITS HOME", "NET"];
@@ -60,14 +61,4 @@ export function csvLine(cells: readonly string[]): string {
 /** "-1234567" → "-1,234,567". */
 export function grouped(amount: string): string {
   return amount.replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** The first columns are words and stand to the left, the others are numbers and stand to the right. */
-function aligned(heading: readonly string[], rows: readonly (readonly string[])[], words: number): string[] {
-  const lines = [heading, ...rows];
-  // There may be more rows than a function takes arguments.
-  const widths = heading.map((_, at) => lines.reduce((most, line) => Math.max(most, line[at]?.length ?? 0), 0));
-  const pad = (cell: string, at: number) =>
-    at < words ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0);
-  return lines.map((line) => line.map(pad).join("  ").trimEnd());
 }

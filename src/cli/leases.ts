@@ -4,6 +4,7 @@ import type { Told } from "../bidengine/questions.ts";
 import { readLeases } from "../cluster/leases/journaled-leases.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
 
 export function leasesCommand(): Command {
@@ -29,13 +30,8 @@ export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
     namespace,
     hosts.join(" "),
   ]);
-  const widths = heading.map((_, at) => Math.max(...[heading, ...cells].map((row) => row[at]?.length ?? 0)));
-  const row = (each: readonly string[]) =>
-    each
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join("  ")
-      .trimEnd();
-  return [row(heading), ...leases.flatMap((lease, at) => [row(cells[at] ?? []), ...notesOf(lease)])];
+  const [head = "", ...rows] = aligned(heading, cells);
+  return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];
 }
 
 function notesOf({ why, withheld = [], foreign = [] }: Told<LeaseLine>): string[] {
