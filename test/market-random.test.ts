@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Context } from "../src/box/chain/module.ts";
 import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
-import { bidAccount, leasePayment } from "../src/box/chain/modules/escrow/ids.ts";
 import { escrowAccounts, payments } from "../src/box/chain/modules/escrow/records.ts";
 import {
   type Bid,
@@ -17,6 +16,7 @@ import {
   ordersOf,
 } from "../src/box/chain/modules/market/records.ts";
 import type { Address } from "../src/market/address.ts";
+import { bidAccount, leasePayment } from "../src/market/escrow-keys.ts";
 import { type BidId, type GroupId, groupOf } from "../src/market/ids.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import * as messages from "./market-messages.ts";

@@ -1,7 +1,8 @@
 /** The escrows of some deployments, each as it was after one block: figures of different blocks do not add up. */
 import type { At, Listed, Queries, QueryOptions } from "../chain/chain.ts";
 import type { EscrowAccount, EscrowPayment } from "../chain/records.ts";
-import { type DeploymentId, formatDeploymentId } from "../market/ids.ts";
+import { accountOfPayment, deploymentAccount } from "../market/escrow-keys.ts";
+import type { DeploymentId } from "../market/ids.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
 import { InvariantError } from "../runtime/invariant.ts";
@@ -95,9 +96,9 @@ async function readLists(
   if (!accounts.steady || !payments.steady) throw new Error("the state that was read is no longer kept");
   const timeMs = nsToMs(await queries.blockTimeNs(accounts.height, here));
   const accountOf = new Map(accounts.items.map((account) => [account.key, account]));
-  const paymentsOf = Map.groupBy(payments.items, ({ key }) => accountKeyOf(key));
+  const paymentsOf = Map.groupBy(payments.items, ({ key }) => accountOfPayment(key));
   return deployments.flatMap((id) => {
-    const key = `deployment/${formatDeploymentId(id)}`;
+    const key = deploymentAccount(id);
     const account = accountOf.get(key);
     if (!account) return [];
     return escrowOfAccount(id, { height: accounts.height, timeMs }, account, paymentsOf.get(key) ?? []);
@@ -118,9 +119,4 @@ function escrowOfAccount(
   const open = payments.filter(({ state }) => state === "open");
   // Keys are ASCII, so the order of strings is the chain's order of bytes.
   return { deployment, ...at, account, payments: open.sort((left, right) => (left.key < right.key ? -1 : 1)) };
-}
-
-/** "deployment/owner/dseq" of "deployment/owner/dseq/gseq/oseq/provider". */
-function accountKeyOf(paymentKey: string): string {
-  return paymentKey.split("/", 3).join("/");
 }

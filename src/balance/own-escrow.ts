@@ -2,6 +2,7 @@
 import type { Tables } from "../journal/tables.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { settleAt, spentAt } from "../market/escrow-arithmetic.ts";
+import { leasePayment } from "../market/escrow-keys.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { type Figures, figuresOf } from "./bookkeeping.ts";
 import type { Escrow } from "./escrow-reader.ts";
@@ -24,7 +25,7 @@ export function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow
   const drawn = { ...account, rates: payments.map(({ rate }) => rate) };
   const spent = spentAt(drawn);
   const { paid } = settleAt(drawn, height);
-  const byKey = new Map(leases.map((lease) => [`deployment/${formatLeaseId(lease)}`, lease]));
+  const byKey = new Map(leases.map((lease) => [leasePayment(lease), lease]));
   const figures = payments.flatMap((payment, index) => {
     const lease = byKey.get(payment.key);
     const due = paid[index] ?? 0n;

@@ -29,7 +29,7 @@ import {
   QueryAllBalancesRequest,
   QueryAllBalancesResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { formatDeploymentId } from "../../../market/ids.ts";
+import { deploymentAccount } from "../../../market/escrow-keys.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/answers.ts";
 import { writeId, writeUint64 } from "../../codec/wire64.ts";
@@ -249,7 +249,7 @@ export function createQueries(pool: Pool): Queries {
     marketParams: one(marketParamsQuery),
     oraclePrice: createOraclePrice(pool),
     async paymentsOf(id, options) {
-      const xid = `deployment/${formatDeploymentId(id)}`;
+      const xid = deploymentAccount(id);
       const listed = await list(pool, escrowPaymentsQuery, { xid }, options);
       // The chain compares the beginning only: 12 begins with 1.
       return { ...listed, items: listed.items.filter(({ key }) => key.startsWith(`${xid}/`)) };

@@ -1,11 +1,11 @@
 /** The module of deployments: what tenants do with theirs, and with the groups in them. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { msgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
+import { deploymentAccount } from "../../../../market/escrow-keys.ts";
 import type { DeploymentId, GroupId } from "../../../../market/ids.ts";
 import { readDeploymentId, readGroupId } from "../../market-ids.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
-import { deploymentAccount } from "../escrow/ids.ts";
 import { endGroup, openOrder } from "../market/market.ts";
 import { checkCreation, checkHash, type DeploymentParams, readCreation, type WindowBounds } from "./creation.ts";
 import { deploymentQueries } from "./queries.ts";

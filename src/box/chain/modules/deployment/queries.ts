@@ -1,12 +1,12 @@
 /** What anyone may ask about deployments. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import * as answers from "../../../../chain/codec/answers.ts";
+import { deploymentAccount } from "../../../../market/escrow-keys.ts";
 import { writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
 import type { Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
-import { deploymentAccount } from "../escrow/ids.ts";
 import { escrowAccounts } from "../escrow/records.ts";
 import { writeAccount } from "../escrow/wire.ts";
 import type { DeploymentParams } from "./creation.ts";

@@ -28,8 +28,8 @@ import {
 } from "../../../../../test/market-stage.ts";
 import { runs } from "../../../../../test/runs.ts";
 import { parseDecimal } from "../../../../market/decimal.ts";
+import { bidAccount, deploymentAccount, leasePayment } from "../../../../market/escrow-keys.ts";
 import { moduleAddress } from "../auth/accounts.ts";
-import { bidAccount, deploymentAccount, leasePayment } from "./ids.ts";
 import { escrowAccounts, payments } from "./records.ts";
 
 const escrow = moduleAddress("escrow");

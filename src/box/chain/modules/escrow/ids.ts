@@ -1,40 +1,8 @@
-/** The names of escrow accounts and payments: those of the deployment, bid or lease that they belong to. */
-import {
-  type BidId,
-  type DeploymentId,
-  formatBidId,
-  formatDeploymentId,
-  type LeaseId,
-  parseDeploymentId,
-  parseLeaseId,
-} from "../../../../market/ids.ts";
-
-/** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
-export type AccountKey = string;
-
-/** "deployment/owner/dseq/gseq/oseq/provider": that of the account with the rest of the lease's name. */
-export type PaymentKey = string;
+/** What the names of escrow accounts and payments are made of, and whose they are. */
+import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-keys.ts";
+import { type DeploymentId, type LeaseId, parseDeploymentId, parseLeaseId } from "../../../../market/ids.ts";
 
 export type AccountScope = "deployment" | "bid";
-
-const partsOfDeploymentAccount = 3;
-
-export function deploymentAccount(id: DeploymentId): AccountKey {
-  return `deployment/${formatDeploymentId(id)}`;
-}
-
-export function bidAccount(id: BidId): AccountKey {
-  return `bid/${formatBidId(id)}`;
-}
-
-export function leasePayment(id: LeaseId): PaymentKey {
-  return `deployment/${formatBidId(id)}`;
-}
-
-/** Only deployments pay. */
-export function accountOfPayment(key: PaymentKey): AccountKey {
-  return key.split("/").slice(0, partsOfDeploymentAccount).join("/");
-}
 
 export function deploymentOfAccount(key: AccountKey): DeploymentId | undefined {
   const { scope, xid } = splitAccountKey(key);

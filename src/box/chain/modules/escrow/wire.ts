@@ -8,9 +8,10 @@ import {
   Types_Payment as WirePaymentCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Coin } from "../../../../market/coin.ts";
+import type { AccountKey } from "../../../../market/escrow-keys.ts";
 import { writeCoin, writePrice } from "../../coins.ts";
 import { isAddress } from "../../refusals.ts";
-import { type AccountKey, splitAccountKey, splitPaymentKey } from "./ids.ts";
+import { splitAccountKey, splitPaymentKey } from "./ids.ts";
 import { depositSources, type EscrowAccount, escrowStates, type Payment } from "./records.ts";
 import { escrowRefusal } from "./refusals.ts";
 

@@ -5,6 +5,7 @@
 import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
 import { type Coin, type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
+import { leasePayment } from "../../../../market/escrow-keys.ts";
 import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
 import { readBidId } from "../../market-ids.ts";
@@ -15,7 +16,6 @@ import { priceOf } from "../deployment/group-spec.ts";
 import { findGroup } from "../deployment/records.ts";
 import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/deposits.ts";
 import type { Escrow } from "../escrow/escrow.ts";
-import { leasePayment } from "../escrow/ids.ts";
 import type { Deposit } from "../escrow/records.ts";
 import { findProvider } from "../provider/providers.ts";
 import { loseBid, openLease } from "./market.ts";

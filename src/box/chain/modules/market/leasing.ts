@@ -1,11 +1,11 @@
 /** How a lease is paid, reclaimed and ended. The checks stand in the chain's order, which decides what is reported. */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { leasePayment } from "../../../../market/escrow-keys.ts";
 import type { BidId, LeaseId } from "../../../../market/ids.ts";
 import type { Context } from "../../module.ts";
 import { changeGroup, findGroup, type Group } from "../deployment/records.ts";
 import { deploymentRefusal } from "../deployment/refusals.ts";
 import type { Escrow } from "../escrow/escrow.ts";
-import { leasePayment } from "../escrow/ids.ts";
 import { closeBid, closeOrder, endLease, openOrder, reclaimLease } from "./market.ts";
 import { findBid, findLease, findOrder, type Lease } from "./records.ts";
 import { marketRefusal, must } from "./refusals.ts";

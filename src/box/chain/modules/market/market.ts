@@ -4,13 +4,13 @@ import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1be
 import type { DeploymentReclamation } from "../../../../chain/codec/reclamation.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
 import { formatDecimal } from "../../../../market/decimal.ts";
+import { bidAccount, leasePayment } from "../../../../market/escrow-keys.ts";
 import { type BidId, type GroupId, groupOf, orderOf } from "../../../../market/ids.ts";
 import { type EventValue, typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
 import { uncoded } from "../../refusals.ts";
 import type { Group } from "../deployment/records.ts";
 import type { Escrow } from "../escrow/escrow.ts";
-import { bidAccount, leasePayment } from "../escrow/ids.ts";
 import {
   addBid,
   type Bid,

@@ -1,10 +1,10 @@
 /** The market's module: what providers and tenants may do on it. What anyone may ask is in queries.ts. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { msgCreateBid, msgLeaseStartReclaim, msgLeaseStartReclaimType } from "../../../../chain/codec/reclamation.ts";
+import { bidAccount } from "../../../../market/escrow-keys.ts";
 import { leasePath, readBidId } from "../../market-ids.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
-import { bidAccount } from "../escrow/ids.ts";
 import { acceptBid, checkBid, type MarketParams, readBidMessage } from "./bidding.ts";
 import { cancelLease, startReclaim, withdrawBid, withdrawLease } from "./leasing.ts";
 import { openBid } from "./market.ts";

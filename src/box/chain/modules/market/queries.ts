@@ -1,12 +1,12 @@
 /** What anyone may ask about the market. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import * as answers from "../../../../chain/codec/answers.ts";
+import { bidAccount, leasePayment } from "../../../../market/escrow-keys.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
 import type { ChainRefusal, Context, QueryHandler } from "../../module.ts";
 import { sdkRefusal } from "../../refusals.ts";
-import { bidAccount, leasePayment } from "../escrow/ids.ts";
 import { escrowAccounts, payments } from "../escrow/records.ts";
 import { writeAccount, writePayment } from "../escrow/wire.ts";
 import type { MarketParams } from "./bidding.ts";
