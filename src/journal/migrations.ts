@@ -250,6 +250,30 @@ export const migrations: readonly string[] = [
     height INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE unhealth (
+    lease_id TEXT PRIMARY KEY,
+    since INTEGER NOT NULL,
+    observed_ms INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE occurrences (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    lease_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    type TEXT NOT NULL CHECK (type IN ('Normal', 'Warning')),
+    reason TEXT NOT NULL,
+    object TEXT NOT NULL,
+    note TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    UNIQUE (lease_id, key)
+  ) STRICT;
+  CREATE INDEX occurrences_lease ON occurrences (lease_id, last_at);
+  CREATE INDEX occurrences_at ON occurrences (last_at);
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

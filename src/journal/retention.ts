@@ -16,7 +16,7 @@ export interface RetentionPolicy {
   readonly keepRows: number;
 }
 
-/** Cursor, deadlines, deposits, manifests, reservations, switches and transactions are not here: each row stands for something alive and goes with it. */
+/** Cursor, deadlines, deposits, manifests, reservations, switches, transactions and unhealth are not here: each row stands for something alive and goes with it. */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
@@ -24,6 +24,7 @@ export const policies: readonly RetentionPolicy[] = [
   policy("payments", "ended_at", limits.journalLedgerKeepMs, limits.journalPaymentsKeepRows),
   policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
   policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),
+  policy("occurrences", "last_at", limits.journalOccurrencesKeepMs, limits.journalOccurrencesKeepRows),
 ];
 
 /** How long an operator wants to keep what is his to say. */

@@ -8,10 +8,12 @@ import { createHistory, type History } from "./history.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createManifests, type Manifests } from "./manifests.ts";
+import { createOccurrences, type Occurrences } from "./occurrences.ts";
 import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
 import { createReservations, type Reservations } from "./reservations.ts";
 import { createSwitches, type Switches } from "./switches.ts";
+import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
 export interface Tables {
   readonly cursor: Cursor;
@@ -27,6 +29,8 @@ export interface Tables {
   readonly history: History;
   readonly orders: Orders;
   readonly switches: Switches;
+  readonly unhealth: Unhealth;
+  readonly occurrences: Occurrences;
 }
 
 export type TableName = keyof Tables;
@@ -55,6 +59,8 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     history: createHistory(sql, clock),
     orders: createOrders(sql, clock),
     switches: createSwitches(sql, clock),
+    unhealth: createUnhealth(sql),
+    occurrences: createOccurrences(sql),
   };
 }
 

@@ -100,6 +100,9 @@ export const limits = {
   journalDecisionsKeepRows: 500_000,
   journalHistoryKeepMs: 90 * day,
   journalHistoryKeepRows: 200_000,
+  /** Tenants and operators ask about the last days; a lease in a crash loop has a handful, each counted. */
+  journalOccurrencesKeepMs: 30 * day,
+  journalOccurrencesKeepRows: 200_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
   journalLedgerKeepMs: 550 * day,
   /** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB. */

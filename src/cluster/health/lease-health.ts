@@ -1,0 +1,45 @@
+/** How what a lease runs is doing, in words that its tenant can read. */
+
+export type TroubleReason =
+  | "CrashLoop"
+  | "ImageError"
+  | "OutOfMemory"
+  | "Evicted"
+  | "Unschedulable"
+  | "VolumeNotBound"
+  | "NodeLost"
+  | "NotCreated"
+  | "CannotStart"
+  | "NotReady";
+
+export interface Trouble {
+  readonly service: string;
+  readonly reason: TroubleReason;
+  /** For the tenant: nothing of the provider's own that is not his business. */
+  readonly message: string;
+  /** How many of the service's replicas have it. */
+  readonly replicas: number;
+  readonly sinceMs: number;
+}
+
+export interface ServiceHealth {
+  readonly name: string;
+  /** How many replicas the tenant wants. */
+  readonly wanted: number;
+  readonly ready: number;
+}
+
+export interface LeaseHealth {
+  /** "unknown": nothing may be judged by what is known of the cluster now. */
+  readonly state: "healthy" | "unhealthy" | "unknown";
+  readonly services: readonly ServiceHealth[];
+  readonly troubles: readonly Trouble[];
+}
+
+/** What others may ask of leases' health. */
+export interface HealthView {
+  /** Undefined for a lease that has nothing to run. */
+  get(leaseKey: string): LeaseHealth | undefined;
+  /** Told after every change, with how it was before. */
+  onChange(listener: (leaseKey: string, now: LeaseHealth | undefined, before: LeaseHealth | undefined) => void): void;
+}
