@@ -18,6 +18,7 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
+import type { Cluster } from "../src/cluster/cluster-service.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { installDefinitions, readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -66,7 +67,7 @@ const bidding: BidEngineOptions = {
   bidDeposit: parseCoin("500000uakt"),
   minimumBalance: [],
   bidTimeoutMs: 300_000,
-  reclamationWindowMs: 0,
+  reclamationWindowMs: 3_600_000,
   fee: undefined,
 };
 
@@ -106,6 +107,8 @@ export interface LeaseStage {
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
   /** Time passes, and what nobody looks at goes by quickly: there are few blocks in it. */
   meanwhile(ms: number): Promise<void>;
+  /** Time passes, and the chain makes no block. */
+  halted(ms: number): Promise<void>;
   start(options?: LifeOptions): Life;
   /** The newest that has not ended. */
   readonly life: Life | undefined;
@@ -138,6 +141,7 @@ export interface LivedHouse {
   readonly journal: Journal;
   readonly kube: Kube;
   readonly manifests: Manifests;
+  readonly cluster: Cluster;
 }
 
 /** Plays on a new stage, which is taken down afterwards. */
@@ -202,6 +206,11 @@ async function setUp(
       blocks.every(blockMs);
       // The newest block is of now again.
       await sleep(clock, 3 * blockMs);
+    },
+    async halted(ms) {
+      blocks.every(2 * ms);
+      await sleep(clock, ms);
+      blocks.every(blockMs);
     },
     start(lifeOptions = {}) {
       const life = startLife(stage, { ...options, ...lifeOptions });
@@ -350,10 +359,10 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       {
         name: "stage",
         async start() {
-          const { kube, manifests } = house;
-          invariant(kube && manifests, "the provider of the stage sells");
+          const { kube, manifests, cluster } = house;
+          invariant(kube && manifests && cluster, "the provider of the stage sells");
           const [chain, journal] = await Promise.all([house.chain, house.journal]);
-          open = { chain, journal, kube: await kube, manifests: await manifests };
+          open = { chain, journal, kube: await kube, manifests: await manifests, cluster: await cluster };
           opened.resolve(open);
         },
       },

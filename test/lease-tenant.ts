@@ -47,8 +47,9 @@ export function createTenant(stage: LeaseStage, dseq: bigint) {
     pods,
     sendManifest,
 
-    async post({ groups, manifest }: Sdl, deposit = "5000000uact"): Promise<void> {
-      await stage.send(createDeployment({ id, groups, hash: manifestHash(manifest), deposit: parseCoin(deposit) }));
+    async post({ groups, manifest }: Sdl, deposit = "5000000uact", reclamationWindowNs?: bigint): Promise<void> {
+      const hash = manifestHash(manifest);
+      await stage.send(createDeployment({ id, groups, hash, deposit: parseCoin(deposit), reclamationWindowNs }));
     },
 
     async bidComes(): Promise<void> {

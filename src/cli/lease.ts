@@ -1,9 +1,10 @@
-/** `akash-provider lease close`: an operator ends a lease. */
+/** `akash-provider lease close` and `lease reclaim`: an operator ends a lease, at once or after its tenant was told. */
 import { Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { CloseReason } from "../chain/tx/closing.ts";
 import type { Closing } from "../cluster/leases/lease-closing.ts";
 import { formatBytes } from "../market/quantity.ts";
+import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 
 interface CloseOptions extends OutputOptions {
@@ -15,31 +16,44 @@ interface CloseOptions extends OutputOptions {
 const reasons = ["unstable", "decommission", "unspecified"] as const satisfies CloseReason[];
 
 export function leaseCommand(): Command {
-  return new Command("lease").description("act on one of our leases").addCommand(closeCommand());
+  return new Command("lease")
+    .description("act on one of our leases")
+    .addCommand(closeCommand())
+    .addCommand(reclaimCommand());
 }
 
 function closeCommand(): Command {
+  return endingCommand("close", "closeLease", "end a lease: its workload and its volumes go, and it pays no longer");
+}
+
+function reclaimCommand(): Command {
+  const description = "tell its tenant that a lease ends: it is closed by itself when the agreed time has passed";
+  return endingCommand("reclaim", "reclaimLease", description);
+}
+
+function endingCommand(name: string, about: string, description: string): Command {
   const reason = new Option("--reason <reason>", "why, as the tenant reads it on chain")
     .choices(reasons)
     .makeOptionMandatory();
-  const command = askingCommand("close <lease>", "end a lease: its workload and its volumes go, and it pays no longer")
+  const command = askingCommand(`${name} <lease>`, description)
     .addOption(reason)
     .option("--dry-run", "say what would be lost, and do nothing", false)
     .addHelpText("after", "\n<lease> is <owner>/<dseq>/<gseq>/<oseq>/<provider>; the last part may be left out");
   return command.action(async (id: string, { reason, dryRun, json }: CloseOptions, given: Command) => {
-    const closing = await openAsker(given).ask<Closing>("closeLease", { id, reason, dryRun });
+    const closing = await openAsker(given).ask<Closing>(about, { id, reason, dryRun });
     if (json) return printJson(closing);
     print(closingLines(closing));
   });
 }
 
-export function closingLines({ lease, message, reason, dryRun, underWay, loses }: Told<Closing>): string[] {
+export function closingLines(closing: Told<Closing>): string[] {
+  const { lease, reason, dryRun, underWay, loses, closesAtMs } = closing;
   const { price, namespace, hosts, services, volumes } = loses;
   const verb = dryRun ? "would be" : "is";
   const said =
-    message === "startReclaim"
-      ? `its tenant ${verb} told that the lease will be reclaimed; close it again when the agreed time has passed`
-      : `the lease ${verb} closed`;
+    closesAtMs === undefined
+      ? `the lease ${verb} closed`
+      : `its tenant ${verb} told now; the lease is closed by itself about ${formatTime(closesAtMs)}`;
   const head = underWay ? "somebody has ended it already: nothing more is sent" : `${said} (reason: ${reason})`;
   const list = (items: readonly string[], none: string) => (items.length > 0 ? items.join(", ") : none);
   const named = services.map(({ name, count }) => (count === 1 ? name : `${name} ×${count}`));

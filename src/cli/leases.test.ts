@@ -16,12 +16,14 @@ test("each lease is a row, and what is wrong with it stands below", () => {
       withheld: ["c.com: held by another owner"],
       hosts: [],
       ageMs: undefined,
+      reclaimedAtMs: 60_000,
     },
   ]);
   assert.deepEqual(rows, [
     "LEASE                AGE  STATE     NAMESPACE                                      HOSTS",
     `a/1/1/1/p            3m   deployed  ${namespace}  a.com b.com`,
     `akash1long/22/1/1/p       refused   ${namespace}`,
+    "  reclaiming until 1970-01-01T00:01:00.000Z, then it is closed",
     "  no such image",
     "  withheld: c.com: held by another owner",
   ]);
@@ -48,9 +50,12 @@ test("what a close costs is said, and that data goes with it", () => {
     "  volumes    data of db (10Gi): what is in them is lost for good",
     `  namespace  ${namespace}`,
   ]);
-  const head = (message: string, underWay: boolean) =>
-    closingLines({ ...about, message, dryRun: false, underWay })[0] ?? "";
-  assert.match(head("closeBid", false), /^the lease is closed \(reason: decommission\)$/);
-  assert.match(head("startReclaim", false), /^its tenant is told that the lease will be reclaimed; close it again/);
-  assert.match(head("closeBid", true), /^somebody has ended it already/);
+  const head = (more: { closesAtMs?: number; underWay?: boolean }) =>
+    closingLines({ ...about, message: "closeBid", dryRun: false, underWay: false, ...more })[0] ?? "";
+  assert.match(head({}), /^the lease is closed \(reason: decommission\)$/);
+  assert.equal(
+    head({ closesAtMs: 60_000 }),
+    "its tenant is told now; the lease is closed by itself about 1970-01-01T00:01:00.000Z (reason: decommission)",
+  );
+  assert.match(head({ underWay: true }), /^somebody has ended it already/);
 });

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import { readLeases } from "../cluster/leases/journaled-leases.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
+import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
@@ -34,8 +35,9 @@ export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
   return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];
 }
 
-function notesOf({ why, withheld = [], foreign = [] }: Told<LeaseLine>): string[] {
+function notesOf({ why, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
   return [
+    ...(reclaimedAtMs === undefined ? [] : [`reclaiming until ${formatTime(reclaimedAtMs)}, then it is closed`]),
     ...(why === undefined ? [] : [why]),
     ...withheld.map((each) => `withheld: ${each}`),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),

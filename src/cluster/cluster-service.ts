@@ -21,11 +21,12 @@ import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
 import { leaseAnswers } from "./leases/lease-answers.ts";
-import { type CloseRequest, type Closing, closeLease } from "./leases/lease-closing.ts";
+import { type CloseRequest, type Closing, closeLease, reclaimLease } from "./leases/lease-closing.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
 import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
+import { createReclaimer, measureReclaimer, type Reclaimer } from "./leases/reclaimer.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
 
@@ -43,6 +44,7 @@ export interface Cluster {
   leases(): readonly LeaseLine[];
   /** By an operator. */
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+  reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
 }
 
 interface ClusterGround {
@@ -92,19 +94,22 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         options: { ...leaseDefaults, ...leases, overcommit },
         onChange: publisher.changed,
       });
-      const { hostsOf } = leaseKeeper.hostnames;
-      queues.push(leaseKeeper.queue);
+      const reclaimer = createReclaimer({ chain, journal, clock, random, log });
+      const closing = { chain, journal, hostsOf: leaseKeeper.hostnames.hostsOf, log };
+      queues.push(leaseKeeper.queue, reclaimer.queue);
       own.onChange(publisher.changed);
       scope.onStop(publisher.stop);
       await own.open(scope, queue);
       scope.task("reservations", queue.run);
       leaseKeeper.open(scope);
-      running = { keeper: own, leaseKeeper };
+      reclaimer.open(scope);
+      running = { keeper: own, leaseKeeper, reclaimer };
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
         leases: () => leaseLines(leaseKeeper, chain),
-        closeLease: (request, signal) => closeLease(request, { chain, journal, hostsOf, log }, signal),
+        closeLease: (request, signal) => closeLease(request, closing, signal),
+        reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
       });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
@@ -124,9 +129,10 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     answers: leaseAnswers(opened),
     measure(metrics) {
       if (!running) return;
-      const { keeper, leaseKeeper } = running;
+      const { keeper, leaseKeeper, reclaimer } = running;
       measureCluster(metrics, keeper);
       measureLeases(metrics, leaseKeeper);
+      measureReclaimer(metrics, reclaimer);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
     },
@@ -136,4 +142,5 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
 interface Running {
   readonly keeper: CapacityKeeper;
   readonly leaseKeeper: LeaseKeeper;
+  readonly reclaimer: Reclaimer;
 }

@@ -9,7 +9,7 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import { type Lease, runs } from "../chain/records.ts";
-import { endLeaseMessage, endLeaseWaitMs, leaseEndings } from "../chain/tx/closing.ts";
+import { endLeaseMessage, isEnding, lastEnding, leaseEndings } from "../chain/tx/closing.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -153,21 +153,21 @@ export function createManifestLoop(deps: LoopDeps) {
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
   async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
-    const last = read.intents.about(key).find(({ what }) => leaseEndings.includes(what));
+    const last = lastEnding(key, read.intents);
     // Whoever ends it: when that is settled it is looked at again.
     if (isUnderWay(last)) return done();
-    const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.manifestCloseRetryMs - clock.now();
+    const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.leaseCloseRetryMs - clock.now();
     if (retryMs > 0) return recheck(retryMs);
     if (cluster.hasNamespace(id)) return stalled("its namespace is there, and no Manifest resource says what was sent");
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
-    if (!runs(lease)) return recheck(limits.manifestCloseRetryMs);
-    const waitMs = endLeaseWaitMs(lease, mirror.timeNs);
-    if (waitMs > 0) return recheck(waitMs);
+    if (!runs(lease)) return recheck(limits.leaseCloseRetryMs);
+    // Its tenant has been told, and once he has had his time it is closed with all others of that kind.
+    if (lease.state === "reclaiming") return recheck(limits.manifestRecheckMs);
     const message = endLeaseMessage(lease, "manifest-timeout");
     const intent = outbox.intentOf({ subject: key, why: noManifest, message, priority: "close" });
     const isFiled = await journal.durable("manifest timeout", ({ manifests, intents, history }) => {
-      if (manifests.get(key)) return false;
+      if (manifests.get(key) || isEnding(key, intents)) return false;
       intents.file(intent);
       history.add({ kind: "manifest", subject: key, line: `${noManifest}: the lease is closed` });
       return true;

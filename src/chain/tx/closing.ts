@@ -1,10 +1,11 @@
 /** How a provider ends what it has on the market: a bid that nobody took, or a lease. */
 import { LeaseClosedReason, LeaseID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgCloseBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import { type Intent, type Intents, isUnderWay } from "../../journal/intents.ts";
 import type { BidId, LeaseId } from "../../market/ids.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { writeId } from "../codec/wire64.ts";
-import type { Lease } from "../records.ts";
+import type { Lease, Reclamation } from "../records.ts";
 import { type PackedMessage, packMessage } from "./messages.ts";
 
 /** The chain's numbers for why a provider closes; tenants read them. */
@@ -17,6 +18,11 @@ export const closeReasons = {
 } as const;
 
 export type CloseReason = keyof typeof closeReasons;
+
+/** What the chain's number is called here; another program may have given one that we never do. */
+export function closeReasonOf(number: number): CloseReason | undefined {
+  return (Object.keys(closeReasons) as CloseReason[]).find((name) => closeReasons[name] === number);
+}
 
 /** Of a bid that was won, it ends the lease. */
 export function closeBidMessage(id: BidId, reason: CloseReason = "unspecified"): PackedMessage {
@@ -37,10 +43,28 @@ export function endLeaseMessage({ id, state, reclamation }: EndingLease, reason:
 /** What the two are called: an intent of either is the beginning of a lease's end. */
 export const leaseEndings: readonly string[] = ["closeBid", "startReclaim"];
 
-/** How long the chain will not hear of either yet. */
+/** The newest attempt at the end of this lease, whoever of us made it. */
+export function lastEnding(leaseKey: string, intents: Pick<Intents, "about">): Intent | undefined {
+  return intents.about(leaseKey).find(({ what }) => leaseEndings.includes(what));
+}
+
+/** Whoever files an ending asks this in the same unit of work: a lease is ended by one of us at a time. */
+export function isEnding(leaseKey: string, intents: Pick<Intents, "about">): boolean {
+  return isUnderWay(lastEnding(leaseKey, intents));
+}
+
+/**
+ * How long the chain will not hear of either yet. It compares the seconds of a block's time, which never runs back: what the
+ * last block allows every later one does.
+ */
 export function endLeaseWaitMs({ state, reclamation }: EndingLease, chainTimeNs: bigint): number {
   if (reclamation === undefined || state === "active") return 0;
-  return Math.max(0, Number(reclamation.deadline) * 1_000 - nsToMs(chainTimeNs));
+  return Math.max(0, reclaimedAtMs(reclamation) - nsToMs(chainTimeNs));
+}
+
+/** Of a reclamation that has started: when the tenant has had his time. */
+export function reclaimedAtMs({ deadline }: Pick<Reclamation, "deadline">): number {
+  return Number(deadline) * 1_000;
 }
 
 type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;

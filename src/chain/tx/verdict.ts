@@ -39,6 +39,8 @@ const words: readonly [RegExp, Exclude<Cause["kind"], "message" | "unexplained">
 const wordsOfAny: readonly [RegExp, "funds" | "not now"][] = [
   [/insufficient (funds|balance)/, "funds"],
   [/recovered: .*panic|^panic\b/s, "not now"],
+  // Said of a close by a node whose last block is older than the one that we know: time alone helps.
+  [/reclamation window has not elapsed/, "not now"],
 ];
 
 export function causeOf(log: string): Cause {

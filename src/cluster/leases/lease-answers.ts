@@ -9,6 +9,7 @@ import type { LeaseLine } from "./lease-lines.ts";
 interface AskedLeases {
   leases(): readonly LeaseLine[];
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+  reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
 }
 
 const close = z.object({
@@ -21,5 +22,6 @@ export function leaseAnswers(opened: Promise<AskedLeases>): Readonly<Record<stri
   return {
     leases: async () => (await opened).leases(),
     closeLease: async (question, signal) => (await opened).closeLease(parseQuestion(close, question), signal),
+    reclaimLease: async (question, signal) => (await opened).reclaimLease(parseQuestion(close, question), signal),
   };
 }

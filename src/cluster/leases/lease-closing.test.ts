@@ -12,7 +12,7 @@ import { parseDecCoin } from "../../market/coin.ts";
 import { formatLeaseId, formatOrderId } from "../../market/ids.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { type ClosingDeps, closeLease } from "./lease-closing.ts";
+import { type ClosingDeps, closeLease, reclaimLease } from "./lease-closing.ts";
 
 const id = { owner: addressOf(new Uint8Array(20).fill(1)), dseq: 1n, gseq: 1, oseq: 1, provider, bseq: 0 };
 const key = formatLeaseId(id);
@@ -36,7 +36,8 @@ async function open(owner: Owner, lease: Partial<Lease> | undefined) {
   } as unknown as ClosingDeps["chain"];
   const deps = { chain, journal, hostsOf: () => ["shop.example.com"], log: silentLog };
   const close = (text: string, dryRun = false) => closeLease({ id: text, reason: "decommission", dryRun }, deps, never);
-  return { close, sent: () => journal.read.intents.about(key).map(({ what }) => what) };
+  const reclaim = (dryRun = false) => reclaimLease({ id: key, reason: "decommission", dryRun }, deps, never);
+  return { close, reclaim, sent: () => journal.read.intents.about(key).map(({ what }) => what) };
 }
 
 test("what is lost is told before and with the close: income, services, names and data", async (t) => {
@@ -75,6 +76,22 @@ test("a tenant who agreed to be told first is told, and the lease is closed when
   await assert.rejects(waits.close(key), { code: "AKP_LEASE_RECLAIMED_LATER", message: /from 1970-01-01T00:01:01/ });
   const over = await open(t, { state: "reclaiming", reclamation: { ...reclamation, deadline: 1n } });
   assert.equal((await over.close(key)).message, "closeBid");
+});
+
+test("only a lease with such an agreement is reclaimed, and only once", async (t) => {
+  const reclamation = { windowNs: 60_000_000_000n, startedAt: 0n, deadline: 0n, reason: 0 };
+  const fresh = await open(t, { reclamation });
+  const tried = await fresh.reclaim(true);
+  assert.deepEqual([tried.message, tried.closesAtMs, fresh.sent()], ["startReclaim", 61_000, []]);
+  assert.deepEqual([(await fresh.reclaim()).underWay, (await fresh.reclaim()).underWay], [false, true]);
+  assert.deepEqual(fresh.sent(), ["startReclaim"]);
+  const without = await open(t, {});
+  await assert.rejects(without.reclaim(), { code: "AKP_LEASE_NOT_RECLAIMABLE", advice: /lease close/ });
+  for (const deadline of [1n, 61n]) {
+    const begun = await open(t, { state: "reclaiming", reclamation: { ...reclamation, deadline } });
+    await assert.rejects(begun.reclaim(), { code: "AKP_LEASE_RECLAIMED_LATER" });
+    assert.deepEqual(begun.sent(), [], "the reclaimer closes it, when its time has passed");
+  }
 });
 
 test("what is not ours, not there or over is refused, and nothing is sent", async (t) => {

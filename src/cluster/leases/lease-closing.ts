@@ -1,11 +1,9 @@
-/** An operator ends a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
+/** An operator ends or reclaims a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import { type CloseReason, endLeaseMessage, endLeaseWaitMs, leaseEndings } from "../../chain/tx/closing.ts";
-import { isUnderWay } from "../../journal/intents.ts";
+import { type CloseReason, endLeaseMessage, endLeaseWaitMs, isEnding, reclaimedAtMs } from "../../chain/tx/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
-import type { TableReads } from "../../journal/tables.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -13,6 +11,7 @@ import type { ManifestService } from "../../market/manifest.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { invariant } from "../../runtime/invariant.ts";
 import type { Log } from "../../runtime/log.ts";
 
 export interface ClosingDeps {
@@ -26,6 +25,8 @@ export interface Closing {
   readonly lease: string;
   /** "closeBid" closes it; "startReclaim" tells its tenant that it will be, once the agreed time has passed. */
   readonly message: string;
+  /** Of "startReclaim": about when it is closed, by itself. */
+  readonly closesAtMs?: number;
   readonly reason: CloseReason;
   readonly dryRun: boolean;
   /** Somebody ends it already, and nothing more was filed. */
@@ -50,23 +51,34 @@ export interface CloseRequest {
   readonly dryRun: boolean;
 }
 
-export async function closeLease(
-  { id: text, reason, dryRun }: CloseRequest,
-  deps: ClosingDeps,
-  signal: AbortSignal,
-): Promise<Closing> {
+/** Its tenant is told first where he agreed to that, and the lease is closed later by itself. */
+export async function closeLease(request: CloseRequest, deps: ClosingDeps, signal: AbortSignal): Promise<Closing> {
+  const lease = await runningLease(request.id, deps.chain, signal);
+  if (endLeaseWaitMs(lease, deps.chain.mirror.timeNs) > 0) throw reclaimedLater(lease);
+  return end(lease, request, deps);
+}
+
+/** The same for a lease that has such an agreement, and no other: who asks for this does not want to end one at once. */
+export async function reclaimLease(request: CloseRequest, deps: ClosingDeps, signal: AbortSignal): Promise<Closing> {
+  const lease = await runningLease(request.id, deps.chain, signal);
+  if (!lease.reclamation) throw new ProviderError("AKP_LEASE_NOT_RECLAIMABLE", { lease: formatLeaseId(lease.id) });
+  if (lease.state === "reclaiming") throw reclaimedLater(lease);
+  return end(lease, request, deps);
+}
+
+async function end(lease: Lease, { reason, dryRun }: CloseRequest, deps: ClosingDeps): Promise<Closing> {
   const { chain, journal, log } = deps;
-  const id = text.split("/").length <= 4 ? bidOn(parseOrderId(text), chain.provider) : parseLeaseId(text);
-  const key = formatLeaseId(id);
-  const lease = await runningLease(id, chain, signal);
+  const key = formatLeaseId(lease.id);
   const message = endLeaseMessage(lease, reason);
   const why = `closed by the operator, reason ${reason}`;
   const intent = chain.outbox.intentOf({ subject: key, why, message, priority: "close" });
   const { what } = intent;
-  const about = { lease: key, message: what, reason, dryRun, loses: losesOf(lease, deps) };
-  if (dryRun) return { ...about, underWay: isEnding(key, journal.read) };
+  const noticeNs = what === "startReclaim" ? lease.reclamation?.windowNs : undefined;
+  const closes = noticeNs === undefined ? {} : { closesAtMs: nsToMs(chain.mirror.timeNs + noticeNs) };
+  const about = { lease: key, message: what, ...closes, reason, dryRun, loses: losesOf(lease, deps) };
+  if (dryRun) return { ...about, underWay: isEnding(key, journal.read.intents) };
   const isFiled = await journal.durable("lease closed by operator", ({ intents, history }) => {
-    if (isEnding(key, { intents })) return false;
+    if (isEnding(key, intents)) return false;
     intents.file(intent);
     history.add({ kind: "lease", subject: key, line: `${what} filed: ${why}` });
     return true;
@@ -76,16 +88,13 @@ export async function closeLease(
   return { ...about, underWay: !isFiled };
 }
 
-function isEnding(key: string, { intents }: Pick<TableReads, "intents">): boolean {
-  return intents.about(key).some((intent) => leaseEndings.includes(intent.what) && isUnderWay(intent));
-}
-
 /** By the chain itself: a lease that is closed or not ours costs a fee and does nothing. */
 async function runningLease(
-  id: LeaseId,
+  text: string,
   { queries, mirror, provider }: ClosingDeps["chain"],
   signal: AbortSignal,
 ): Promise<Lease> {
+  const id: LeaseId = text.split("/").length <= 4 ? bidOn(parseOrderId(text), provider) : parseLeaseId(text);
   const lease = formatLeaseId(id);
   if (id.provider !== provider)
     throw new ProviderError("AKP_LEASE_NOT_OURS", { lease, provider: id.provider, ours: provider });
@@ -93,10 +102,13 @@ async function runningLease(
   if (!value) throw new ProviderError("AKP_LEASE_UNKNOWN", { lease, height });
   const { state, closedOn } = value;
   if (!runs(value)) throw new ProviderError("AKP_LEASE_OVER", { lease, state, closedOn });
-  const waitMs = endLeaseWaitMs(value, mirror.timeNs);
-  const from = formatTime(nsToMs(mirror.timeNs) + waitMs);
-  if (waitMs > 0) throw new ProviderError("AKP_LEASE_RECLAIMED_LATER", { lease, from });
   return value;
+}
+
+function reclaimedLater({ id, reclamation }: Lease): ProviderError {
+  invariant(reclamation, "what is being reclaimed has a deadline", { lease: id });
+  const from = formatTime(reclaimedAtMs(reclamation));
+  return new ProviderError("AKP_LEASE_RECLAIMED_LATER", { lease: formatLeaseId(id), from });
 }
 
 function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses {

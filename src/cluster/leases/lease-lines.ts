@@ -1,5 +1,6 @@
 /** Every lease in one line, for an operator. */
 import type { Chain } from "../../chain/chain.ts";
+import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
@@ -12,6 +13,8 @@ export interface LeaseLine extends LeaseState {
   readonly hosts: readonly string[];
   /** Since it was made on the chain; undefined where the mirror does not know it. */
   readonly ageMs: number | undefined;
+  /** While it is being reclaimed: until when its tenant was promised it. Then it is closed. */
+  readonly reclaimedAtMs?: number;
 }
 
 /** In the order of their ids. */
@@ -23,8 +26,13 @@ export function leaseLines(
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
     const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
-    return { lease, namespace: leaseNamespace(id), ...state, hosts, ageMs: ageOf(id, chain) };
+    return { lease, namespace: leaseNamespace(id), ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain) };
   });
+}
+
+function endOf(id: LeaseId, { mirror }: Pick<Chain, "mirror">): Pick<LeaseLine, "reclaimedAtMs"> {
+  const { state, reclamation } = mirror.lease(id) ?? {};
+  return state === "reclaiming" && reclamation ? { reclaimedAtMs: reclaimedAtMs(reclamation) } : {};
 }
 
 function ageOf(id: LeaseId, { mirror, status }: Pick<Chain, "mirror" | "status">): number | undefined {

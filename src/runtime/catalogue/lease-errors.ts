@@ -19,7 +19,12 @@ export const leaseErrors = {
   AKP_LEASE_RECLAIMED_LATER: {
     message:
       "the lease {lease} is being reclaimed and can be closed from {from} on: until then its tenant was promised it",
-    advice: "Give the command again then.",
+    advice: "Nothing is to be done: it is closed by itself then.",
+    ...statuses(409, "FAILED_PRECONDITION"),
+  },
+  AKP_LEASE_NOT_RECLAIMABLE: {
+    message: "the lease {lease} has no reclamation window: its tenant was promised no notice",
+    advice: "`akash-provider lease close` ends it at once.",
     ...statuses(409, "FAILED_PRECONDITION"),
   },
 } as const satisfies Errors;
