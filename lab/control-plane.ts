@@ -5,7 +5,7 @@ import { kubeBinary } from "./build.ts";
 import type { Component } from "./component.ts";
 import { write } from "./files.ts";
 import { network, places } from "./places.ts";
-import { kubeconfigOf, secret } from "./secrets.ts";
+import { frontProxy, kubeconfigOf, secret } from "./secrets.ts";
 
 const etcdUrl = `http://127.0.0.1:${network.etcdPort}`;
 const etcdPeerUrl = `http://127.0.0.1:${network.etcdPeerPort}`;
@@ -57,6 +57,14 @@ const apiServer: Component = {
       `--kubelet-client-certificate=${secret("kubelet-client.crt")}`,
       `--kubelet-client-key=${secret("kubelet-client.key")}`,
       "--kubelet-preferred-address-types=InternalIP",
+      // Groups that another server has are asked of that one: here is who we are there, and that we speak for others.
+      `--proxy-client-cert-file=${secret("front-proxy.crt")}`,
+      `--proxy-client-key-file=${secret("front-proxy.key")}`,
+      `--requestheader-client-ca-file=${secret("front-proxy-ca.crt")}`,
+      `--requestheader-allowed-names=${frontProxy}`,
+      "--requestheader-username-headers=X-Remote-User",
+      "--requestheader-group-headers=X-Remote-Group",
+      "--requestheader-extra-headers-prefix=X-Remote-Extra-",
       `--audit-policy-file=${auditPolicy}`,
       `--audit-log-path=${places.auditLog}`,
       "--audit-log-maxsize=100",

@@ -63,7 +63,7 @@ function labImages(): Image[] {
 }
 
 /** Programs that run as pods. */
-const podPrograms: readonly ProgramName[] = ["coredns", "local-path-provisioner", "traefik"];
+const podPrograms: readonly ProgramName[] = ["coredns", "local-path-provisioner", "metrics-server", "traefik"];
 
 function program(name: ProgramName): Entry[] {
   return [

@@ -14,6 +14,7 @@ import { leftovers } from "./leftovers.ts";
 import { provisioner } from "./local-path-provisioner/addon.ts";
 import { alone } from "./lock.ts";
 import { obstacles } from "./machine.ts";
+import { metricsServer } from "./metrics-server/addon.ts";
 import { clean, networkPolicy } from "./network-policy/component.ts";
 import { node } from "./node.ts";
 import { nodeName, places } from "./places.ts";
@@ -29,6 +30,7 @@ const builds: readonly ProgramName[] = [
   "kwok",
   "coredns",
   "local-path-provisioner",
+  "metrics-server",
   "network-policy",
   "traefik",
 ];
@@ -36,7 +38,7 @@ const builds: readonly ProgramName[] = [
 /** In the order they start; they stop in reverse. */
 const components: readonly Component[] = [...controlPlane, ...node, networkPolicy, kwok, redis];
 
-const addons: readonly Addon[] = [coredns, provisioner, traefik];
+const addons: readonly Addon[] = [coredns, provisioner, metricsServer, traefik];
 
 /** An API server on a busy machine takes half of this. */
 const readyWithinMs = 90_000;

@@ -16,7 +16,14 @@ const kubeVersion = "v1.34.4";
 const [major = "", minor = ""] = kubeVersion.slice(1).split(".");
 const kubeStamp = "k8s.io/component-base/version";
 
-export type ProgramName = "coredns" | "kube" | "kwok" | "local-path-provisioner" | "network-policy" | "traefik";
+export type ProgramName =
+  | "coredns"
+  | "kube"
+  | "kwok"
+  | "local-path-provisioner"
+  | "metrics-server"
+  | "network-policy"
+  | "traefik";
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
   kube: {
@@ -29,6 +36,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   kwok: { package: "sigs.k8s.io/kwok/cmd/kwok" },
   coredns: {},
   "local-path-provisioner": { package: "github.com/rancher/local-path-provisioner" },
+  "metrics-server": {},
   "network-policy": {},
   traefik: {
     package: "github.com/traefik/traefik/v3/cmd/traefik",

@@ -21,6 +21,9 @@ const identities = {
 
 export type Identity = keyof typeof identities;
 
+/** Who the API server is to the servers that it hands requests on to, and that believe whom it says they are of. */
+export const frontProxy = "front-proxy";
+
 /** Nobody keeps a lab for longer than a year. */
 const validDays = "365";
 
@@ -39,25 +42,28 @@ export function tokenOf(identity: Identity): string {
 /** Makes what is missing and keeps what is there. */
 export function makeSecrets(): void {
   mkdirSync(places.secrets, { recursive: true, mode: 0o700 });
-  makeAuthority();
+  makeAuthority("ca");
+  // Of its own: whoever had a certificate of it could call himself anybody.
+  makeAuthority("front-proxy-ca");
   const names = ["DNS:localhost", "DNS:kubernetes", "DNS:kubernetes.default", "DNS:kubernetes.default.svc"];
   const addresses = ["127.0.0.1", network.node, network.apiService].map((address) => `IP:${address}`);
   makeCertificate("apiserver", "/CN=kube-apiserver", `subjectAltName=${[...names, ...addresses].join(",")}`);
   makeCertificate("kubelet-client", "/O=system:masters/CN=kube-apiserver", "extendedKeyUsage=clientAuth");
   makeCertificate("admin", "/O=system:masters/CN=admin", "extendedKeyUsage=clientAuth");
+  makeCertificate("front-proxy", `/CN=${frontProxy}`, "extendedKeyUsage=clientAuth", "front-proxy-ca");
   if (!existsSync(secret("service-account.key"))) openssl(["genrsa", "-out", secret("service-account.key"), "2048"]);
   makeTokens();
 }
 
-function makeAuthority(): void {
-  if (existsSync(secret("ca.crt"))) return;
-  openssl([...selfSigned("ca", "/CN=lab"), "-addext", "keyUsage=critical,keyCertSign,cRLSign"]);
+function makeAuthority(name: string): void {
+  if (existsSync(secret(`${name}.crt`))) return;
+  openssl([...selfSigned(name, "/CN=lab"), "-addext", "keyUsage=critical,keyCertSign,cRLSign"]);
 }
 
-function makeCertificate(name: string, subject: string, extension: string): void {
+function makeCertificate(name: string, subject: string, extension: string, authority = "ca"): void {
   if (existsSync(secret(`${name}.crt`))) return;
-  const by = ["-CA", secret("ca.crt"), "-CAkey", secret("ca.key"), "-addext", "basicConstraints=critical,CA:FALSE"];
-  openssl([...selfSigned(name, subject), ...by, "-addext", extension]);
+  const by = ["-CA", secret(`${authority}.crt`), "-CAkey", secret(`${authority}.key`)];
+  openssl([...selfSigned(name, subject), ...by, "-addext", "basicConstraints=critical,CA:FALSE", "-addext", extension]);
 }
 
 function selfSigned(name: string, subject: string): string[] {

@@ -49,6 +49,7 @@ export interface PodOptions {
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value: string }[];
+  readonly resources?: { readonly limits: Readonly<Record<string, string>> };
   /** Where each claim of the pod's namespace is mounted. */
   readonly claims?: Readonly<Record<string, string>>;
   /** Put there without asking the scheduler. */

@@ -38,7 +38,7 @@ describe("the lab", { skip: labIsMissing, concurrency: true }, () => {
     const deployments = async () =>
       (await read<{ items: { metadata: { name: string; generation: number } }[] }>("/apis/apps/v1/deployments")).items
         .map(({ metadata }) => `${metadata.name} ${metadata.generation}`)
-        .filter((text) => /^(coredns|local-path-provisioner|traefik) /.test(text));
+        .filter((text) => /^(coredns|local-path-provisioner|metrics-server|traefik) /.test(text));
     const before = [...(await pids()), ...(await deployments())];
     const command = [join(import.meta.dirname, "../../lab/main.ts"), "up"];
     // Two at once: one waits for the other.

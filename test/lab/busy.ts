@@ -1,0 +1,8 @@
+/** A program that uses what it is given: as much cpu as it gets, and a known amount of memory. */
+
+export const heldBytes = 40n * 2n ** 20n;
+
+/** `tail` keeps all it read until a line ends, and none does. */
+const hold = `(head -c ${heldBytes} /dev/zero; sleep 3600) | tail >/dev/null &`;
+
+export const busyCommand: readonly string[] = ["/bin/sh", "-c", `${hold} while :; do :; done`];
