@@ -1,24 +1,33 @@
 /** Leases that are reclaimed: their tenants are told, they run on, and once the agreed time has passed they are closed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closeReasons } from "../src/chain/tx/closing.ts";
+import { type CloseReason, closeBidMessage, closeReasons } from "../src/chain/tx/closing.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { openToRead } from "../src/journal/read-only.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
-import { nsToMs } from "../src/runtime/clock.ts";
+import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { nsToMs, sleep } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell, images } from "./lease-sdl.ts";
-import { type LeaseStage, type LivedHouse, onLeaseStage } from "./lease-stage.ts";
+import { type LeaseStage, type Life, type LifeOptions, type LivedHouse, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
 import type { Owner } from "./owner.ts";
+import { long, runs } from "./runs.ts";
 
 const hourMs = 3_600_000;
+const blockMs = 2_000;
 const windowNs = BigInt(hourMs) * 1_000_000n;
 const never = new AbortController().signal;
 
 /** Plays with a tenant who wants to be told an hour before. */
-function play(t: Owner, story: (stage: LeaseStage, tenant: Tenant) => Promise<void>): Promise<void> {
-  const options = { dir: memoryFolder(t), manifestTimeoutMs: 10 * hourMs, blockMs: 2_000 };
+function play(
+  t: Owner,
+  story: (stage: LeaseStage, tenant: Tenant) => Promise<void>,
+  manifestTimeoutMs = 10 * hourMs,
+): Promise<void> {
+  const options = { dir: memoryFolder(t), manifestTimeoutMs, blockMs };
   return onLeaseStage(options, (stage) => story(stage, createTenant(stage, 7n)), 12 * hourMs);
 }
 
@@ -38,6 +47,15 @@ async function deadlineMs(stage: LeaseStage, lease: Tenant["lease"]): Promise<nu
   return Number((await stateOf())?.reclamation?.deadline) * 1_000;
 }
 
+/** The provider is away for most of the hour, which nobody plays then, and back so long before that time. */
+async function backBefore(stage: LeaseStage, atMs: number, ms: number, options: LifeOptions = {}): Promise<Life> {
+  await stage.life?.stop();
+  await stage.halted(atMs - ms - stage.clock.now());
+  const life = stage.start(options);
+  await life.house;
+  return life;
+}
+
 async function houseOf({ life }: LeaseStage): Promise<LivedHouse> {
   assert.ok(life);
   return life.house;
@@ -48,13 +66,19 @@ async function isClosed({ queries }: LeaseStage, { lease }: Tenant): Promise<boo
 }
 
 /** Its block came neither before the deadline nor long after it, and it was filed once. */
-async function closedInTime(stage: LeaseStage, tenant: Tenant, dueMs: number, patienceMs = 30_000): Promise<void> {
+async function closedInTime(
+  stage: LeaseStage,
+  tenant: Tenant,
+  dueMs: number,
+  patienceMs = 30_000,
+  reason: CloseReason = "unstable",
+): Promise<void> {
   await stage.until("it is closed", () => isClosed(stage, tenant));
   const { value: lease } = await stage.queries.lease(tenant.lease);
   assert.ok(lease);
   const closedMs = nsToMs(await stage.queries.blockTimeNs(lease.closedOn));
   assert.ok(closedMs >= dueMs && closedMs <= dueMs + patienceMs, `${closedMs - dueMs} ms after its time`);
-  assert.equal(lease.reason, closeReasons.unstable, "for the reason that its tenant was told");
+  assert.equal(lease.reason, closeReasons[reason], "for the reason that its tenant was told");
   assert.deepEqual(endingsOf(stage, tenant), ["closeBid done", "startReclaim done"]);
 }
 
@@ -72,7 +96,7 @@ test("a lease that is reclaimed runs on and takes manifests; when its time has p
   await play(t, async (stage, tenant) => {
     stage.start();
     const id = formatLeaseId(tenant.lease);
-    const { cluster, journal } = await houseOf(stage);
+    const { cluster } = await houseOf(stage);
     await tenant.post(cell(), undefined, windowNs);
     await tenant.takeBid();
     await tenant.sendManifest(cell());
@@ -86,10 +110,12 @@ test("a lease that is reclaimed runs on and takes manifests; when its time has p
     await stage.atRest();
     assert.equal(cluster.leases()[0]?.reclaimedAtMs, dueMs);
     await tenant.update(cell(images.newPage));
-    await stage.meanwhile(dueMs - stage.clock.now() - 20_000);
+    if (long) await stage.meanwhile(dueMs - 20_000 - stage.clock.now());
+    else await backBefore(stage, dueMs, 20_000);
     assert.deepEqual([await isClosed(stage, tenant), (await tenant.pods()).length], [false, 1]);
     await closedInTime(stage, tenant, dueMs);
     await tenant.isGone();
+    const { journal } = await houseOf(stage);
     const lines = journal.read.history.about(id, 20).map(({ line }) => line);
     assert.ok(lines.includes("closeBid filed: its reclamation window has passed, reason unstable"), lines.join("\n"));
   });
@@ -99,10 +125,124 @@ test("a lease whose tenant closes it before its time is left alone then", async 
   await play(t, async (stage, tenant) => {
     stage.start();
     const dueMs = await reclaimed(stage, tenant);
-    await stage.meanwhile(hourMs / 2);
     await tenant.close();
-    await stage.meanwhile(dueMs + 300_000 - stage.clock.now());
+    await backBefore(stage, dueMs, 0);
+    await sleep(stage.clock, 120_000);
     assert.equal(await isClosed(stage, tenant), true);
     assert.deepEqual(endingsOf(stage, tenant), ["startReclaim done"]);
   });
+});
+
+test("a chain that makes no blocks over the deadline delays the close, and no earlier block is mistaken for a later one", async (t) => {
+  await play(t, async (stage, tenant) => {
+    stage.start();
+    const dueMs = await reclaimed(stage, tenant);
+    await backBefore(stage, dueMs, 10_000);
+    await stage.halted(600_000);
+    assert.deepEqual(endingsOf(stage, tenant), ["startReclaim done"], "by our clock its time has passed long ago");
+    await closedInTime(stage, tenant, dueMs, 660_000);
+  });
+});
+
+test("nodes that cannot be reached over the deadline delay it as well", async (t) => {
+  await play(t, async (stage, tenant) => {
+    const transport = faultTransport(stage.node.transport());
+    stage.start();
+    const dueMs = await reclaimed(stage, tenant);
+    await backBefore(stage, dueMs, 20_000, { nodes: () => [transport] });
+    transport.hangs = () => true;
+    await sleep(stage.clock, 300_000);
+    assert.deepEqual(endingsOf(stage, tenant), ["startReclaim done"]);
+    transport.hangs = () => false;
+    await closedInTime(stage, tenant, dueMs, 300_000);
+  });
+});
+
+test("a provider that is away over the deadline closes it when it is back; one that comes back before waits", async (t) => {
+  for (const backMs of [-15_000, 15_000]) {
+    await play(t, async (stage, tenant) => {
+      stage.start();
+      const dueMs = await reclaimed(stage, tenant);
+      await backBefore(stage, dueMs, -backMs);
+      await closedInTime(stage, tenant, dueMs);
+    });
+  }
+});
+
+test("a lease that waits in vain for a manifest is closed once, for that reason", async (t) => {
+  const story = async (stage: LeaseStage, tenant: Tenant) => {
+    stage.start();
+    await tenant.post(cell(), undefined, windowNs);
+    await tenant.takeBid();
+    const dueMs = await deadlineMs(stage, tenant.lease);
+    await backBefore(stage, dueMs, 10_000);
+    await closedInTime(stage, tenant, dueMs, 30_000, "manifest-timeout");
+    await sleep(stage.clock, 3 * limits.leaseCloseRetryMs);
+    assert.deepEqual(endingsOf(stage, tenant), ["closeBid done", "startReclaim done"]);
+  };
+  await play(t, story, 60_000);
+});
+
+test("a close that was filed too early waits, and one that failed is made again after a pause", async (t) => {
+  await play(t, async (stage, tenant) => {
+    stage.start();
+    const dueMs = await reclaimed(stage, tenant);
+    await backBefore(stage, dueMs, 40_000);
+    const { chain, journal } = await houseOf(stage);
+    const subject = formatLeaseId(tenant.lease);
+    const intent = {
+      subject,
+      why: "a test",
+      message: closeBidMessage(tenant.lease, "unstable"),
+      priority: "close",
+    } as const;
+    const early = await chain.outbox.file(intent);
+    await sleep(stage.clock, 20_000);
+    assert.equal(journal.read.intents.get(early)?.state, "filed", "the chain would refuse it now, and is not asked");
+    await chain.outbox.cancel(early, "a test");
+    await sleep(stage.clock, dueMs - stage.clock.now() - blockMs);
+    await journal.durable("test", ({ intents }) => {
+      intents.settle(intents.file(chain.outbox.intentOf(intent)), "failed");
+    });
+    const failedMs = stage.clock.now();
+    await stage.until("it is closed", () => isClosed(stage, tenant));
+    const { filedAtMs = 0 } = journal.read.intents.about(subject)[0] ?? {};
+    const pauseMs = filedAtMs - failedMs;
+    assert.ok(pauseMs >= limits.leaseCloseRetryMs && pauseMs < 2 * limits.leaseCloseRetryMs, `${pauseMs} ms`);
+    assert.deepEqual(endingsOf(stage, tenant).slice(0, 2), ["closeBid done", "closeBid failed"]);
+  });
+});
+
+test("a provider that ends at any boundary of the close closes it once", async (t) => {
+  let last = 0;
+  /** Comes back just before the deadline, ends at this boundary, and comes back again. */
+  const ending = (crashAt: number) =>
+    play(t, async (stage, tenant) => {
+      stage.start();
+      const dueMs = await reclaimed(stage, tenant);
+      await stage.life?.stop();
+      await stage.halted(dueMs - 10_000 - stage.clock.now());
+      const crash = Promise.withResolvers<void>();
+      const boundary = createCountingBoundary(crashAt, (at) => {
+        crash.resolve();
+        throw new SimulatedCrash(at);
+      });
+      const second = stage.start({ boundary });
+      await Promise.race([crash.promise, stage.until("it is closed", () => isClosed(stage, tenant))]);
+      last = boundary.crossings.length;
+      if (boundary.crashed) {
+        await second.stop().catch(() => undefined);
+        stage.start();
+      }
+      await closedInTime(stage, tenant, dueMs, 60_000);
+      await stage.atRest();
+      assert.deepEqual(
+        endingsOf(stage, tenant),
+        ["closeBid done", "startReclaim done"],
+        `${boundary.crossings.at(-1)}`,
+      );
+    });
+  await ending(0);
+  const step = runs(Math.ceil(last / 2), 1);
+  for (let at = 1; at <= last; at += step) await ending(at);
 });

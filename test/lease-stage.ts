@@ -116,7 +116,7 @@ export interface LeaseStage {
   atRest(): Promise<void>;
 }
 
-interface LifeOptions {
+export interface LifeOptions {
   readonly boundary?: Boundary;
   readonly dir?: string;
   /** What it reaches the chain by. */

@@ -269,10 +269,6 @@ export const limits = {
   manifestRecheckMs: 10 * minute,
   /** A lease that could not be closed is tried again after this: each attempt may cost a fee. */
   leaseCloseRetryMs: minute,
-  /** A lease that is being reclaimed is held against the time of the last block: before its deadline so often … */
-  reclaimLookMostMs: minute,
-  /** … and close to it no more often, since that time moves only with blocks, and stands still while there are none. */
-  reclaimLookLeastMs: second,
   /** Leases without a manifest that the status document names. */
   manifestWaitsTold: 20,
 

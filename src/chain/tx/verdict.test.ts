@@ -13,6 +13,7 @@ const logs: readonly [string, string][] = [
   ["failed to execute message; message index: 21: deposit invalid: insufficient balance", "funds"],
   ["failed to execute message; message index: 1: recovered: couldn't find payment a/1/b: panic", "not now"],
   ["recovered: couldn't find payment a/1/b\nstack:\ngoroutine 1 [running]: panic with gas used: '7'", "not now"],
+  ["failed to execute message; message index: 2: reclamation window has not elapsed", "not now"],
   ["spendable balance 5uakt is smaller than 5000uakt: insufficient funds: insufficient funds", "funds"],
   ["fee-grant not found: not found", "funds"],
   ["account sequence mismatch, expected 1, got 6: incorrect account sequence", "stale"],

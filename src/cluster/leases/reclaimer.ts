@@ -3,11 +3,12 @@
  * not do it by itself. All is read from the mirror and the intents, so a restart at any moment forgets nothing.
  *
  *   not being reclaimed      nothing: it never was, or its tenant has closed it
- *   its time has not passed  wait, by the time of the last block: what is closed too early fails for good
- *   somebody ends it         wait until that is settled
+ *   its time has not passed  nothing yet, by the time of the last block: what is closed too early fails for good
+ *   somebody ends it         nothing, unless that fails, and then after a pause
  *   its time has passed      close it, where the chain itself says the same
  */
 import type { Chain } from "../../chain/chain.ts";
+import type { Lease } from "../../chain/records.ts";
 import { closeBidMessage, closeReasonOf, endLeaseWaitMs, isEnding, lastEnding } from "../../chain/tx/closing.ts";
 import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -17,7 +18,7 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
-import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
+import { done, type Outcome, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 
@@ -38,24 +39,16 @@ export function createReclaimer({ chain, journal, clock, random, log }: Reclaime
   const queue = createQueue({ name: "reclaimed leases", work: look, clock, random, log });
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
     const id = parseLeaseId(key);
-    const mirrored = mirror.lease(id);
-    if (mirrored?.state !== "reclaiming") return done();
-    const leftMs = endLeaseWaitMs(mirrored, mirror.timeNs);
-    if (leftMs > 0) return later(leftMs);
+    if (!isDue(mirror.lease(id))) return done();
     const last = lastEnding(key, journal.read.intents);
-    if (isUnderWay(last)) return later(limits.leaseCloseRetryMs);
+    if (isUnderWay(last)) return done();
     const restedMs = last?.settledAtMs === undefined ? undefined : clock.now() - last.settledAtMs;
     // Below zero where somebody has set the clock back: then nobody knows.
-    if (restedMs !== undefined && restedMs >= 0 && restedMs < limits.leaseCloseRetryMs)
-      return later(limits.leaseCloseRetryMs - restedMs);
+    if (restedMs !== undefined && restedMs >= 0 && restedMs < limits.leaseCloseRetryMs) return done();
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
-    // The mirror will know it in a moment.
-    if (lease.state !== "reclaiming") return later(0);
-    const stillMs = endLeaseWaitMs(lease, mirror.timeNs);
-    if (stillMs > 0) return later(stillMs);
+    if (!isDue(lease)) return done();
     const reason = closeReasonOf(lease.reclamation?.reason ?? 0) ?? "decommission";
     const message = closeBidMessage(id, reason);
     const intent = outbox.intentOf({ subject: key, why, message, priority: "close" });
@@ -67,31 +60,30 @@ export function createReclaimer({ chain, journal, clock, random, log }: Reclaime
     });
     if (isFiled) log.info("closing reclaimed lease", { lease: key, reason });
     outbox.wake();
-    return later(limits.leaseCloseRetryMs);
+    return done();
   }
 
-  function wake(key: string): void {
-    if (mirror.lease(parseLeaseId(key))?.state === "reclaiming") queue.add(key);
+  function isDue(lease: Lease | undefined): boolean {
+    return lease?.state === "reclaiming" && endLeaseWaitMs(lease, mirror.timeNs) === 0;
+  }
+
+  /** After each block: time passes with blocks alone, and what could not be done now is looked at with the next. */
+  function wakeDue(): void {
+    for (const lease of mirror.leases()) if (isDue(lease)) queue.add(formatLeaseId(lease.id));
   }
 
   return {
     queue,
     /** How many leases are being reclaimed now. */
     get size() {
-      return mirror.ready ? [...mirror.leases()].filter(({ state }) => state === "reclaiming").length : 0;
+      return [...mirror.leases()].filter(({ state }) => state === "reclaiming").length;
     },
     open(scope: Scope): void {
-      chain.onStep(({ changed }) => {
-        for (const { kind, key } of changed) if (kind === "lease") wake(key);
-      });
-      for (const { id } of mirror.leases()) wake(formatLeaseId(id));
+      chain.onStep(wakeDue);
+      wakeDue();
       scope.task("reclaimed leases", queue.run);
     },
   };
-}
-
-function later(ms: number): Outcome {
-  return recheck(Math.min(Math.max(ms, limits.reclaimLookLeastMs), limits.reclaimLookMostMs));
 }
 
 export function measureReclaimer(metrics: Metrics, reclaimer: Reclaimer): void {
