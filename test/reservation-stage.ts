@@ -247,7 +247,10 @@ export async function openStage(
       for (const tell of watchers) tell(change);
     },
     step,
-    document: () => documentOf(keeper, { states: createLeaseStates(() => undefined), trouble: undefined }),
+    document() {
+      const leases = { states: createLeaseStates(() => undefined), trouble: undefined };
+      return documentOf(keeper, leases, { lasting: () => [], skipped: undefined });
+    },
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),
     async stop() {

@@ -24,7 +24,17 @@ const mayImport: Record<string, readonly string[]> = {
 /** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
-  cluster: ["leases", "hostnames", "reservations", "addresses", "declarations", "network", "inventory", "placement"],
+  cluster: [
+    "reconcile",
+    "leases",
+    "hostnames",
+    "reservations",
+    "addresses",
+    "declarations",
+    "network",
+    "inventory",
+    "placement",
+  ],
   bidengine: ["decision", "policies", "pricing"],
   "operators/inventory": [
     "publishing",

@@ -47,6 +47,8 @@ export interface Chain {
   readonly status: ChainStatus;
   /** Called with every step along the chain, in order, before the cursor moves past it; a step may come again. */
   onStep(listener: StepListener): void;
+  /** Compares the mirror with the chain's lists now and puts right what differs; else that happens now and then. */
+  compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
 }
 
 /** The mirror as loops see it: synchronous, and true of its height or a little later. */

@@ -126,6 +126,11 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     pool,
     reservations,
     look: upkeep.look,
+    /** Has the reservation of an order looked at and, where there is one, written down again. */
+    wake(orderId: string): void {
+      upkeep.unsaved.add(orderId);
+      queue?.add(orderId);
+    },
     onChange: reservations.onChange,
     /** Leases of ours that run. */
     get leases(): number {

@@ -27,6 +27,9 @@ import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import { createReclaimer, measureReclaimer, type Reclaimer } from "./leases/reclaimer.ts";
+import { measureDrift } from "./reconcile/drift-metrics.ts";
+import { reconcileAnswers } from "./reconcile/reconcile-answers.ts";
+import { createReconciler, type Reconciler } from "./reconcile/reconciler.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
 
@@ -45,6 +48,8 @@ export interface Cluster {
   /** By an operator. */
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+  /** Compares chain, cluster and journal now. */
+  reconcile: Reconciler["reconcile"];
 }
 
 interface ClusterGround {
@@ -71,7 +76,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
   let lastDocument: ClusterDocument | undefined;
   const queues: ReturnType<typeof createQueue>[] = [];
 
-  const lookNow = () => running && documentOf(running.keeper, running.leaseKeeper);
+  const lookNow = () => running && documentOf(running.keeper, running.leaseKeeper, running.reconciler);
 
   return {
     name: "cluster",
@@ -82,16 +87,21 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
       const publisher = createStatusPublisher({
-        read: () => documentOf(own, leaseKeeper),
+        read: () => documentOf(own, leaseKeeper, reconciler),
         publish(document) {
           bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
           bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
         },
         clock,
       });
+      const options = { ...leaseDefaults, ...leases, overcommit };
       const leaseKeeper = createLeaseKeeper({
-        ...{ chain, journal, kube, clock, random, log },
-        options: { ...leaseDefaults, ...leases, overcommit },
+        ...{ chain, journal, kube, clock, random, log, options },
+        onChange: publisher.changed,
+      });
+      const reconciler = createReconciler({
+        ...{ chain, journal, kube, clock, log, leases: leaseKeeper, capacity: own },
+        manifestNamespace: options.manifestNamespace,
         onChange: publisher.changed,
       });
       const reclaimer = createReclaimer({ chain, journal, clock, random, log });
@@ -103,13 +113,15 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       scope.task("reservations", queue.run);
       leaseKeeper.open(scope);
       reclaimer.open(scope);
-      running = { keeper: own, leaseKeeper, reclaimer };
+      scope.task("reconcile", reconciler.run);
+      running = { keeper: own, leaseKeeper, reclaimer, reconciler };
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
         leases: () => leaseLines(leaseKeeper, chain),
         closeLease: (request, signal) => closeLease(request, closing, signal),
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
+        reconcile: reconciler.reconcile,
       });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
@@ -126,13 +138,14 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       return wrong ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
-    answers: leaseAnswers(opened),
+    answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
       if (!running) return;
-      const { keeper, leaseKeeper, reclaimer } = running;
+      const { keeper, leaseKeeper, reclaimer, reconciler } = running;
       measureCluster(metrics, keeper);
       measureLeases(metrics, leaseKeeper);
       measureReclaimer(metrics, reclaimer);
+      measureDrift(metrics, reconciler, clock);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
     },
@@ -143,4 +156,5 @@ interface Running {
   readonly keeper: CapacityKeeper;
   readonly leaseKeeper: LeaseKeeper;
   readonly reclaimer: Reclaimer;
+  readonly reconciler: Reconciler;
 }

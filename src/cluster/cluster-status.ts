@@ -6,6 +6,8 @@ import { type LeaseCondition, leaseConditions } from "./leases/lease-conditions.
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { countStates } from "./leases/lease-metrics.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
+import { type DriftCondition, driftConditions } from "./reconcile/drift-conditions.ts";
+import type { Reconciler } from "./reconcile/reconciler.ts";
 import { type Condition, conditionsOf } from "./reservations/resettle.ts";
 
 export interface ClusterDocument {
@@ -21,12 +23,13 @@ export interface ClusterDocument {
   readonly resources: readonly JsonObject[];
   /** How many leases are in which state; those that are over and not gone yet among them. */
   readonly leaseStates: Readonly<Record<LeaseState["state"], number>>;
-  readonly conditions: readonly (Condition | LeaseCondition)[];
+  readonly conditions: readonly (Condition | LeaseCondition | DriftCondition)[];
 }
 
 export function documentOf(
   { book, leases, picture }: CapacityKeeper,
   keeper: Pick<LeaseKeeper, "states" | "trouble">,
+  reconciler: Pick<Reconciler, "lasting" | "skipped">,
 ): ClusterDocument {
   const { ageMs, trouble } = picture;
   return {
@@ -38,7 +41,7 @@ export function documentOf(
     trouble,
     resources: resourceSums(book).map(sumJson),
     leaseStates: countStates(keeper),
-    conditions: [...conditionsOf(book), ...leaseConditions(keeper)],
+    conditions: [...conditionsOf(book), ...leaseConditions(keeper), ...driftConditions(reconciler)],
   };
 }
 

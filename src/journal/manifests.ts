@@ -25,6 +25,21 @@ export interface ManifestRow extends NewManifest {
   readonly deployed?: { readonly version: string; readonly body: string };
 }
 
+/** What is known of a manifest without what is in it: a list of these is small. */
+export interface ManifestHead extends Omit<ManifestRow, "body" | "deployed" | "refusal"> {
+  readonly isRefused: boolean;
+  readonly deployedVersion: string | undefined;
+}
+
+interface HeadRow {
+  readonly leaseId: string;
+  readonly version: string;
+  readonly receivedAtMs: number;
+  readonly withdrawnAtMs: number | null;
+  readonly isRefused: number;
+  readonly deployedVersion: string | null;
+}
+
 interface Row extends NewManifest {
   readonly receivedAtMs: number;
   readonly withdrawnAtMs: number | null;
@@ -42,6 +57,11 @@ export function createManifests(sql: Sql, clock: Clock) {
      FROM manifests WHERE lease_id = ?`,
   );
   const ids = sql.all<{ leaseId: string }>("SELECT lease_id AS leaseId FROM manifests ORDER BY lease_id");
+  const heads = sql.all<HeadRow>(
+    `SELECT lease_id AS leaseId, version, received_at AS receivedAtMs, withdrawn_at AS withdrawnAtMs,
+       refusal IS NOT NULL AS isRefused, deployed_version AS deployedVersion
+     FROM manifests`,
+  );
   const put = sql.run(
     `INSERT INTO manifests (lease_id, version, body, received_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (lease_id) DO UPDATE SET version = excluded.version, body = excluded.body,
@@ -70,6 +90,7 @@ export function createManifests(sql: Sql, clock: Clock) {
     },
     /** Of every lease that has one: there are never more than the cluster has room for. */
     leaseIds: () => ids().map(({ leaseId }) => leaseId),
+    heads: () => heads().map(headOf),
     /**
      * The tenant's newest takes the place of the one before; what runs is known until something else does. Of two changes
      * the second is later, also where the clock was set back between them: by that the newer one is known elsewhere.
@@ -103,6 +124,15 @@ function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...man
     ...(refusal !== null && { refusal }),
     ...(deployedVersion !== null &&
       deployedBody !== null && { deployed: { version: deployedVersion, body: deployedBody } }),
+  };
+}
+
+function headOf({ withdrawnAtMs, isRefused, deployedVersion, ...manifest }: HeadRow): ManifestHead {
+  return {
+    ...manifest,
+    ...(withdrawnAtMs !== null && { withdrawnAtMs }),
+    isRefused: isRefused !== 0,
+    deployedVersion: deployedVersion ?? undefined,
   };
 }
 

@@ -17,6 +17,7 @@ export function createReservations(sql: Sql, clock: Clock) {
   const columns = "order_id AS orderId, body, at AS atMs";
   const get = sql.one<Row>(`SELECT ${columns} FROM reservations WHERE order_id = ?`);
   const all = sql.all<Row>(`SELECT ${columns} FROM reservations ORDER BY order_id`);
+  const ids = sql.all<{ orderId: string }>("SELECT order_id AS orderId FROM reservations ORDER BY order_id");
   const put = sql.run(
     `INSERT INTO reservations (order_id, body, at) VALUES (?, ?, ?)
      ON CONFLICT (order_id) DO UPDATE SET body = excluded.body, at = excluded.at`,
@@ -30,6 +31,7 @@ export function createReservations(sql: Sql, clock: Clock) {
     },
     /** All of them: there are never more than the cluster has room for. */
     all: () => all().map(fromRow),
+    orderIds: () => ids().map(({ orderId }) => orderId),
     put: ({ orderId, body }: Omit<Reservation, "atMs">) => void put(orderId, JSON.stringify(body), clock.now()),
     remove: (orderId: string) => void remove(orderId),
   };

@@ -154,6 +154,8 @@ export interface WatchCache<T, Index extends string = never> {
   /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */
   readonly ageMs: number;
   readonly counts: Readonly<WatchCounts>;
+  /** Lists again, believing nothing that it shows: for who has seen that it lies. Until then it is in trouble. */
+  relist(reason: string): void;
   close(): Promise<void>;
 }
 

@@ -653,6 +653,28 @@ export const limits = {
   /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
   leaseHeldMs: minute,
 
+  // Reconcile
+  /** How often chain, cluster and journal are compared as a whole: events tell of changes at once, this finds what none told. */
+  reconcileEveryMs: 5 * minute,
+  /** From the first look to the second, where something differs: a write, an event or a block that is under way has come by then. */
+  reconcileConfirmMs: 15 * second,
+  /** A lease, its manifest or its end may be so young that its loop is still at work on it: images are pulled, pods stop. */
+  reconcileUnderWayMs: 2 * minute,
+  /** A namespace that is being deleted for longer is held by something: pods of a minute's grace are gone by then. */
+  reconcileStuckMs: 5 * minute,
+  /** Drift that was found in a report and is in one so much later did not heal by itself: a person should know. */
+  reconcileHealMs: 6 * minute,
+  /** Leases that do not run and of which something is left, asked about in one look: each is a query to the chain. */
+  reconcileAsks: 200,
+  /** What holds a namespace, in the words of the server: the beginning says it. */
+  reconcileEvidenceChars: 300,
+  /** Drifts that one report names; all are counted. */
+  reconcileNamed: 1_000,
+  /** Conditions that name a drift; one more says how many there are. */
+  reconcileConditions: 20,
+  /** Lines for the history, and for the log, from one report: if all leases drift at once, a hundred say so. */
+  reconcileLines: 100,
+
   // Leased addresses
   /** Pause after the IP operator has answered: it counts anew as often itself. */
   addressesPollMs: 5 * second,

@@ -8,7 +8,7 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import type { Chain, MirrorKey } from "../chain.ts";
+import type { Chain } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { Cursor } from "./cursor.ts";
 import { createFollower, type FollowerCounts, mustNotBeAhead } from "./follower.ts";
@@ -37,8 +37,6 @@ export interface CometChain extends Omit<Chain, "outbox" | "broadcaster"> {
   follow(scope: Scope): void;
   /** For what else is asked of the nodes: simulating, sending and finding transactions. */
   readonly pool: Pool;
-  /** Compares the mirror with the chain's lists now; else that happens now and then. */
-  compareMirror(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
   readonly counts: {
     readonly follower: Readonly<FollowerCounts>;
     readonly mirror: Readonly<MirrorCounts>;

@@ -103,6 +103,9 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     get trouble(): string | undefined {
       return watchTrouble(caches);
     },
+    relist(reason: string): void {
+      for (const cache of caches) cache.relist(reason);
+    },
     async close(): Promise<void> {
       for (const cache of caches) await cache.close();
     },
@@ -121,7 +124,7 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
 
 const holding = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];
 
-function heldBy(namespace: KubeObject): string[] {
+export function heldBy(namespace: KubeObject): string[] {
   return recordsOf(fieldsOf(namespace["status"])["conditions"])
     .filter(({ type, status }) => status === "True" && holding.includes(String(type)))
     .map(({ message }) => textOf(message) ?? "");

@@ -2,6 +2,7 @@
  * Keeps a cache of one kind of objects: reads the list, then follows the watch from the list's version, through cut
  * connections, silent ones and versions that are gone. What it cannot do now it does later, and says so meanwhile.
  */
+import type { Readable } from "node:stream";
 import { sleep } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -52,6 +53,10 @@ export function createListWatch<T, Index extends string = never>(
   const shown = createShownVersion();
   /** Why the last version was given up, until there is a list again. */
   let relisting: RelistReason | undefined;
+  /** Somebody has seen that what it shows is not so. */
+  let doubted: RelistReason | undefined;
+  /** What the watch of now is read from. */
+  let stream: Readable | undefined;
   /** The list that is being read. */
   let reading: Reading<T> | undefined;
   let ready = false;
@@ -97,7 +102,8 @@ export function createListWatch<T, Index extends string = never>(
 
   /** Where to watch from: where the last watch ended, unless that is in doubt, and else from a list. */
   async function whereFrom(): Promise<string> {
-    const found = await relistCheck.reason(version, toldNothing);
+    const found = doubted ?? (await relistCheck.reason(version, toldNothing));
+    doubted = undefined;
     if (found) {
       log.info("relisting", { reason: found.reason });
       relisting = found;
@@ -114,6 +120,7 @@ export function createListWatch<T, Index extends string = never>(
     counts.connections += 1;
     opened = { atMs: clock.monotonicMs(), brought: false };
     freshness.heard();
+    stream = body;
     try {
       for await (const lines of linesOf(body, { clock, ...lineBounds })) {
         freshness.heard();
@@ -122,6 +129,8 @@ export function createListWatch<T, Index extends string = never>(
     } catch (thrown) {
       if (thrown instanceof TooLong) throw tooLarge(lineBounds.mostBytes, asked, peer);
       throw thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
+    } finally {
+      stream = undefined;
     }
   }
 
@@ -243,6 +252,12 @@ export function createListWatch<T, Index extends string = never>(
       return freshness.ageMs;
     },
     counts,
+    relist(reason) {
+      // Without a watch it begins with a list, or from one that was read just now.
+      if (!stream) return;
+      doubted = { reason, otherPast: true };
+      stream.destroy(new Error(reason));
+    },
     async close() {
       ending.abort(new Error("closed"));
       await running;

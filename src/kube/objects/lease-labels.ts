@@ -12,7 +12,8 @@ export const managedSelector = `${managedLabel}=true`;
 export const namespaceLabel = "akash.network/namespace";
 export const serviceLabel = "akash.network/manifest-service";
 
-const idLabel = (part: "owner" | "dseq" | "gseq" | "oseq" | "provider") => `akash.network/lease.id.${part}`;
+const idLabelStart = "akash.network/lease.id.";
+const idLabel = (part: "owner" | "dseq" | "gseq" | "oseq" | "provider") => `${idLabelStart}${part}`;
 
 /** On what belongs to a lease as a whole. */
 export function leaseLabels(lease: LeaseId): Labels {
@@ -45,6 +46,11 @@ export function serviceLabels(lease: LeaseId, service: string): Labels {
 export function leaseOfLabels(labels: Labels | undefined): LeaseId | undefined {
   const parts = (["owner", "dseq", "gseq", "oseq", "provider"] as const).map((part) => labels?.[idLabel(part)] ?? "");
   return readLeaseId(parts);
+}
+
+/** Whether a namespace with the network's label is meant to be a lease's: operators' own carry that label too. */
+export function looksLikeLease(name: string, labels: Labels = {}): boolean {
+  return /^[0-9a-v]{45}$/.test(name) || Object.keys(labels).some((label) => label.startsWith(idLabelStart));
 }
 
 /** Of owner, dseq, gseq, oseq and provider; undefined where they are no id. */

@@ -19,30 +19,33 @@ import { type ManifestNote, manifestAnnotations } from "./manifest-resource.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What the cluster itself says was sent for a lease. */
-export interface RecordedManifest extends ManifestNote {
-  readonly lease: LeaseId;
+export interface RecordedManifest extends RecordedNote {
   readonly group: ManifestGroup;
 }
 
+export interface RecordedNote extends ManifestNote {
+  readonly lease: LeaseId;
+}
+
+export function readManifestResource(object: KubeObject): RecordedManifest | undefined {
+  const note = readManifestNote(object);
+  if (!note) return undefined;
+  const group = fieldsOf(fieldsOf(object["spec"])["group"]);
+  return { ...note, group: { name: text(group["name"]), services: recordsOf(group["services"]).map(readService) } };
+}
+
 /**
- * Undefined where it does not say which lease it is. The network's own provider writes down neither the hash nor when a
- * manifest came: then the version is empty, and the time is when the object was made.
+ * The same without what is to run. Undefined where it does not say which lease it is. The network's own provider writes
+ * down neither the hash nor when a manifest came: then the version is empty, and the time is when the object was made.
  */
-export function readManifestResource({ metadata, ...object }: KubeObject): RecordedManifest | undefined {
+export function readManifestNote({ metadata, ...object }: KubeObject): RecordedNote | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);
   if (!lease) return undefined;
   const { [manifestAnnotations.version]: version = "", ...notes } = metadata.annotations ?? {};
   const receivedAtMs = timeOf(notes[manifestAnnotations.receivedAt]) ?? timeOf(metadata.creationTimestamp) ?? 0;
   const withdrawnAtMs = timeOf(notes[manifestAnnotations.withdrawnAt]);
-  const group = fieldsOf(spec["group"]);
-  return {
-    lease,
-    version,
-    receivedAtMs,
-    ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
-    group: { name: text(group["name"]), services: recordsOf(group["services"]).map(readService) },
-  };
+  return { lease, version, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
 }
 
 /** A lease as custom resources of the network name it; of one that names no provider, this one's. */

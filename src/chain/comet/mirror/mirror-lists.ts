@@ -6,6 +6,7 @@ import { inParallel } from "../../../runtime/in-parallel.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Listed, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Deployment, Lease, Order } from "../../records.ts";
+import { listReclaimingLeases } from "../../running-leases.ts";
 import { unlessGone } from "../queries/abci-query.ts";
 import { type MirrorState, stateOf } from "./mirror-state.ts";
 
@@ -66,7 +67,7 @@ async function readRest(
   const openBids = await read((each) => queries.bids({ provider, state: "open" }, each));
   const wonBids = await read((each) => queries.bids({ provider, state: "active" }, each));
   const active = await read((each) => queries.leases({ provider, state: "active" }, each));
-  const reclaiming = await read((each) => reclaimingLeases(queries, provider, each));
+  const reclaiming = await read((each) => listReclaimingLeases(queries, provider, each));
   const leases = [...active, ...reclaiming];
   const deployments = await deploymentsOf(queries, leases, read, (id) =>
     unlessGone({ ...rest, height: steady ? height : undefined }, (each) => queries.deployment(id, each)),
@@ -79,17 +80,6 @@ async function readRest(
 export async function readBalances(queries: Queries, provider: Address, options: QueryOptions): Promise<Balance[]> {
   const { items, height } = await unlessGone(options, (each) => queries.balances(provider, each));
   return items.map((coin) => ({ ...coin, height }));
-}
-
-/** A chain that cannot reclaim does not know the word. */
-async function reclaimingLeases(queries: Queries, provider: Address, options: QueryOptions): Promise<Listed<Lease>> {
-  try {
-    return await queries.leases({ provider, state: "reclaiming" }, options);
-  } catch (thrown) {
-    if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED") || !/invalid state/.test(thrown.message)) throw thrown;
-    const { height = 0n, node = "" } = options;
-    return { items: [], height, node, steady: true };
-  }
 }
 
 /** A few are asked for one by one; for many, the list of all active ones is quicker. */

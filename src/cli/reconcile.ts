@@ -1,0 +1,49 @@
+/** `akash-provider reconcile`: whether chain, cluster and journal agree about our leases, and in what they do not. */
+import type { Command } from "commander";
+import type { Told } from "../bidengine/questions.ts";
+import type { Report } from "../cluster/reconcile/drift.ts";
+import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { aligned } from "./columns.ts";
+import { showAge } from "./order-text.ts";
+
+interface ReconcileOptions extends OutputOptions {
+  readonly dryRun: boolean;
+}
+
+/** Apart from those of errors: a script can tell that there is drift from not having been able to look. */
+const driftExitCode = 4;
+
+export function reconcileCommand(): Command {
+  const command = askingCommand(
+    "reconcile",
+    "compare chain, cluster and journal: which leases are not what they should be",
+  )
+    .option("--dry-run", "only tell; without it, what is to look after a difference is woken", false)
+    .addHelpText(
+      "after",
+      `\nEnds with 0 where all three agree, with ${driftExitCode} where they do not, and with another where that cannot be told.` +
+        "\nNothing is deleted or written by it: that is up to the loop of each lease, which needs the chain's proof.",
+    );
+  return command.action(async ({ json, dryRun }: ReconcileOptions, given: Command) => {
+    const report = await openAsker(given).ask<Report>("reconcile", { dryRun });
+    if (json) printJson(report);
+    else print(reportLines(report));
+    if (report.drifts.length > 0) process.exitCode = driftExitCode;
+    if (report.unasked > 0)
+      complain(`${report.unasked} leases were not asked about: too many are left at once; ask again`);
+  });
+}
+
+export function reportLines({ atMs, height, dryRun, compared, drifts, more }: Told<Report>): string[] {
+  const { leases, namespaces, resources, manifests, reservations } = compared;
+  const counts = `${leases} leases at height ${height}, ${namespaces} namespaces, ${resources} Manifest resources, ${manifests} manifests, ${reservations} reservations`;
+  if (drifts.length === 0) return [`chain, cluster and journal agree: ${counts}`];
+  const rows = drifts.map(({ kind, sinceMs, subject }) => [kind, showAge(atMs - sinceMs), subject]);
+  const [head = "", ...lines] = aligned(["DRIFT", "AGE", "SUBJECT"], rows);
+  return [
+    head,
+    ...drifts.flatMap(({ evidence, remedy }, at) => [lines[at] ?? "", `  ${evidence}`, `  ${remedy}`]),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    `${dryRun ? "dry run, nobody was woken: " : ""}${drifts.length + more} differences among ${counts}`,
+  ];
+}

@@ -1,0 +1,156 @@
+/**
+ * Asks each of the three itself: the chain for its own list, the API server for what it has now, the journal. Mirror and
+ * caches are read too, as what we believe. Between the parts the event loop gets its turn.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import { type Lease, runs } from "../../chain/records.ts";
+import { listRunningLeases } from "../../chain/running-leases.ts";
+import { manifestDeadline } from "../../journal/deadlines.ts";
+import { isUnderWay } from "../../journal/intents.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { leaseOfLabels, looksLikeLease, managedSelector } from "../../kube/objects/lease-labels.ts";
+import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
+import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
+import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { inParallel } from "../../runtime/in-parallel.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { CapacityKeeper } from "../capacity-keeper.ts";
+import { heldBy, type LiveObjects } from "../leases/live-objects.ts";
+import { leasesToAsk } from "./compare.ts";
+import type {
+  Believed,
+  Booked,
+  ClusterTruth,
+  JournalTruth,
+  ListedNamespace,
+  ListedResource,
+  Truths,
+} from "./truths.ts";
+
+export interface GatherDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status">;
+  readonly journal: Pick<Journal, "read">;
+  readonly kube: Pick<Kube, "list">;
+  readonly live: Pick<LiveObjects, "namespaces" | "manifests">;
+  readonly book: Pick<CapacityKeeper["book"], "all">;
+  readonly manifestNamespace: string;
+  readonly clock: Clock;
+}
+
+export interface Gathered {
+  readonly truths: Truths;
+  /** Leases that the chain was not asked about: too many are left at once. */
+  readonly unasked: number;
+}
+
+export async function gather(deps: GatherDeps, signal: AbortSignal): Promise<Gathered> {
+  const { chain, journal, clock } = deps;
+  const { provider, mirror, queries } = chain;
+  const mirrored = readMirror(mirror);
+  const atHeight = { height: mirrored.height, atOrAbove: mirrored.height, signal };
+  const listed = await listRunningLeases(queries, provider, atHeight);
+  const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
+  const isSameHeight = listed.steady && listed.height === mirrored.height;
+  await clock.yield();
+  const cluster = await readCluster(deps, signal);
+  const believed: Believed = {
+    running: isSameHeight ? mirrored.running : undefined,
+    hashes: mirrored.hashes,
+    ...readCaches(deps.live),
+    book: readBook(deps),
+  };
+  await clock.yield();
+  const own = { provider, cluster, journal: readJournal(journal), believed };
+  const doubtful = leasesToAsk({ ...own, chain: { running } });
+  const asked = await askChain(deps, doubtful.slice(0, limits.reconcileAsks), mirrored.height, signal);
+  return {
+    truths: {
+      ...own,
+      nowMs: clock.now(),
+      blockTimeMs: chain.status.blockTimeMs,
+      chain: { height: listed.height, running, asked },
+    },
+    unasked: Math.max(0, doubtful.length - limits.reconcileAsks),
+  };
+}
+
+/** All of it of one moment, before the chain is asked about that height. */
+function readMirror(mirror: Chain["mirror"]) {
+  const running = new Set<string>();
+  const hashes = new Map<string, Uint8Array>();
+  for (const lease of mirror.leases()) {
+    if (!runs(lease)) continue;
+    const key = formatLeaseId(lease.id);
+    running.add(key);
+    const { hash } = mirror.deployment(deploymentOf(lease.id)) ?? {};
+    if (hash) hashes.set(key, hash);
+  }
+  return { height: mirror.height, running, hashes };
+}
+
+async function readCluster({ kube, manifestNamespace, clock }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
+  const selection = { labelSelector: managedSelector, signal };
+  const namespaces = (await kube.list(kinds.namespace, selection)).flatMap(readNamespace);
+  await clock.yield();
+  const resources = await kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace });
+  return { namespaces, resources: resources.map(readResource) };
+}
+
+/** The network's label is on namespaces of operators too. */
+function readNamespace(object: KubeObject): ListedNamespace[] {
+  const { name, uid = "", labels, deletionTimestamp } = object.metadata;
+  if (!looksLikeLease(name, labels)) return [];
+  const deletingSinceMs = deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp);
+  return [{ name, uid, lease: leaseOfLabels(labels), deletingSinceMs, heldBy: heldBy(object) }];
+}
+
+function readResource(object: KubeObject): ListedResource {
+  const { name, uid = "" } = object.metadata;
+  return { name, uid, note: readManifestNote(object) };
+}
+
+function readCaches(live: GatherDeps["live"]): Pick<Believed, "namespaces" | "resources"> {
+  const namespaces = new Map<string, string>();
+  for (const { name, uid, labels } of live.namespaces()) if (looksLikeLease(name, labels)) namespaces.set(name, uid);
+  const resources = new Map<string, string>();
+  for (const { metadata } of live.manifests()) resources.set(metadata.name, metadata.uid ?? "");
+  return { namespaces, resources };
+}
+
+function readJournal({ read }: Pick<Journal, "read">): JournalTruth {
+  return {
+    manifests: new Map(read.manifests.heads().map((head) => [head.leaseId, head])),
+    deadlines: new Set(read.deadlines.subjects(manifestDeadline)),
+    reservations: new Set(read.reservations.orderIds()),
+  };
+}
+
+function readBook({ book, chain, journal }: GatherDeps): ReadonlyMap<string, Booked> {
+  const booked = new Map<string, Booked>();
+  for (const { orderId, expiresAtMs } of book.all()) {
+    const id = bidOn(parseOrderId(orderId), chain.provider);
+    const { state } = chain.mirror.bid(id) ?? {};
+    const isNeeded =
+      state === "open" ||
+      state === "active" ||
+      runs(chain.mirror.lease(id)) ||
+      journal.read.intents.about(orderId).some(isUnderWay);
+    booked.set(orderId, { expiresAtMs, isNeeded });
+  }
+  return booked;
+}
+
+async function askChain(
+  { chain }: GatherDeps,
+  ids: readonly LeaseId[],
+  atOrAbove: bigint,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Lease | undefined>> {
+  const answers = await inParallel(ids, limits.rpcMirrorQueries, async (id) => {
+    const { value } = await chain.queries.lease(id, { atOrAbove, signal });
+    return [formatLeaseId(id), value] as const;
+  });
+  return new Map(answers);
+}

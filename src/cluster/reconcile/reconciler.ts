@@ -1,0 +1,192 @@
+/**
+ * Compares chain, cluster and journal as a whole, now and then and when asked. It deletes and writes nothing: what it finds
+ * wakes the loops that have the rules. What differs in one look only was under way, so nothing counts that was not seen twice.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Kube } from "../../kube/kube.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { CapacityKeeper } from "../capacity-keeper.ts";
+import type { LeaseKeeper } from "../leases/lease-keeper.ts";
+import { compare } from "./compare.ts";
+import {
+  type Compared,
+  type Drift,
+  driftKinds,
+  type Report,
+  type ReportedDrift,
+  sameDrift,
+  type Waker,
+} from "./drift.ts";
+import { type GatherDeps, gather } from "./gather.ts";
+import type { Truths } from "./truths.ts";
+
+interface ReconcilerDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
+  readonly journal: Pick<Journal, "read" | "relaxed">;
+  readonly kube: Pick<Kube, "list">;
+  readonly leases: Pick<LeaseKeeper, "live" | "wake" | "trouble">;
+  readonly capacity: Pick<CapacityKeeper, "book" | "wake">;
+  readonly manifestNamespace: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told when what is known of drift is otherwise than before. */
+  readonly onChange: () => void;
+}
+
+export interface ReconcileRequest {
+  /** Only told: nobody is woken, and nothing of it is kept. */
+  readonly dryRun: boolean;
+}
+
+interface Look {
+  readonly drifts: readonly Drift[];
+  readonly height: bigint;
+  readonly compared: Compared;
+  readonly unasked: number;
+}
+
+export type Reconciler = ReturnType<typeof createReconciler>;
+
+export function createReconciler(deps: ReconcilerDeps) {
+  const { chain, journal, leases, capacity, clock, log, onChange } = deps;
+  const asked: GatherDeps = { ...deps, live: leases.live, book: capacity.book };
+  /** In the last report. */
+  let known: ReadonlyMap<string, ReportedDrift> = new Map();
+  let last: Report | undefined;
+  let lookMs = 0;
+  let skipped: { readonly why: string; readonly sinceMs: number } | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function look(signal: AbortSignal): Promise<Look> {
+    const reason = leases.trouble ?? (chain.mirror.ready ? undefined : "the mirror has not been built yet");
+    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    const startedMs = clock.monotonicMs();
+    const { truths, unasked } = await gather(asked, signal);
+    await clock.yield();
+    const drifts = compare(truths);
+    lookMs = clock.monotonicMs() - startedMs;
+    return { drifts, height: truths.chain.height, compared: countsOf(truths), unasked };
+  }
+
+  /** What is new must be there in two looks. */
+  async function lookTwice(signal: AbortSignal): Promise<Look> {
+    const first = await look(signal);
+    if (first.drifts.every((drift) => known.has(sameDrift(drift)))) return first;
+    await sleep(clock, limits.reconcileConfirmMs, signal);
+    const second = await look(signal);
+    const before = new Set(first.drifts.map(sameDrift));
+    return { ...second, drifts: second.drifts.filter((drift) => before.has(sameDrift(drift))) };
+  }
+
+  async function reconcileNow({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+    const { drifts: found, height, compared, unasked } = await lookTwice(signal);
+    const atMs = clock.now();
+    const all = new Map(found.map((drift) => [sameDrift(drift), reported(drift, atMs)]));
+    const drifts = [...all.values()];
+    const named = drifts.slice(0, limits.reconcileNamed);
+    const report = { atMs, height, dryRun, compared, drifts: named, more: drifts.length - named.length, unasked };
+    if (dryRun) return report;
+    const before = known;
+    [known, last, skipped] = [all, report, undefined];
+    onChange();
+    await tell(before, all);
+    await wake(drifts, signal);
+    return report;
+  }
+
+  function reported(drift: Drift, atMs: number): ReportedDrift {
+    const { sinceMs = atMs } = known.get(sameDrift(drift)) ?? {};
+    return { ...drift, remedy: driftKinds[drift.kind].remedy, sinceMs };
+  }
+
+  /** What is news, and what is gone. */
+  async function tell(
+    before: ReadonlyMap<string, ReportedDrift>,
+    now: ReadonlyMap<string, ReportedDrift>,
+  ): Promise<void> {
+    const fresh = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
+    const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
+    for (const { kind, subject, evidence, remedy } of fresh.slice(0, limits.reconcileLines)) {
+      log.error("drift found", { kind, subject, evidence, remedy });
+    }
+    for (const { kind, subject } of gone.slice(0, limits.reconcileLines)) log.info("drift is gone", { kind, subject });
+    if (fresh.length + gone.length === 0) return;
+    const lines = [
+      ...fresh.map(({ kind, subject, evidence }) => ({ subject, line: `drift found: ${kind}: ${evidence}` })),
+      ...gone.map(({ kind, subject }) => ({ subject, line: `drift is gone: ${kind}` })),
+    ];
+    await journal.relaxed("drift", ({ history }) => {
+      for (const line of lines.slice(0, limits.reconcileLines)) history.add({ kind: "reconcile", ...line });
+    });
+  }
+
+  async function wake(drifts: readonly ReportedDrift[], signal: AbortSignal): Promise<void> {
+    const of = (waker: Waker) => drifts.filter(({ kind }) => driftKinds[kind].wakes === waker);
+    for (const { subject } of of("lease")) leases.wake(subject);
+    for (const { subject } of of("reservation")) capacity.wake(subject);
+    if (of("caches").length > 0) leases.live.relist("reconcile found that it shows something else than the server has");
+    if (of("mirror").length > 0) await chain.compareMirror(signal);
+  }
+
+  /** One after the other: two at once would each take the other's changes for drift. */
+  function reconcile(request: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+    const mine = turn.then(() => reconcileNow(request, signal));
+    turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async function nowAndThen(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(clock, limits.reconcileEveryMs, signal);
+      try {
+        await reconcile({ dryRun: false }, signal);
+      } catch (thrown) {
+        if (signal.aborted) throw thrown;
+        const why = reasonOf(thrown);
+        if (!skipped) log.info("reconcile skipped", { error: thrown });
+        skipped = { why, sinceMs: skipped?.sinceMs ?? clock.now() };
+        onChange();
+      }
+    }
+  }
+
+  return {
+    reconcile,
+    run: nowAndThen,
+    /** How many there are of each kind, by the last report. */
+    counts(): Map<string, number> {
+      const counts = new Map<string, number>(Object.keys(driftKinds).map((kind) => [kind, 0]));
+      for (const { kind } of known.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      return counts;
+    },
+    /** Those that were woken for and are still there, and those that nobody can do anything about. */
+    lasting: () =>
+      [...known.values()].filter(({ kind, sinceMs }) => {
+        return driftKinds[kind].remedy.startsWith("nothing") || (last && last.atMs - sinceMs >= limits.reconcileHealMs);
+      }),
+    get last() {
+      return last;
+    },
+    get lookMs() {
+      return lookMs;
+    },
+    /** Why there has been no report since when. */
+    get skipped() {
+      return skipped;
+    },
+  };
+}
+
+function countsOf({ chain, cluster, journal }: Truths): Compared {
+  return {
+    leases: chain.running.size,
+    namespaces: cluster.namespaces.length,
+    resources: cluster.resources.length,
+    manifests: journal.manifests.size,
+    reservations: journal.reservations.size,
+  };
+}
