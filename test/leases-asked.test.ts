@@ -38,7 +38,7 @@ describe("a provider with a lease", { concurrency: false }, () => {
       return given.stdout.includes("waiting for manifest") && given;
     });
     const [heading, row] = stdout.trimEnd().split("\n");
-    assert.match(heading ?? "", /^LEASE +AGE +STATE +NAMESPACE +HOSTS$/);
+    assert.match(heading ?? "", /^LEASE +AGE +STATE +READY +NAMESPACE +HOSTS$/);
     assert.ok(row?.startsWith(`${leaseId} `), row);
     assert.ok(row?.includes(leaseNamespace(lease)), row);
     const { lease: named, state, hosts } = JSON.parse((await give("leases", "--json", ...at())).stdout);

@@ -248,8 +248,9 @@ export async function openStage(
     },
     step,
     document() {
-      const leases = { states: createLeaseStates(() => undefined), trouble: undefined };
-      return documentOf(keeper, leases, { lasting: () => [], skipped: undefined });
+      const leaseKeeper = { states: createLeaseStates(() => undefined), trouble: undefined };
+      const reconciler = { lasting: () => [], skipped: undefined };
+      return documentOf({ keeper, leaseKeeper, health: { all: () => [] }, reconciler });
     },
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),

@@ -119,6 +119,7 @@ const status: DemoStatus = {
     trouble: undefined,
     resources: [{ resource: "cpu", allocatable: "64", reserved: "12500m", free: "50" }],
     leaseStates: countStates({ states: createLeaseStates(() => undefined) }),
+    leaseHealth: { healthy: 0, unhealthy: 0, unknown: 0 },
     conditions: [],
   },
   manifest: undefined,

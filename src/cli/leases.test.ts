@@ -7,7 +7,21 @@ const namespace = "q9f6b2s34hmde3vje8r9o44420t83aa0u6k2s1fcv4noe";
 
 test("each lease is a row, and what is wrong with it stands below", () => {
   const rows = leaseRows([
-    { lease: "a/1/1/1/p", namespace, state: "deployed", hosts: ["a.com", "b.com"], ageMs: 180_000 },
+    {
+      lease: "a/1/1/1/p",
+      namespace,
+      state: "deployed",
+      hosts: ["a.com", "b.com"],
+      ageMs: 180_000,
+      health: {
+        state: "unhealthy",
+        services: [
+          { name: "db", wanted: 1, ready: 1, unobserved: 0 },
+          { name: "web", wanted: 3, ready: 1, unobserved: 0 },
+        ],
+        troubles: [{ service: "web", reason: "ImageError", message: "no such image", replicas: 2, sinceMs: 0 }],
+      },
+    },
     {
       lease: "akash1long/22/1/1/p",
       namespace,
@@ -20,9 +34,10 @@ test("each lease is a row, and what is wrong with it stands below", () => {
     },
   ]);
   assert.deepEqual(rows, [
-    "LEASE                AGE  STATE     NAMESPACE                                      HOSTS",
-    `a/1/1/1/p            3m   deployed  ${namespace}  a.com b.com`,
-    `akash1long/22/1/1/p       refused   ${namespace}`,
+    "LEASE                AGE  STATE     READY  NAMESPACE                                      HOSTS",
+    `a/1/1/1/p            3m   deployed  2/4    ${namespace}  a.com b.com`,
+    "  web ×2: ImageError: no such image",
+    `akash1long/22/1/1/p       refused          ${namespace}`,
     "  reclaiming until 1970-01-01T00:01:00.000Z, then it is closed",
     "  no such image",
     "  withheld: c.com: held by another owner",

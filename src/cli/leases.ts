@@ -9,7 +9,7 @@ import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
 
 export function leasesCommand(): Command {
-  const command = askingCommand("leases", "show our leases: state, age, namespace and host names").addHelpText(
+  const command = askingCommand("leases", "show our leases: state, health, age, namespace and host names").addHelpText(
     "after",
     "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run",
   );
@@ -23,11 +23,12 @@ export function leasesCommand(): Command {
 
 /** The id is never cut: it is what `lease close` is given. What is wrong stands below the lease that it is about. */
 export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
-  const heading = ["LEASE", "AGE", "STATE", "NAMESPACE", "HOSTS"];
-  const cells = leases.map(({ lease, ageMs, state, namespace, hosts }) => [
+  const heading = ["LEASE", "AGE", "STATE", "READY", "NAMESPACE", "HOSTS"];
+  const cells = leases.map(({ lease, ageMs, state, health, namespace, hosts }) => [
     lease,
     ageMs === undefined ? "" : showAge(ageMs),
     state,
+    readyText(health),
     namespace,
     hosts.join(" "),
   ]);
@@ -35,10 +36,23 @@ export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
   return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];
 }
 
-function notesOf({ why, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
+/** "2/3" replicas; "?" while nobody knows. */
+function readyText(health: Told<LeaseLine>["health"]): string {
+  if (!health) return "";
+  if (health.state === "unknown") return "?";
+  const sum = (of: "ready" | "wanted") => health.services.reduce((total, service) => total + service[of], 0);
+  return `${sum("ready")}/${sum("wanted")}`;
+}
+
+function notesOf({ why, health, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
+  const troubles = health?.troubles ?? [];
   return [
     ...(reclaimedAtMs === undefined ? [] : [`reclaiming until ${formatTime(reclaimedAtMs)}, then it is closed`]),
     ...(why === undefined ? [] : [why]),
+    ...troubles.map(({ service, reason, replicas, message }) => {
+      const which = replicas > 1 ? `${service} ×${replicas}` : service;
+      return `${which}: ${reason}: ${message}`;
+    }),
     ...withheld.map((each) => `withheld: ${each}`),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),
   ].map((line) => `  ${line}`);

@@ -2,7 +2,7 @@
 import type { Chain, MirrorKey } from "../chain/chain.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kube, WatchCache } from "../kube/kube.ts";
+import type { Kube } from "../kube/kube.ts";
 import type { ResourceUnit } from "../market/group-spec.ts";
 import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
@@ -20,7 +20,7 @@ import { place } from "./placement/place.ts";
 import { createAddressBook } from "./reservations/address-book.ts";
 import { createBook } from "./reservations/book.ts";
 import { readBody } from "./reservations/journal-body.ts";
-import { type LeasePod, watchLeasePods } from "./reservations/lease-pods.ts";
+import { createLeasePods, type LeasePod } from "./reservations/lease-pods.ts";
 import { createReservations, type PictureState } from "./reservations/reservations.ts";
 import { resettle } from "./reservations/resettle.ts";
 import { createUpkeep } from "./reservations/upkeep.ts";
@@ -52,8 +52,8 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const { unconfirmed } = addresses;
   const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, overcommit);
+  const pods = createLeasePods(kube);
   let queue: Queue | undefined;
-  let pods: WatchCache<LeasePod> | undefined;
   const picture: PictureState = {
     get ageMs() {
       return inventory.ageMs;
@@ -69,9 +69,10 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 
   /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
   function podsTrouble(): string | undefined {
-    if (!pods || pods.ageMs <= limits.feedOldMs) return undefined;
-    const because = pods.trouble ? `: ${reasonOf(pods.trouble)}` : "";
-    return `the pods of our leases have not been heard of for ${Math.floor(pods.ageMs / 1_000)} s${because}`;
+    const { ageMs = 0, trouble } = pods.cache ?? {};
+    if (ageMs <= limits.feedOldMs) return undefined;
+    const because = trouble ? `: ${reasonOf(trouble)}` : "";
+    return `the pods of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
   }
 
   /** Moves what it can from where it cannot stay; where to is written down. */
@@ -98,17 +99,11 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     return clock.monotonicMs() - (agoMs > limits.reservationLongBoundMs ? agoMs : 0);
   }
 
-  /** Until it is known what runs, all of it would be counted twice. */
-  async function watchPods(scope: Scope): Promise<void> {
-    const watched = watchLeasePods(kube, ({ type, value }) => {
-      if (type === "deleted") book.podGone(value);
-      else book.pod(value, newsAtMs(value));
-      reservations.changed();
-    });
-    pods = watched;
-    scope.onStop(() => watched.close());
-    await watched.synced(scope.signal);
-  }
+  pods.onChange(({ type, value }) => {
+    if (type === "deleted") book.podGone(value);
+    else book.pod(value, newsAtMs(value));
+    reservations.changed();
+  });
 
   function showPicture(): void {
     const { picture: newest, ageMs = 0 } = inventory;
@@ -124,6 +119,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     book,
     addresses,
     pool,
+    pods,
     reservations,
     look: upkeep.look,
     /** Has the reservation of an order looked at and, where there is one, written down again. */
@@ -143,7 +139,8 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     async open(scope: Scope, keys: Queue): Promise<void> {
       queue = keys;
       load();
-      await watchPods(scope);
+      // Until it is known what runs, all of it would be counted twice.
+      await pods.open(scope);
       inventory.onPicture(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);

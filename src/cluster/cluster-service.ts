@@ -17,6 +17,9 @@ import type { IpOperator } from "./addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
+import { measureHealth } from "./health/health-metrics.ts";
+import type { HealthView } from "./health/lease-health.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
@@ -43,6 +46,7 @@ export interface Cluster {
   readonly capacity: ClusterCapacity;
   /** What manifests are checked against and rebuilt from. */
   readonly side: ReturnType<typeof createClusterSide>;
+  readonly health: HealthView;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
   /** By an operator. */
@@ -76,7 +80,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
   let lastDocument: ClusterDocument | undefined;
   const queues: ReturnType<typeof createQueue>[] = [];
 
-  const lookNow = () => running && documentOf(running.keeper, running.leaseKeeper, running.reconciler);
+  const lookNow = () => running && documentOf(running);
 
   return {
     name: "cluster",
@@ -87,7 +91,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
       const publisher = createStatusPublisher({
-        read: () => documentOf(own, leaseKeeper, reconciler),
+        read: () => documentOf({ keeper: own, leaseKeeper, health, reconciler }),
         publish(document) {
           bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
           bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
@@ -104,21 +108,29 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         manifestNamespace: options.manifestNamespace,
         onChange: publisher.changed,
       });
+      const health = createHealthKeeper({
+        ...{ chain, journal, kube, clock, random, log },
+        leases: leaseKeeper,
+        pods: own.pods,
+      });
+      health.onChange(publisher.changed);
       const reclaimer = createReclaimer({ chain, journal, clock, random, log });
       const closing = { chain, journal, hostsOf: leaseKeeper.hostnames.hostsOf, log };
-      queues.push(leaseKeeper.queue, reclaimer.queue);
+      queues.push(leaseKeeper.queue, health.queue, reclaimer.queue);
       own.onChange(publisher.changed);
       scope.onStop(publisher.stop);
       await own.open(scope, queue);
       scope.task("reservations", queue.run);
       leaseKeeper.open(scope);
+      health.open(scope);
       reclaimer.open(scope);
       scope.task("reconcile", reconciler.run);
-      running = { keeper: own, leaseKeeper, reclaimer, reconciler };
+      running = { keeper: own, leaseKeeper, health, reclaimer, reconciler };
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
-        leases: () => leaseLines(leaseKeeper, chain),
+        health: health.view,
+        leases: () => leaseLines(leaseKeeper, health, chain),
         closeLease: (request, signal) => closeLease(request, closing, signal),
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
         reconcile: reconciler.reconcile,
@@ -141,9 +153,10 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
       if (!running) return;
-      const { keeper, leaseKeeper, reclaimer, reconciler } = running;
+      const { keeper, leaseKeeper, health, reclaimer, reconciler } = running;
       measureCluster(metrics, keeper);
       measureLeases(metrics, leaseKeeper);
+      measureHealth(metrics, health);
       measureReclaimer(metrics, reclaimer);
       measureDrift(metrics, reconciler, clock);
       measureFeed(metrics, inventory);
@@ -155,6 +168,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
 interface Running {
   readonly keeper: CapacityKeeper;
   readonly leaseKeeper: LeaseKeeper;
+  readonly health: HealthKeeper;
   readonly reclaimer: Reclaimer;
   readonly reconciler: Reconciler;
 }

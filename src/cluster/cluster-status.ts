@@ -1,8 +1,10 @@
 /** How the cluster stands: the document of the service, and what the bus is told of it. */
 import type { JsonObject } from "../bus/topics.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
+import type { HealthKeeper } from "./health/health-keeper.ts";
+import { countHealth, type HealthCounts } from "./health/health-metrics.ts";
 import { resourceSums, sumJson } from "./inventory-status.ts";
-import { type LeaseCondition, leaseConditions } from "./leases/lease-conditions.ts";
+import { healthConditions, type LeaseCondition, leaseConditions } from "./leases/lease-conditions.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { countStates } from "./leases/lease-metrics.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
@@ -23,14 +25,20 @@ export interface ClusterDocument {
   readonly resources: readonly JsonObject[];
   /** How many leases are in which state; those that are over and not gone yet among them. */
   readonly leaseStates: Readonly<Record<LeaseState["state"], number>>;
+  /** Of those that run something. */
+  readonly leaseHealth: HealthCounts;
   readonly conditions: readonly (Condition | LeaseCondition | DriftCondition)[];
 }
 
-export function documentOf(
-  { book, leases, picture }: CapacityKeeper,
-  keeper: Pick<LeaseKeeper, "states" | "trouble">,
-  reconciler: Pick<Reconciler, "lasting" | "skipped">,
-): ClusterDocument {
+interface Documented {
+  readonly keeper: CapacityKeeper;
+  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
+  readonly health: Pick<HealthKeeper, "all">;
+  readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
+}
+
+export function documentOf({ keeper, leaseKeeper, health, reconciler }: Documented): ClusterDocument {
+  const { book, leases, picture } = keeper;
   const { ageMs, trouble } = picture;
   return {
     nodes: book.picture?.nodes.length ?? 0,
@@ -40,8 +48,14 @@ export function documentOf(
     ageMs,
     trouble,
     resources: resourceSums(book).map(sumJson),
-    leaseStates: countStates(keeper),
-    conditions: [...conditionsOf(book), ...leaseConditions(keeper), ...driftConditions(reconciler)],
+    leaseStates: countStates(leaseKeeper),
+    leaseHealth: countHealth(health),
+    conditions: [
+      ...conditionsOf(book),
+      ...leaseConditions(leaseKeeper),
+      ...healthConditions(leaseKeeper, health),
+      ...driftConditions(reconciler),
+    ],
   };
 }
 
@@ -56,10 +70,11 @@ export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: 
 }
 
 export function statusJson(document: ClusterDocument): JsonObject {
-  const { leases, reservations, awaited, leaseStates, trouble, conditions } = document;
+  const { leases, reservations, awaited, leaseStates, leaseHealth, trouble, conditions } = document;
   return {
     ...{ leases, reservations, awaited },
     lease_states: leaseStates,
+    lease_health: leaseHealth,
     trouble: trouble ?? null,
     conditions: conditions.map(({ type, message }) => ({ type, message })),
   };

@@ -136,6 +136,12 @@ function headOf({ withdrawnAtMs, isRefused, deployedVersion, ...manifest }: Head
   };
 }
 
+/** What should run by it: the newest that the cluster takes; undefined where nothing should. */
+export function manifestToRun({ version, body, withdrawnAtMs, refusal, deployed }: ManifestRow) {
+  if (withdrawnAtMs !== undefined) return undefined;
+  return refusal === undefined ? { version, body } : deployed;
+}
+
 export function bodyOf(group: ManifestGroup): string {
   return JSON.stringify([group]);
 }

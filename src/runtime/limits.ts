@@ -646,12 +646,30 @@ export const limits = {
   leaseMissingTold: 20,
   /** Conditions of leases that are told: the first ones say what is wrong with the others too. */
   leaseConditions: 50,
+  /** Troubles of one lease that a condition names; `akash-provider leases` has them all. */
+  leaseTroublesTold: 3,
   /** How often it is looked whether the cluster may be relied on again: all leases wait for that. */
   leaseTroubleLookMs: second,
   /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
   leaseGoingRecheckMs: 15 * second,
   /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
   leaseHeldMs: minute,
+
+  // Health of leases
+  /** Of a tenant's own names in a message: an image with its registry and digest is shorter. */
+  healthNameChars: 200,
+  /** Most images are there and started within this; what takes longer is told in other words. */
+  healthStartingMs: 5 * minute,
+  /** How long ago something may have ended that explains why its successor is not ready. */
+  healthEndedToldMs: hour,
+  /** How often a lease that is not well is looked at, event or not, and its time added up. */
+  healthLookMs: 5 * second,
+  /** How often that time is written down: a crash loses no more of it. */
+  healthSaveMs: 15 * second,
+  /** The least pause after which a lease is closed for its health again, when the last try has failed. */
+  healthCloseRetryMs: 5 * minute,
+  /** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
+  healthMirrorMs: minute,
 
   // Reconcile
   /** How often chain, cluster and journal are compared as a whole: events tell of changes at once, this finds what none told. */

@@ -9,6 +9,7 @@ import { network, places } from "../../lab/places.ts";
 import { logFile } from "../../lab/processes.ts";
 import { admittedControllers } from "../../src/cluster/network/admitted-controllers.ts";
 import { watchNetwork } from "../../src/cluster/network/watched-network.ts";
+import { watchNodes } from "../../src/cluster/network/watched-nodes.ts";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { PolicySettings } from "../../src/kube/objects/network-policies.ts";
@@ -230,10 +231,12 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
 /** As the provider would make them. */
 async function policiesOfTheLab(): Promise<PolicySettings> {
   const admitted = admittedControllers([{ name: "ingress-nginx" }, { name: "traefik" }]);
-  const watched = watchNetwork(kube, { enabled: true, admitted, closedRanges: [] }, realClock);
+  const nodes = watchNodes(kube);
+  const settings = { enabled: true, admitted, closedRanges: [] };
+  const watched = watchNetwork(settings, { kube, nodes, clock: realClock });
   await watched.synced();
   const policies = watched.policies();
-  await watched.close();
+  await Promise.all([watched.close(), nodes.cache.close()]);
   assert.deepEqual(policies.facts, { ranges: [], apiServer: [{ ip: network.node, port: network.apiPort }] });
   return policies;
 }

@@ -1,16 +1,20 @@
 /** How what a lease runs is doing, in words that its tenant can read. */
 
-export type TroubleReason =
-  | "CrashLoop"
-  | "ImageError"
-  | "OutOfMemory"
-  | "Evicted"
-  | "Unschedulable"
-  | "VolumeNotBound"
-  | "NodeLost"
-  | "NotCreated"
-  | "CannotStart"
-  | "NotReady";
+/** The gravest first: where a service has several, that is the order in which they are told. */
+export const troubleReasons = [
+  "NotCreated",
+  "ImageError",
+  "CannotStart",
+  "OutOfMemory",
+  "CrashLoop",
+  "Evicted",
+  "VolumeNotBound",
+  "Unschedulable",
+  "NodeLost",
+  "NotReady",
+] as const;
+
+export type TroubleReason = (typeof troubleReasons)[number];
 
 export interface Trouble {
   readonly service: string;
@@ -27,6 +31,11 @@ export interface ServiceHealth {
   /** How many replicas the tenant wants. */
   readonly wanted: number;
   readonly ready: number;
+  /**
+   * Of those that are not: how many nobody can see, or are held back by a node of ours that is away. Their time is not held
+   * against the lease.
+   */
+  readonly unobserved: number;
 }
 
 export interface LeaseHealth {
@@ -42,4 +51,9 @@ export interface HealthView {
   get(leaseKey: string): LeaseHealth | undefined;
   /** Told after every change, with how it was before. */
   onChange(listener: (leaseKey: string, now: LeaseHealth | undefined, before: LeaseHealth | undefined) => void): void;
+}
+
+/** It does not work, as far as one can see, and no node of ours that is away is the reason. */
+export function isSeenUnwell({ state, services }: LeaseHealth): boolean {
+  return state === "unhealthy" && services.some(({ wanted, ready, unobserved }) => ready + unobserved < wanted);
 }

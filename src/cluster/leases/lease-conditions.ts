@@ -1,5 +1,6 @@
 /** What an operator should know about leases: those that are not as they should be, and why. */
 import { limits } from "../../runtime/limits.ts";
+import type { LeaseHealth } from "../health/lease-health.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
@@ -10,6 +11,7 @@ export interface LeaseCondition {
     | "LeaseHeld"
     | "LeaseRefused"
     | "LeaseFailing"
+    | "LeaseUnhealthy"
     | "LeaseWithheld"
     | "ForeignObjects";
   readonly message: string;
@@ -24,6 +26,22 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
     if (found.length >= limits.leaseConditions) break;
   }
   return found.slice(0, limits.leaseConditions);
+}
+
+/** Of leases that are not well; while nothing is known, nothing is said of them. */
+export function healthConditions(
+  { trouble }: Pick<LeaseKeeper, "trouble">,
+  { all }: { all(): Iterable<readonly [string, LeaseHealth]> },
+): LeaseCondition[] {
+  if (trouble !== undefined) return [];
+  const found: LeaseCondition[] = [];
+  for (const [key, { state, troubles }] of all()) {
+    if (found.length >= limits.leaseConditions) break;
+    if (state !== "unhealthy") continue;
+    const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
+    found.push({ type: "LeaseUnhealthy", message: `lease ${key}: ${texts.join("; ")}` });
+  }
+  return found;
 }
 
 function* conditionsOf({ state, why = "", withheld, foreign }: LeaseState): Iterable<LeaseCondition> {

@@ -18,6 +18,7 @@ import type { Random } from "../../runtime/random.ts";
 import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
 import { createHostnames } from "../hostnames/hostnames.ts";
 import { watchNetwork } from "../network/watched-network.ts";
+import { watchNodes } from "../network/watched-nodes.ts";
 import { createLeaseLoop } from "./lease-loop.ts";
 import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
@@ -46,11 +47,13 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const tally = createLeaseTally();
   /** Which lease has a namespace of this name, of all that have been looked at. */
   const keyOf = new Map<string, string>();
+  const lookedAt: ((key: string) => void)[] = [];
   const live: LiveObjects = watchLiveObjects({ kube, manifestNamespace, onChange: wakeNamespace });
   const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
   const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
   const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
-  const network = watchNetwork(kube, options.network, clock);
+  const nodes = watchNodes(kube);
+  const network = watchNetwork(options.network, { kube, nodes, clock });
   const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
   const look = createLeaseLoop({
     ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
@@ -68,6 +71,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     await clock.yield();
     const outcome = await look(key, signal);
     if (outcome.kind === "done" && !states.get(key)) keyOf.delete(leaseNamespace(parseLeaseId(key)));
+    for (const listener of lookedAt) listener(key);
     return outcome;
   }
 
@@ -82,12 +86,14 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   }
 
   function wakeNamespace(name: string): void {
-    const key = keyOf.get(name) ?? keyByLabels(name);
+    const key = leaseIn(name);
     if (key !== undefined) wake(key, "low");
   }
 
-  /** Of what says that it is of a lease of ours, and has the name of that lease. */
-  function keyByLabels(name: string): string | undefined {
+  /** That has been looked at, or whose namespace says that it is of a lease of ours, and has the name of that lease. */
+  function leaseIn(name: string): string | undefined {
+    const known = keyOf.get(name);
+    if (known !== undefined) return known;
     const lease = leaseOfLabels(live.namespace(name)?.labels ?? live.manifest(name)?.metadata.labels);
     return lease?.provider === provider && leaseNamespace(lease) === name ? formatLeaseId(lease) : undefined;
   }
@@ -117,13 +123,18 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     live,
     hostnames,
     addresses,
+    nodes,
     wake,
+    /** The key of the lease that has this namespace. */
+    leaseIn,
+    /** Told whenever a lease has been looked at. */
+    onLooked: (listener: (key: string) => void) => void lookedAt.push(listener),
     get trouble() {
       return trouble();
     },
     open(scope: Scope): void {
       scope.onStop(async () => {
-        await Promise.all([live.close(), network.close()]);
+        await Promise.all([live.close(), network.close(), nodes.cache.close()]);
       });
       chain.onStep(({ changed }) => {
         for (const { kind, key } of changed) if (kind === "lease") wake(key, "high");

@@ -3,6 +3,7 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { HealthView, LeaseHealth } from "../health/lease-health.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
@@ -15,18 +16,23 @@ export interface LeaseLine extends LeaseState {
   readonly ageMs: number | undefined;
   /** While it is being reclaimed: until when its tenant was promised it. Then it is closed. */
   readonly reclaimedAtMs?: number;
+  /** Absent where it has nothing to run, or nobody has looked. */
+  readonly health?: LeaseHealth;
 }
 
 /** In the order of their ids. */
 export function leaseLines(
   { states, hostnames, trouble }: LeaseKeeper,
+  view: Pick<HealthView, "get">,
   chain: Pick<Chain, "mirror" | "status">,
 ): LeaseLine[] {
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
     const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
-    return { lease, namespace: leaseNamespace(id), ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain) };
+    const health = view.get(lease);
+    const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...(health && { health }) };
+    return { lease, namespace: leaseNamespace(id), ...about };
   });
 }
 

@@ -8,6 +8,7 @@ import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts"
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 
 export interface LiveObject {
@@ -20,6 +21,8 @@ export interface LiveObject {
   readonly isOurs: boolean;
   readonly owned: OwnedFields;
   readonly deletingSinceMs: number | undefined;
+  /** Why a workload's pods cannot be made, in the server's words. */
+  readonly failure?: string;
 }
 
 export interface LiveNamespace extends LiveObject {
@@ -38,6 +41,8 @@ const contentKinds = [
   kinds.secret,
   kinds.networkPolicy,
 ] as const;
+
+const workloadKinds: readonly Kind[] = [kinds.deployment, kinds.statefulSet];
 
 /** The name under which the network's own provider writes. */
 const networksProvider = "provider-services";
@@ -99,6 +104,10 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     *contents(namespace: string): Iterable<LiveObject> {
       for (const cache of contents.values()) yield* cache.by("lease", namespace);
     },
+    /** Deployments and stateful sets of a lease. */
+    *workloads(namespace: string): Iterable<LiveObject> {
+      for (const kind of workloadKinds) yield* contents.get(kind)?.by("lease", namespace) ?? [];
+    },
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
       return watchTrouble(caches);
@@ -119,7 +128,15 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === networksProvider),
     owned: ownedFields(object, fieldManager),
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
+    ...failureOf(object),
   };
+}
+
+function failureOf(object: KubeObject): { failure?: string } {
+  const failures = recordsOf(fieldsOf(object["status"])["conditions"]).filter(
+    ({ type, status }) => type === "ReplicaFailure" && status === "True",
+  );
+  return failures[0] ? { failure: (textOf(failures[0]["message"]) ?? "").slice(0, limits.healthNameChars) } : {};
 }
 
 const holding = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];

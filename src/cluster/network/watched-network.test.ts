@@ -6,6 +6,7 @@ import { kinds } from "../../kube/kinds.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type NetworkSettings, watchNetwork } from "./watched-network.ts";
+import { watchNodes } from "./watched-nodes.ts";
 
 const settings: NetworkSettings = { enabled: true, admitted: [{ pods: "traefik" }], closedRanges: [] };
 
@@ -79,22 +80,25 @@ test("an API server on a public address is closed to all that have no permission
   assert.deepEqual(network.policies().facts, { ranges: ["203.0.113.5/32"], apiServer });
 });
 
-test("without policies the cluster is not asked for anything", async (t) => {
+test("without policies nothing is watched but the nodes, which others need", async (t) => {
   const clock = createVirtualClock();
   const cluster = simulateKube(t, { clock });
   const kube = cluster.connect("akash-provider");
-  const network = watchNetwork(kube, { ...settings, enabled: false }, clock);
+  const network = watchNetwork({ ...settings, enabled: false }, { kube, nodes: watchNodes(kube), clock });
   await network.synced();
   assert.equal(network.policies().enabled, false);
-  assert.equal([...kube.watches].length, 0);
-  assert.equal(kube.counts.requests, 0);
+  assert.deepEqual(
+    Array.from(kube.watches, ({ resource }) => resource),
+    ["nodes"],
+  );
   await network.close();
 });
 
 async function open(owner: Owner, given: NetworkSettings) {
   const clock = createVirtualClock();
   const { server, connect } = simulateKube(owner, { clock });
-  const network = watchNetwork(connect("akash-provider"), given, clock);
+  const kube = connect("akash-provider");
+  const network = watchNetwork(given, { kube, nodes: watchNodes(kube), clock });
   owner.after(() => network.close());
   await network.synced();
   let count = 0;

@@ -2,22 +2,22 @@
  * The cluster's network as policies need to know it: which addresses are its own, and where its API server answers. What
  * is in the ranges that are closed anyway is left out, so on most clusters a node that comes or goes changes nothing.
  */
-import { fieldsOf, listOf, recordsOf, textOf } from "../../kube/json-fields.ts";
+import { listOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
-import {
-  type AdmittedController,
-  type ApiServerAddress,
-  closedRanges,
-  type NetworkFacts,
-  type PolicySettings,
+import type {
+  AdmittedController,
+  ApiServerAddress,
+  NetworkFacts,
+  PolicySettings,
 } from "../../kube/objects/network-policies.ts";
 import { coarserList, type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
 import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { watchTrouble } from "../watch-trouble.ts";
+import { closed, readIfRange } from "./node-ranges.ts";
+import type { WatchedNodes } from "./watched-nodes.ts";
 
 export interface NetworkSettings {
   /** Whether leases have network policies. */
@@ -38,9 +38,13 @@ export interface WatchedNetwork {
   close(): Promise<void>;
 }
 
-const closed = closedRanges.map(readRange);
+interface NetworkDeps {
+  readonly kube: Pick<Kube, "watch">;
+  readonly nodes: WatchedNodes;
+  readonly clock: Clock;
+}
 
-export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSettings, clock: Clock): WatchedNetwork {
+export function watchNetwork(settings: NetworkSettings, { kube, nodes, clock }: NetworkDeps): WatchedNetwork {
   const { enabled, admitted } = settings;
   const given = settings.closedRanges.map(readRange);
   const listeners: (() => void)[] = [];
@@ -52,7 +56,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
     return { policies: () => current, onChange: nothing, synced: nothing, trouble: undefined, close: nothing };
   }
 
-  const nodes = kube.watch({ kind: kinds.node, project: nodeRanges, handle: () => changes.ask() });
+  nodes.onChange(() => changes.ask());
   const apiServer = kube.watch({
     kind: kinds.endpointSlice,
     namespace: "default",
@@ -60,7 +64,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
     project: apiServerAddresses,
     handle: () => changes.ask(),
   });
-  const caches: readonly WatchCache<unknown>[] = [nodes, apiServer];
+  const caches: readonly WatchCache<unknown>[] = [nodes.cache, apiServer];
 
   // A cluster that starts has many nodes at once, and a change makes the policies of every lease anew.
   const changes = atMostEvery(limits.networkEveryMs, clock, look);
@@ -69,7 +73,11 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
     // Half of the facts would close what should be open, or the other way.
     if (!caches.every(({ ready }) => ready)) return;
     isRead = true;
-    const facts = factsOf(given, [...nodes.list()].flat(), [...apiServer.list()].flat());
+    const facts = factsOf(
+      given,
+      [...nodes.cache.list()].flatMap(({ ranges }) => ranges),
+      [...apiServer.list()].flat(),
+    );
     if (JSON.stringify(facts) === JSON.stringify(current.facts)) return;
     current = { ...current, facts };
     for (const listener of listeners) listener();
@@ -90,7 +98,7 @@ export function watchNetwork(kube: Pick<Kube, "watch">, settings: NetworkSetting
     },
     async close() {
       changes.stop();
-      await Promise.all(caches.map((cache) => cache.close()));
+      await apiServer.close();
     },
   };
 }
@@ -110,27 +118,10 @@ function factsOf(
   };
 }
 
-/** Of its own and of its pods, without those that are closed anyway. */
-function nodeRanges(node: KubeObject): readonly IpRange[] {
-  const addresses = recordsOf(fieldsOf(node["status"])["addresses"]).map(({ address }) => address);
-  const { podCIDR, podCIDRs } = fieldsOf(node["spec"]);
-  return smallestList([...addresses, podCIDR, ...listOf(podCIDRs)].flatMap(readIfRange), closed);
-}
-
 function apiServerAddresses(slice: KubeObject): readonly ApiServerAddress[] {
   const ips = recordsOf(slice["endpoints"]).flatMap(({ addresses }) => listOf(addresses));
   const ports = recordsOf(slice["ports"]).map(({ port }) => port);
   return ips.flatMap((ip) =>
     ports.flatMap((port) => (typeof ip === "string" && typeof port === "number" ? [{ ip, port }] : [])),
   );
-}
-
-/** Host names are among the addresses of a node. */
-function readIfRange(value: unknown): IpRange[] {
-  try {
-    return [readRange(textOf(value) ?? "")];
-  } catch (thrown) {
-    if (thrown instanceof ProviderError) return [];
-    throw thrown;
-  }
 }

@@ -1,12 +1,18 @@
-/** The pods of our leases, as the reservations need to know them: whose they are, where, and how much they ask for. */
+/**
+ * The pods of our leases, watched once for all who need them: the reservations (whose they are, where, and how much they ask
+ * for) and health (how they are doing).
+ */
 import { type ReadAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { podRequests } from "../../kube/pod-requests.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import { type PodFacts, podFacts } from "../health/pod-facts.ts";
 
 export interface LeasePod {
   readonly uid: string;
@@ -22,6 +28,8 @@ export interface LeasePod {
   readonly requests: PodRequests;
   /** Of the object when it was seen like this. */
   readonly version: string;
+  /** How it is doing. */
+  readonly facts: PodFacts;
 }
 
 /** By these a pod is told from those of another unit. */
@@ -33,14 +41,37 @@ export interface PodRequests {
   readonly volumes: bigint;
 }
 
-/** On every pod that belongs to a lease, whoever made it: the network's label. */
-const managed = "akash.network=true";
+export type LeasePods = ReturnType<typeof createLeasePods>;
 
-export function watchLeasePods(
-  kube: Pick<Kube, "watch">,
-  handle: (change: Change<LeasePod>) => void,
-): WatchCache<LeasePod> {
-  return kube.watch({ kind: kinds.pod, labelSelector: managed, project: projectLeasePod, handle });
+export function createLeasePods(kube: Pick<Kube, "watch">) {
+  const listeners: ((change: Change<LeasePod>) => void)[] = [];
+  let cache: WatchCache<LeasePod, "lease"> | undefined;
+  return {
+    /** Before it is opened; then everybody is told of everything. */
+    onChange: (listener: (change: Change<LeasePod>) => void) => void listeners.push(listener),
+    /** In the namespace of a lease. */
+    in: (namespace: string): Iterable<LeasePod> => cache?.by("lease", namespace) ?? [],
+    list: (): Iterable<LeasePod> => cache?.list() ?? [],
+    /** Undefined until it is opened. */
+    get cache(): WatchCache<LeasePod> | undefined {
+      return cache;
+    },
+    /** Resolves when it is known what runs. */
+    async open({ signal, onStop }: Pick<Scope, "signal" | "onStop">): Promise<void> {
+      const opened = kube.watch<LeasePod, "lease">({
+        kind: kinds.pod,
+        labelSelector: managedSelector,
+        indexes: { lease: ({ namespace }: LeasePod) => namespace },
+        project: projectLeasePod,
+        handle(change) {
+          for (const listener of listeners) listener(change);
+        },
+      });
+      cache = opened;
+      onStop(() => opened.close());
+      await opened.synced(signal);
+    },
+  };
 }
 
 export function projectLeasePod(pod: KubeObject): LeasePod {
@@ -55,6 +86,7 @@ export function projectLeasePod(pod: KubeObject): LeasePod {
     boundAtMs: boundAt(pod),
     requests: requestsOf(pod),
     version: resourceVersion ?? "",
+    facts: podFacts(pod),
   };
 }
 

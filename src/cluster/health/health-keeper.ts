@@ -1,0 +1,158 @@
+/** Keeps how every lease is doing. What runs is watched, not polled: a lease is looked at anew when something of it changes. */
+import type { Chain } from "../../chain/chain.ts";
+import { runs } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { groupIn, manifestToRun } from "../../journal/manifests.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
+import { parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
+import { createQueue } from "../../runtime/queue.ts";
+import type { Random } from "../../runtime/random.ts";
+import type { LeaseKeeper } from "../leases/lease-keeper.ts";
+import type { LeasePods } from "../reservations/lease-pods.ts";
+import { watchTrouble } from "../watch-trouble.ts";
+import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
+import type { HealthView, LeaseHealth } from "./lease-health.ts";
+import type { PodFacts } from "./pod-facts.ts";
+import { watchVolumeClaims } from "./volume-claims.ts";
+
+export interface HealthDeps {
+  readonly chain: Pick<Chain, "mirror">;
+  readonly journal: Pick<Journal, "read">;
+  readonly kube: Pick<Kube, "watch">;
+  readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked" | "trouble">;
+  readonly pods: LeasePods;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export type HealthKeeper = ReturnType<typeof createHealthKeeper>;
+type Listener = Parameters<HealthView["onChange"]>[0];
+
+/** While this is so, what was last judged says nothing. */
+const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
+
+export function createHealthKeeper(deps: HealthDeps) {
+  const { chain, journal, kube, leases, pods, clock, random, log } = deps;
+  const { live, nodes } = leases;
+  const healths = new Map<string, LeaseHealth>();
+  /** The last that was known: since when a trouble is there is not forgotten while nobody can look. */
+  const judged = new Map<string, LeaseHealth>();
+  const listeners: Listener[] = [];
+  const readiness = new Map<string, boolean>();
+  const claims = watchVolumeClaims(kube, wakeNamespace);
+  const queue = createQueue({ name: "health", work, clock, random, log });
+
+  function wakeNamespace(namespace: string): void {
+    const key = leases.leaseIn(namespace);
+    if (key !== undefined) queue.add(key);
+  }
+
+  function wakeAll(): void {
+    for (const key of new Set([...healths.keys(), ...journal.read.manifests.leaseIds()])) queue.add(key, "low");
+  }
+
+  /** Nodes tell of themselves every few minutes; only what is new concerns leases. */
+  function nodeChanged(name: string): void {
+    const isReady = nodes.isReady(name);
+    if (readiness.get(name) === isReady) return;
+    readiness.set(name, isReady);
+    const concerned = new Set<string>();
+    for (const { namespace, facts } of pods.list()) if (facts.on === name) concerned.add(namespace);
+    for (const namespace of concerned) wakeNamespace(namespace);
+  }
+
+  /** Why nothing may be judged by what is known now. */
+  function trouble(): string | undefined {
+    if (!chain.mirror.ready) return "the mirror has not been built yet";
+    return leases.trouble ?? watchTrouble([...(pods.cache ? [pods.cache] : []), claims, nodes.cache]);
+  }
+
+  /** Undefined where nothing should run. */
+  function wantedOf(key: string): readonly WantedService[] | undefined {
+    if (!runs(chain.mirror.lease(parseLeaseId(key)))) return undefined;
+    const row = journal.read.manifests.get(key);
+    const manifest = row && manifestToRun(row);
+    return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
+  }
+
+  function factsOf(key: string, services: readonly WantedService[], podsNow?: readonly PodFacts[]): HealthFacts {
+    const namespace = leaseNamespace(parseLeaseId(key));
+    const workloads = new Map<string, WorkloadFacts>();
+    for (const { kind, name, labels, failure, deletingSinceMs } of live.workloads(namespace)) {
+      if (deletingSinceMs !== undefined) continue;
+      workloads.set(labels[serviceLabel] ?? name, { isSet: kind === kinds.statefulSet, failure });
+    }
+    return {
+      services,
+      pods: podsNow ?? Array.from(pods.in(namespace), ({ facts }) => facts),
+      workloads,
+      claims: [...claims.by("lease", namespace)],
+      isHeardOf: nodes.isReady,
+      nowMs: clock.now(),
+    };
+  }
+
+  /** As it is now, by the caches or by these pods. */
+  function look(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
+    if (trouble() !== undefined || leases.states.get(key)?.state === "unknown") return unknown;
+    const services = wantedOf(key);
+    return services && judge(factsOf(key, services, podsNow), judged.get(key));
+  }
+
+  async function work(key: string): Promise<Outcome> {
+    const before = healths.get(key);
+    const now = look(key);
+    note(key, before, now);
+    return now?.state === "unhealthy" ? recheck(limits.healthLookMs) : done();
+  }
+
+  function note(key: string, before: LeaseHealth | undefined, now: LeaseHealth | undefined): void {
+    if (now) healths.set(key, now);
+    else healths.delete(key);
+    if (!now) judged.delete(key);
+    else if (now.state !== "unknown") judged.set(key, now);
+    if (JSON.stringify(before) === JSON.stringify(now)) return;
+    for (const listener of listeners) listener(key, now, before);
+  }
+
+  /** Nobody says so when what is known may not be relied on any more, or may again. */
+  async function lookOut(signal: AbortSignal): Promise<void> {
+    let wasKnown = trouble() === undefined;
+    while (!signal.aborted) {
+      await sleep(clock, limits.leaseTroubleLookMs, signal);
+      const isKnown = trouble() === undefined;
+      if (isKnown !== wasKnown) wakeAll();
+      wasKnown = isKnown;
+    }
+  }
+
+  const view: HealthView = {
+    get: (key) => healths.get(key),
+    onChange: (listener) => void listeners.push(listener),
+  };
+  pods.onChange(({ value }) => wakeNamespace(value.namespace));
+  nodes.onChange(nodeChanged);
+  leases.onLooked((key) => void queue.add(key));
+
+  return {
+    ...view,
+    view,
+    queue,
+    all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
+    open(scope: Scope): void {
+      scope.onStop(() => claims.close());
+      wakeAll();
+      scope.task("health", queue.run);
+      scope.task("trouble of health", lookOut);
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type HealthFacts, judge } from "./judge.ts";
+import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+import type { PodFacts } from "./pod-facts.ts";
+
+const nowMs = Date.UTC(2026, 0, 1, 12);
+const base: PodFacts = {
+  ...{ service: "web", ofSet: false, createdAtMs: nowMs - 60_000, state: "ready", on: "a" },
+  ...{ trouble: undefined, endedAtMs: undefined },
+};
+const pods = (...some: Partial<PodFacts>[]) => some.map((each) => ({ ...base, ...each }));
+const crash = { reason: "CrashLoop", message: "it ends by itself" } as const;
+
+function health(given: Partial<HealthFacts>, before?: LeaseHealth): LeaseHealth {
+  const services = [{ name: "web", count: 2 }];
+  const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
+  return judge({ services, pods: [], workloads, claims: [], isHeardOf: () => true, nowMs, ...given }, before);
+}
+
+/** "1/2 healthy: CrashLoop ×1" */
+function brief({ state, services, troubles }: LeaseHealth): string {
+  const counts = services.map(
+    ({ ready, wanted, unobserved }) => `${ready}/${wanted}${unobserved ? `-${unobserved}` : ""}`,
+  );
+  return [counts.join(" "), state, ...troubles.map(({ reason, replicas }) => `${reason} ×${replicas}`)].join(" ");
+}
+
+test("a lease is healthy when every service has as many ready replicas as it wants", () => {
+  assert.equal(brief(health({ pods: pods({}, {}) })), "2/2 healthy");
+  assert.equal(brief(health({ pods: pods({}, {}, { state: "unready", trouble: crash }) })), "2/2 healthy");
+  assert.equal(brief(health({ services: [] })), " healthy");
+  assert.equal(brief(health({ pods: pods({}, { state: "leaving" }) })), "1/2 unhealthy NotReady ×1");
+  assert.equal(brief(health({ pods: pods({}, { service: "other" }) })), "1/2 unhealthy NotReady ×1");
+});
+
+test("a pod that the workload of the other kind left does not count", () => {
+  assert.equal(brief(health({ pods: pods({}, { ofSet: true }) })), "1/2 unhealthy NotReady ×1");
+});
+
+test("every replica that is missing has one trouble, and alike ones are told as one, the gravest first", () => {
+  const starting = { state: "unready" } as const;
+  const crashing = { state: "unready", trouble: crash } as const;
+  assert.equal(brief(health({ pods: pods(starting, crashing) })), "0/2 unhealthy CrashLoop ×1 NotReady ×1");
+  assert.equal(brief(health({ pods: pods(crashing, crashing) })), "0/2 unhealthy CrashLoop ×2");
+  assert.equal(brief(health({})), "0/2 unhealthy NotReady ×2");
+});
+
+test("what is starting says so, and what has not come up for long says that", () => {
+  const message = (some: Partial<PodFacts>) =>
+    health({ services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", ...some }) }).troubles[0]?.message;
+  assert.equal(message({}), "it is starting");
+  assert.equal(message({ createdAtMs: nowMs - 3_600_000 }), "it has not become ready yet");
+});
+
+test("pods that cannot be made are told, without the cluster's own words", () => {
+  const quota = new Map([["web", { isSet: false, failure: 'pods "web-x" is forbidden: exceeded quota: q1' }]]);
+  const told = health({ workloads: quota });
+  assert.equal(brief(told), "0/2 unhealthy NotCreated ×2");
+  assert.equal(told.troubles[0]?.message, "its replica cannot be made: more than it may have here");
+});
+
+test("a volume that is not there yet is what its pod waits for", () => {
+  const claims = [{ service: "web", storageClass: "beta3", phase: "Pending" }];
+  const told = health({
+    services: [{ name: "web", count: 1 }],
+    claims,
+    pods: pods({ state: "unready", on: undefined }),
+  });
+  assert.equal(told.troubles[0]?.reason, "VolumeNotBound");
+  assert.match(told.troubles[0]?.message ?? "", /class beta3/);
+});
+
+test("what is on a node that is not heard of is unobserved, also one that said it was ready, or is held there", () => {
+  const isHeardOf = (node: string) => node !== "gone";
+  const lost = { on: "gone" } as const;
+  const one = health({ isHeardOf, pods: pods({}, lost) });
+  assert.equal(brief(one), "1/2-1 unhealthy NodeLost ×1");
+  assert.equal(isSeenUnwell(one), false);
+  const stuck = health({ isHeardOf, pods: pods({}, { ...lost, state: "leaving" }) });
+  assert.equal(brief(stuck), "1/2-1 unhealthy NodeLost ×1");
+  // Its successor is there already, and that one crashes.
+  const replaced = health({
+    isHeardOf,
+    pods: pods({}, { ...lost, state: "leaving" }, { state: "unready", trouble: crash }),
+  });
+  assert.equal(brief(replaced), "1/2 unhealthy CrashLoop ×1");
+  assert.equal(isSeenUnwell(replaced), true);
+});
+
+test("a volume on a node that is away is not held against its lease", () => {
+  const trouble = { reason: "VolumeNotBound", message: "its volume is on a machine …", waitsForNode: true } as const;
+  const told = health({
+    services: [{ name: "web", count: 1 }],
+    pods: pods({ state: "unready", on: undefined, trouble }),
+  });
+  assert.equal(brief(told), "0/1-1 unhealthy VolumeNotBound ×1");
+  assert.equal(isSeenUnwell(told), false);
+});
+
+test("an eviction is told while its successor starts, and not for ever", () => {
+  const evicted = { reason: "Evicted", message: "memory" } as const;
+  const ended = { state: "ended", trouble: evicted, endedAtMs: nowMs - 60_000 } as const;
+  assert.equal(brief(health({ pods: pods({}, { state: "unready" }, ended) })), "1/2 unhealthy Evicted ×1 NotReady ×1");
+  assert.equal(brief(health({ pods: pods({}, {}, ended) })), "2/2 healthy");
+  const old = { ...ended, endedAtMs: nowMs - 7_200_000 };
+  assert.equal(brief(health({ pods: pods({}, { state: "unready" }, old) })), "1/2 unhealthy NotReady ×1");
+});
+
+test("a trouble is as old as it is, and a pull that is tried again does not forget why it failed", () => {
+  const error = (message: string) => pods({}, { state: "unready", trouble: { reason: "ImageError", message } });
+  const first = health({ pods: error('image "x" cannot be pulled: there is no such image or tag') });
+  const next = health({ pods: error('image "x" cannot be pulled'), nowMs: nowMs + 5_000 }, first);
+  assert.deepEqual(next, first);
+  const other = health({ pods: error('image "y" cannot be pulled'), nowMs: nowMs + 5_000 }, first);
+  assert.deepEqual(
+    other.troubles.map(({ message, sinceMs }) => [message, sinceMs]),
+    [['image "y" cannot be pulled', nowMs]],
+  );
+});

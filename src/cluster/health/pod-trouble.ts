@@ -1,0 +1,197 @@
+/**
+ * Why a pod is not ready, from what scheduler and kubelet wrote about it, in words for whoever sent the manifest: what he
+ * can do about it, and nothing about machines, addresses and paths of ours. What they wrote is looked at and never quoted.
+ */
+import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
+import type { KubeObject } from "../../kube/kube.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { TroubleReason } from "./lease-health.ts";
+
+export interface PodTrouble {
+  readonly reason: TroubleReason;
+  readonly message: string;
+  /** A node of ours that is away has it, so it waits for that one. */
+  readonly waitsForNode?: boolean;
+}
+
+/** Of one that lives and is not ready; undefined while it merely starts. */
+export function podTrouble(pod: KubeObject): PodTrouble | undefined {
+  return notPlaced(pod) ?? first(containersOf(pod), notRunning);
+}
+
+/** Of one whose containers are not started again. */
+export function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
+  const status = fieldsOf(pod["status"]);
+  const why = textOf(status["reason"]) ?? "";
+  if (why === "Evicted") return { reason: "Evicted", message: evicted(textOf(status["message"]) ?? "") };
+  if (why === "Preempting" || why === "NodeShutdown" || why === "Terminated" || why === "Shutdown") {
+    return { reason: "Evicted", message: "it was stopped because its machine was needed or shut down" };
+  }
+  if (why === "NodeLost") return nodeLost;
+  // A kubelet turned it away although the scheduler had found room: OutOfcpu, NodeAffinity, UnexpectedAdmissionError …
+  if (why !== "")
+    return { reason: "Unschedulable", message: "the machine it was given to could not take it after all" };
+  return first(containersOf(pod), notRunning);
+}
+
+/** Nobody knows how it is doing. */
+export const nodeLost: PodTrouble = {
+  reason: "NodeLost",
+  message: "the machine it runs on does not answer; it goes on there or is started on another one",
+};
+
+interface ContainerState {
+  readonly image: string;
+  readonly restarts: number;
+  readonly waiting: Readonly<Record<string, unknown>>;
+  readonly terminated: Readonly<Record<string, unknown>>;
+  readonly lastEnd: Readonly<Record<string, unknown>>;
+}
+
+function containersOf(pod: KubeObject): ContainerState[] {
+  const { initContainerStatuses, containerStatuses } = fieldsOf(pod["status"]);
+  const images = new Map(
+    recordsOf(fieldsOf(pod["spec"])["containers"]).map(({ name, image }) => [name, textOf(image) ?? ""]),
+  );
+  return [...recordsOf(initContainerStatuses), ...recordsOf(containerStatuses)].map((container) => {
+    const state = fieldsOf(container["state"]);
+    return {
+      // The status may have another name of the same image.
+      image: images.get(container["name"]) ?? textOf(container["image"]) ?? "",
+      restarts: Number(container["restartCount"]) || 0,
+      waiting: fieldsOf(state["waiting"]),
+      terminated: fieldsOf(state["terminated"]),
+      lastEnd: fieldsOf(fieldsOf(container["lastState"])["terminated"]),
+    };
+  });
+}
+
+function first<T>(all: readonly T[], troubleOf: (one: T) => PodTrouble | undefined): PodTrouble | undefined {
+  for (const one of all) {
+    const trouble = troubleOf(one);
+    if (trouble) return trouble;
+  }
+  return undefined;
+}
+
+const imageErrors = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+]);
+const startErrors = new Set([
+  "CreateContainerConfigError",
+  "CreateContainerError",
+  "RunContainerError",
+  "PreCreateHookError",
+  "PreStartHookError",
+  "PostStartHookError",
+  "CreatePodSandboxError",
+]);
+
+function notRunning({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
+  const why = textOf(waiting["reason"]) ?? "";
+  const words = textOf(waiting["message"]) ?? "";
+  if (imageErrors.has(why)) return { reason: "ImageError", message: imageError(image, why, words) };
+  if (startErrors.has(why)) return { reason: "CannotStart", message: cannotStart(words) };
+  if (why === "CrashLoopBackOff") return crashed(lastEnd, restarts);
+  return terminated["exitCode"] === undefined ? undefined : crashed(terminated, restarts);
+}
+
+function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodTrouble {
+  const why = textOf(end["reason"]) ?? "";
+  const again = restarts > 0 ? `, started again ${restarts === 1 ? "once" : `${restarts} times`}` : "";
+  if (why === "OOMKilled") {
+    const message = `it used more memory than it has and was ended${again}: give it more memory`;
+    return { reason: "OutOfMemory", message };
+  }
+  if (why === "StartError" || why === "ContainerCannotRun") {
+    return { reason: "CannotStart", message: cannotStart(textOf(end["message"]) ?? "") };
+  }
+  const code = Number(end["exitCode"] ?? -1);
+  const message =
+    code === 0
+      ? `it ends by itself, with exit code 0${again}: what a service runs has to go on running`
+      : `it ends by itself, with exit code ${code}${again}: its logs say why`;
+  return { reason: "CrashLoop", message };
+}
+
+/** Each with the words by which it is known; the first that fits. */
+const pullCauses: readonly (readonly [RegExp, string])[] = [
+  [/no match for platform|no matching manifest|exec format/i, "it is not made for the processors of our machines"],
+  [/too ?many ?requests|rate limit|429/i, "its registry has a limit, which is reached; credentials may raise it"],
+  [
+    /unauthorized|authentication|denied|forbidden|authorization|401|403/i,
+    "its registry does not let us have it; a private image needs credentials, and a name may be misspelt",
+  ],
+  [/not found|manifest unknown|does not exist|404/i, "there is no such image or tag"],
+  [/no space left/i, "there is no room for it on the disk"],
+  [/no such host|timeout|timed out|refused|unreachable|reset by peer|EOF|TLS|x509/i, "its registry does not answer"],
+];
+
+function imageError(image: string, why: string, words: string): string {
+  const what = `image ${quoted(image)}`;
+  if (why === "InvalidImageName") return `${what} is not a name of an image`;
+  const cause = pullCauses.find(([pattern]) => pattern.test(words))?.[1];
+  return `${what} cannot be pulled${cause === undefined ? "" : `: ${cause}`}`;
+}
+
+function cannotStart(words: string): string {
+  if (/executable file not found|no such file or directory/i.test(words)) {
+    return "its container cannot be started: the command is not in the image";
+  }
+  if (/exec format error/i.test(words)) {
+    return "its container cannot be started: the program is not made for the processors of our machines";
+  }
+  if (/permission denied/i.test(words)) {
+    return "its container cannot be started: the command may not be executed";
+  }
+  if (/runAsNonRoot|non-numeric user|unable to find user/i.test(words)) {
+    return "its container cannot be started: the image does not have the user that it is to run as";
+  }
+  return "its container cannot be started; look at its command, its arguments and its mounts";
+}
+
+/** Undefined where it has a node, or nobody has looked for one yet. */
+function notPlaced(pod: KubeObject): PodTrouble | undefined {
+  if (textOf(fieldsOf(pod["spec"])["nodeName"])) return undefined;
+  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
+  const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
+  if (!scheduled) return undefined;
+  const words = textOf(scheduled["message"]) ?? "";
+  if (/volume node affinity conflict/.test(words)) {
+    const message = "its volume is on a machine that is not available now, and cannot be moved to another";
+    return { reason: "VolumeNotBound", message, waitsForNode: true };
+  }
+  if (/persistentvolumeclaim|persistent volumes? to bind|volume\(s\)|max volume count/i.test(words)) {
+    return { reason: "VolumeNotBound", message: "it waits for its volume, which has not been made yet" };
+  }
+  const lacking = resources.filter(([pattern]) => pattern.test(words)).map(([, name]) => name);
+  const what = lacking.length > 0 ? `: not enough ${lacking.join(", ")}` : "";
+  return { reason: "Unschedulable", message: `no machine can take it now${what}` };
+}
+
+const resources: readonly (readonly [RegExp, string])[] = [
+  [/Insufficient cpu/, "cpu"],
+  [/Insufficient memory/, "memory"],
+  [/Insufficient ephemeral-storage/, "storage"],
+  [/Insufficient \S*gpu/, "gpus"],
+  [/Too many pods/, "places for replicas"],
+];
+
+function evicted(words: string): string {
+  if (/exceed/i.test(words)) return "it wrote more to its disk than it has, and was stopped: give it more storage";
+  if (/low on resource: memory/i.test(words)) return "it was stopped because its machine ran short of memory";
+  if (/low on resource/i.test(words)) return "it was stopped because the disk of its machine ran full";
+  return "it was stopped to make room on its machine";
+}
+
+/** A tenant's own text, as much of it as one reads. */
+function quoted(text: string): string {
+  const { healthNameChars: most } = limits;
+  return JSON.stringify(text.length > most ? `${text.slice(0, most)}…` : text);
+}
