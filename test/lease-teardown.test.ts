@@ -207,34 +207,3 @@ test("what runs is not touched while the journal knows less of it than the clust
     await next.stop();
   }
 });
-
-test("what the provider before us made runs on as it is until its tenant's next manifest", async (t) => {
-  const { stage, life, lease } = await deployed(t);
-  const { server } = stage.cluster;
-  const name = leaseNamespace(lease);
-  await life.stop();
-  const resource = server.get(kinds.manifest, { namespace: "lease", name });
-  assert.ok(resource);
-  const { annotations: _, managedFields: __, ...metadata } = resource.metadata;
-  server.update(kinds.manifest, { ...resource, metadata }, "provider-services");
-  const before = stage.pods(lease).map(({ metadata }) => metadata.uid);
-  const next = await stage.start({ dir: memoryFolder(t) });
-  // As the manifest service finds it: without a hash.
-  const body = JSON.stringify(shop({ page: "page:9" }).manifest.slice(0, 1));
-  const found = { leaseId: formatLeaseId(lease), version: "", body, deployed: { version: "", body } };
-  const written = next.journal.durable("found", ({ manifests }) =>
-    manifests.restore({ ...found, receivedAtMs: stage.clock.now() }),
-  );
-  await stage.clock.settle();
-  await written;
-  next.keeper.wake(formatLeaseId(lease));
-  await stage.until("taken over", () => next.state(lease) === "deployed");
-  await stage.clock.advance(60_000);
-  assert.equal(next.kube.counts.applied, 0);
-  assert.deepEqual(
-    stage.pods(lease).map(({ metadata }) => metadata.uid),
-    before,
-  );
-  await next.send(lease, shop({ page: "page:2" }).manifest);
-  await stage.until("ours", () => next.kube.counts.applied > 0 && next.why(lease) === "");
-});

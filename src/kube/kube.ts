@@ -83,7 +83,10 @@ export interface ObjectMeta {
 export interface ManagedFields {
   readonly manager?: string;
   readonly operation?: string;
+  readonly apiVersion?: string;
   readonly subresource?: string;
+  /** RFC 3339: when it last changed what it owns. */
+  readonly time?: string;
   readonly fieldsV1?: Readonly<Record<string, unknown>>;
 }
 

@@ -640,6 +640,8 @@ export const limits = {
   leaseRuns: 16,
   /** Objects of one step of one lease that are written at once: they do not need each other. */
   leaseWrites: 4,
+  /** Tries to move the fields of an object that somebody else writes to as well, each after a new look at it. */
+  adoptTries: 4,
   /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
   leaseRecheckMs: 10 * minute,
   /** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */

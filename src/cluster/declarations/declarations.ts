@@ -3,6 +3,7 @@
  * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the grants of
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
+import { networksEntry } from "../../kube/adopted-fields.ts";
 import { type kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { idLabels, managedSelector } from "../../kube/objects/lease-labels.ts";
@@ -11,11 +12,12 @@ import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
+import { adoptObject } from "../adoption/adopt-object.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { createUnseenWrites } from "./unseen-writes.ts";
 
 export interface DeclarationDeps<Wanted> {
-  readonly kube: Pick<Kube, "watch" | "get" | "apply" | "delete" | "list" | "fieldManager">;
+  readonly kube: Pick<Kube, "watch" | "get" | "apply" | "patch" | "delete" | "list" | "fieldManager">;
   readonly kind: typeof kinds.providerHost | typeof kinds.providerLeasedIp;
   /** Where they are kept, whichever lease they belong to. */
   readonly namespace: string;
@@ -54,6 +56,8 @@ interface Declared extends Holder {
   /** Of the object. */
   readonly name: string;
   readonly fields: OwnedFields;
+  /** The network's provider owns fields of it. */
+  readonly isFromBefore: boolean;
 }
 
 export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
@@ -172,8 +176,11 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       const subject = subjectOf(each);
       await unseen.turn(subject);
       if (grants.get(subject)?.leaseId !== leaseId) continue;
-      const live = declared(subject)?.fields ?? null;
-      const send = () => kube.apply(kind, build(lease, each), { live, force: true, signal });
+      const { fields: live = null, isFromBefore = false } = declared(subject) ?? {};
+      const send = async () => {
+        if (isFromBefore) await adoptObject(kube, kind, { namespace, name: objectName(subject) }, { signal });
+        return kube.apply(kind, build(lease, each), { live, force: true, signal });
+      };
       await unseen.write(subject, lease, send);
     }
   }
@@ -199,7 +206,8 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   function project(object: KubeObject): Declared {
     const { name } = object.metadata;
     const { lease, subject = name } = read(object) ?? {};
-    return { name, lease, subject, fields: ownedFields(object, kube.fieldManager) };
+    const isFromBefore = networksEntry(object.metadata) !== undefined;
+    return { name, lease, subject, fields: ownedFields(object, kube.fieldManager), isFromBefore };
   }
 
   return {

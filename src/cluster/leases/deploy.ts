@@ -15,6 +15,7 @@ import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, stalled, waiting } from "../../runtime/outcome.ts";
 import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
+import { type Adopted, createAdoption, isWorkload } from "../adoption/adoption.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { LeaseState, LeaseStates } from "./lease-states.ts";
@@ -27,7 +28,7 @@ import { removeManifestResource } from "./teardown.ts";
 export interface DeployDeps {
   readonly chain: Pick<Chain, "mirror">;
   readonly journal: Pick<Journal, "read" | "durable">;
-  readonly kube: Pick<Kube, "apply" | "delete">;
+  readonly kube: Pick<Kube, "apply" | "delete" | "get" | "patch" | "fieldManager">;
   readonly live: LiveObjects;
   readonly hostnames: Pick<Hostnames, "settle" | "declare">;
   readonly addresses: Pick<LeasedAddresses, "declare">;
@@ -43,6 +44,7 @@ export interface DeployDeps {
 export function createDeploy(deps: DeployDeps) {
   const { chain, journal, kube, live, hostnames, addresses, staticHosts, addressSharing } = deps;
   const { states, tally, objectsOf, manifestNamespace, log } = deps;
+  const adoption = createAdoption(deps);
 
   async function deploy(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
     const { key, namespace } = truth;
@@ -50,11 +52,6 @@ export function createDeploy(deps: DeployDeps) {
     if (!wanted) return wait(key, "chain", "neither the bid nor the deployment says what was promised");
     if (namespace?.deletingSinceMs !== undefined) {
       return wait(key, "cluster", "somebody has deleted its namespace, which is made again once it is gone");
-    }
-    if (wanted.note?.version === "" && wanted.note.withdrawnAtMs === undefined) {
-      // Our objects would restart its pods; they come with the tenant's next manifest.
-      states.note(key, { why: "as the provider before us left it", ...stateOf(truth) });
-      return done();
     }
     try {
       const state = await bring(truth, wanted, signal);
@@ -87,30 +84,51 @@ export function createDeploy(deps: DeployDeps) {
     // Nobody else may get them while it is on its way.
     hostnames.settle(id, hostsNeeded);
     if (isNew) states.note(key, { state: "deploying" });
-    const manifest = note ? [manifestResource(workload, note, { manifestNamespace })] : [];
+    const isLeft = note?.version === "" && note.withdrawnAtMs === undefined;
+    // What the network's provider wrote is read by it again, should it come back, and by its version restarts every pod.
+    const isUntouched = isLeft && truth.recorded?.version === "";
+    const manifest = note && !isUntouched ? [manifestResource(workload, note, { manifestNamespace })] : [];
     // The server looks for the role when it is asked to bind it, so a binding comes after, and cannot be tried before.
     const bindings = credentials.filter(isBinding);
     const others = credentials.filter((object) => !isBinding(object));
-    const steps = [manifest, policies, others, bindings, workloads, services];
+    const adopted = await adopt(truth, [policies, credentials, workloads, services].flat(), signal);
+    const sorted = adoption.sort(workloads, workload.group, adopted, isLeft);
+    const { ours, released, kept } = sorted;
     await apply([namespace], { signal });
     if (isNew && row?.deployed) {
-      await apply([manifest, policies, others, workloads, services].flat(), { signal, dryRun: true });
+      await apply([manifest, policies, others, ours, services].flat(), { signal, dryRun: true });
     }
-    for (const step of steps) await apply(step, { signal });
+    if (manifest.length > 0) await adoption.takeManifest(name, signal);
+    await adoption.release(released, signal);
+    for (const step of [manifest, policies, others, bindings, ours, services]) await apply(step, { signal });
+    await adoption.scale(sorted, adopted.madeFor, signal);
     const hosts = await hostnames.declare(id, hostsNeeded, signal);
     const ports = await addresses.declare(id, addressesWanted(workload, addressSharing), signal);
     // Of a manifest that never came to run as a whole.
     if (!note && truth.recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
-    const foreign = await prune(deps, name, steps.flat(), signal);
+    const wanted = [policies, credentials, workloads, services].flat();
+    const foreign = await prune(deps, name, wanted, signal, (object) => isLeft && isWorkload(object));
     const withheld = [
       ...hosts.withheld.map(({ host, reason }) => `${host}: ${reason}`),
       ...ports.withheld.map((each) => `${each.endpoint} ${each.protocol} ${each.externalPort}: ${each.reason}`),
     ];
     return {
       ...stateOf(truth),
+      ...(kept.length > 0 && { kept: firstOf(kept.map(({ desired }) => desired.object.metadata.name)) }),
       ...(withheld.length > 0 && { withheld: firstOf(withheld) }),
       ...(foreign.length > 0 && { foreign: firstOf(foreign) }),
     };
+  }
+
+  async function adopt(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
+    const { key, name } = truth;
+    const adopted = await adoption.take(truth, wanted, signal);
+    const { moved, madeFor } = adopted;
+    if (moved === 0) return adopted;
+    const line = `taken over: ${moved} objects of the provider before us, of these ${madeFor.size} workloads as they run`;
+    await journal.durable("lease taken over", ({ history }) => history.add({ kind: "lease", subject: key, line }));
+    log.info("took over objects of the provider before us", { lease: key, namespace: name, moved, kept: madeFor.size });
+    return adopted;
   }
 
   /** Within a step nobody needs another. */

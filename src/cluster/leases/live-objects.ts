@@ -2,6 +2,7 @@
  * What there is of our leases in the cluster: one cache for each kind of object that a lease is made of, whatever the
  * number of leases. So looking at a lease asks the server nothing.
  */
+import { networksEntry, networksProvider } from "../../kube/adopted-fields.ts";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts";
@@ -19,6 +20,10 @@ export interface LiveObject {
   readonly labels: Readonly<Record<string, string>>;
   /** Made by us, or by the network's own provider before us. */
   readonly isOurs: boolean;
+  /** The network's provider owns fields of it, so it has written since we last moved them to us. */
+  readonly isFromBefore: boolean;
+  /** Of a workload. */
+  readonly replicas: number | undefined;
   readonly owned: OwnedFields;
   readonly deletingSinceMs: number | undefined;
   /** Why a workload's pods cannot be made, in the server's words. */
@@ -42,10 +47,7 @@ const contentKinds = [
   kinds.networkPolicy,
 ] as const;
 
-const workloadKinds: readonly Kind[] = [kinds.deployment, kinds.statefulSet];
-
-/** The name under which the network's own provider writes. */
-const networksProvider = "provider-services";
+export const workloadKinds: readonly Kind[] = [kinds.deployment, kinds.statefulSet];
 
 interface LiveDeps {
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
@@ -100,6 +102,7 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
       }
       return contents.get(kind)?.get(at)?.owned ?? null;
     },
+    get: (kind: Kind, at: ObjectAt) => contents.get(kind)?.get(at),
     /** Everything of a lease but its namespace, its custom resources and its volumes. */
     *contents(namespace: string): Iterable<LiveObject> {
       for (const cache of contents.values()) yield* cache.by("lease", namespace);
@@ -126,6 +129,8 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
   return {
     ...{ kind, name, namespace, uid, labels },
     isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === networksProvider),
+    isFromBefore: networksEntry(object.metadata) !== undefined,
+    replicas: replicasOf(object),
     owned: ownedFields(object, fieldManager),
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
     ...failureOf(object),
@@ -137,6 +142,11 @@ function failureOf(object: KubeObject): { failure?: string } {
     ({ type, status }) => type === "ReplicaFailure" && status === "True",
   );
   return failures[0] ? { failure: (textOf(failures[0]["message"]) ?? "").slice(0, limits.healthNameChars) } : {};
+}
+
+function replicasOf(object: KubeObject): number | undefined {
+  const { replicas } = fieldsOf(object["spec"]);
+  return typeof replicas === "number" ? replicas : undefined;
 }
 
 const holding = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];

@@ -12,19 +12,20 @@ interface PruneDeps {
   readonly log: Log;
 }
 
-/** Returns what has our label, is not wanted and was made by somebody else: it is left alone. */
+/** Returns what has our label, is not wanted, and was made by somebody else or is spared: it is left alone. */
 export async function prune(
   { kube, live, log }: PruneDeps,
   namespace: string,
   wanted: readonly DesiredObject[],
   signal: AbortSignal,
+  isSpared: (object: LiveObject) => boolean = () => false,
 ): Promise<string[]> {
   const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
   const foreign: string[] = [];
   for (const object of [...live.contents(namespace)]) {
     const text = liveText(object);
     if (names.has(text) || object.deletingSinceMs !== undefined || isOfOperator(object)) continue;
-    if (!object.isOurs || object.labels[namespaceLabel] !== namespace) {
+    if (!object.isOurs || object.labels[namespaceLabel] !== namespace || isSpared(object)) {
       foreign.push(text);
       continue;
     }

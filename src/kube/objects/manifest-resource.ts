@@ -59,7 +59,7 @@ export function writeLeaseId({ owner, dseq, gseq, oseq, provider }: LeaseId) {
   return { owner, dseq: `${dseq}`, gseq, oseq, provider };
 }
 
-function writeService(service: ManifestService, offer: readonly UnitResources[]) {
+export function writeService(service: ManifestService, offer: readonly UnitResources[]) {
   const { name, image, command, args, env, resources, count, expose, params, credentials } = service;
   return {
     name,

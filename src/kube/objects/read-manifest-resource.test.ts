@@ -6,6 +6,7 @@ import { anyWorkload } from "../../../test/random-workload.ts";
 import { recordedLeases } from "../../../test/recorded-leases.ts";
 import { runs } from "../../../test/runs.ts";
 import { vectorTest } from "../../../test/vectors.ts";
+import { networksEntry } from "../adopted-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import { leaseObjects } from "./lease-objects.ts";
 import type { LeaseWorkload, ObjectSettings } from "./lease-workload.ts";
@@ -46,7 +47,8 @@ vectorTest("what the network's provider kept of a manifest gives the same object
     const read = readManifestResource(resource);
     assert.ok(read, from);
     assert.equal(read.version, "");
-    assert.equal(read.receivedAtMs, Date.parse(resource.metadata.creationTimestamp ?? ""));
+    const { time } = networksEntry(resource.metadata) ?? {};
+    assert.equal(read.receivedAtMs, Date.parse(time ?? resource.metadata.creationTimestamp ?? ""));
     const rebuilt = { ...workload, lease: read.lease, group: read.group };
     assert.deepEqual(leaseObjects(rebuilt, settings), leaseObjects(workload, settings), from);
     count += 1;

@@ -11,6 +11,7 @@ import type {
   ServiceParams,
 } from "../../market/manifest.ts";
 import { parseTime } from "../../runtime/clock.ts";
+import { networksEntry } from "../adopted-fields.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import { leaseOfLabels, readLeaseId } from "./lease-labels.ts";
@@ -36,14 +37,19 @@ export function readManifestResource(object: KubeObject): RecordedManifest | und
 
 /**
  * The same without what is to run. Undefined where it does not say which lease it is. The network's own provider writes
- * down neither the hash nor when a manifest came: then the version is empty, and the time is when the object was made.
+ * down neither the hash nor when a manifest came: then the version is empty, and the time is when the object was made. One
+ * that it wrote over, after us, still has our notes: they say nothing of what it holds now.
  */
 export function readManifestNote({ metadata, ...object }: KubeObject): RecordedNote | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);
   if (!lease) return undefined;
-  const { [manifestAnnotations.version]: version = "", ...notes } = metadata.annotations ?? {};
-  const receivedAtMs = timeOf(notes[manifestAnnotations.receivedAt]) ?? timeOf(metadata.creationTimestamp) ?? 0;
+  const written = networksEntry(metadata);
+  const isTheirs = written?.fieldsV1?.["f:spec"] !== undefined;
+  const notes = (isTheirs ? undefined : metadata.annotations) ?? {};
+  const version = notes[manifestAnnotations.version] ?? "";
+  const notedAtMs = timeOf(isTheirs ? written.time : notes[manifestAnnotations.receivedAt]);
+  const receivedAtMs = notedAtMs ?? timeOf(metadata.creationTimestamp) ?? 0;
   const withdrawnAtMs = timeOf(notes[manifestAnnotations.withdrawnAt]);
   return { lease, version, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
 }

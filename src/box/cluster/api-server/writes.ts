@@ -125,8 +125,8 @@ export function createWrites(deps: WriteDeps): Writes {
       : keepStatus(served, live, object);
     if (served.kind.kind === "Namespace" && options.subresource === undefined) next["spec"] = live["spec"];
     // An object that nobody ever owned anything of stays so, until somebody applies it.
-    const isTracked = live.metadata.managedFields !== undefined;
-    const owned = isTracked ? ownersAfterUpdate(live, next, writer, { shape: served.shape, ignored }) : [];
+    const before = isStatus ? live.metadata.managedFields : givenOwners(sent, live);
+    const owned = before ? ownersAfterUpdate(live, next, writer, { shape: served.shape, ignored }, before) : [];
     return replace(served, live, next, owned);
   }
 
@@ -177,6 +177,12 @@ export function createWrites(deps: WriteDeps): Writes {
       return replace(served, live, keepStatus(served, live, next), managedFields);
     },
   };
+}
+
+/** Who writes owners is believed, as long as they are any: one who knows nothing of them must not wipe them out. */
+function givenOwners(sent: KubeObject, live: KubeObject): readonly ManagedFields[] | undefined {
+  const { managedFields = [] } = sent.metadata;
+  return managedFields.length > 0 ? managedFields : live.metadata.managedFields;
 }
 
 /** A node tells its state when it registers; of all others it is for somebody else to say, later. */

@@ -60,6 +60,7 @@ export function ownersAfterUpdate(
   next: KubeObject,
   writer: FieldWriter,
   { shape, ignored }: { readonly shape: Shape; readonly ignored: FieldSet },
+  owners: readonly ManagedFields[] = live.metadata.managedFields ?? [],
 ): ManagedFields[] {
   const found = compare(unmanaged(live), unmanaged(next), shape);
   const changes: Comparison = {
@@ -68,7 +69,7 @@ export function ownersAfterUpdate(
     removed: without(found.removed, ignored),
   };
   const lost = union(changes.removed, union(changes.modified, changes.added));
-  const before = readEntries(live);
+  const before = readEntries(owners);
   const own = before.find((entry) => isOf(entry, writer, "Update"));
   const taken = difference(union(changes.modified, changes.added), identity);
   const others = before.map((entry) => ({ ...entry, fields: difference(entry.fields, lost) }));
@@ -89,7 +90,7 @@ export function applied(
   request: ApplyRequest,
   { shape, ignored }: { readonly shape: Shape; readonly ignored: FieldSet },
 ): { readonly object: Plain; readonly managedFields: ManagedFields[] } {
-  const before = readEntries(live);
+  const before = readEntries(live.metadata.managedFields ?? []);
   const own = before.find((entry) => isOf(entry, request, "Apply"));
   const others = before.filter((entry) => entry !== own);
   const present = unmanaged(live);
@@ -151,8 +152,7 @@ function unmanaged(object: KubeObject): Plain {
   return { ...object, metadata };
 }
 
-function readEntries({ metadata }: KubeObject): Entry[] {
-  const { managedFields = [] } = metadata;
+function readEntries(managedFields: readonly ManagedFields[]): Entry[] {
   return managedFields.map(({ fieldsV1, ...entry }) => ({ ...entry, fields: fieldsV1 ?? noFields }) as Entry);
 }
 

@@ -1,0 +1,37 @@
+/** Makes what the network's provider wrote of an object ours, without changing what it says. */
+import { adoptedFields } from "../../kube/adopted-fields.ts";
+import { apiVersionOf, type Kind } from "../../kube/kinds.ts";
+import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
+
+/**
+ * Returns the object as it is afterwards, undefined where there is none. `also` says what is written in the same step, of an
+ * object that has to be moved.
+ */
+export async function adoptObject(
+  kube: AdoptingKube,
+  kind: Kind,
+  at: ObjectAt,
+  { also = () => [], signal }: { also?: (live: KubeObject) => PatchOperation[]; signal: AbortSignal },
+): Promise<KubeObject | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const live = await kube.get(kind, at, { signal });
+    const managedFields = live && adoptedFields(live.metadata, kube.fieldManager, apiVersionOf(kind));
+    if (!managedFields) return live;
+    const { resourceVersion, name, namespace } = live.metadata;
+    const operations: PatchOperation[] = [
+      // Whoever wrote meanwhile owns what he wrote.
+      { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+      { op: "replace", path: "/metadata/managedFields", value: managedFields },
+      ...also(live),
+    ];
+    try {
+      return await kube.patch(kind, { name, namespace }, operations, { signal });
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT") || tries === limits.adoptTries) throw thrown;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/** Every lease that the network's own provider was recorded with, taken over from it on an API server. */
+import assert from "node:assert/strict";
+import { networksEntry } from "../src/kube/adopted-fields.ts";
+import { asSent, isAsDesired } from "../src/kube/as-desired.ts";
+import { installDefinitions } from "../src/kube/definitions.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import { keptLabel } from "../src/kube/objects/kept-workload.ts";
+import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
+import { ownedFields } from "../src/kube/owned-fields.ts";
+import type { ManifestGroup } from "../src/market/manifest.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { clear, objectsOfLease, plant, startAdopting } from "./adoption-stage.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
+import { vectorTest } from "./vectors.ts";
+
+export interface AdoptionStage {
+  readonly server: string;
+  readonly open: (owner: Owner) => (owner: Owner, fieldManager: string) => Kube;
+  /** Which of the recordings. */
+  readonly only?: RegExp;
+}
+
+export function checkAdoption({ server, open, only = /./ }: AdoptionStage): void {
+  vectorTest(`${server}: what the network's provider left is taken over, and no workload changes`, async () => {
+    await using owner = createOwner();
+    const connect = open(owner);
+    const theirs = connect(owner, "provider-services");
+    await installDefinitions(connect(owner, "operator"), realClock);
+    if (!(await theirs.get(kinds.namespace, { name: "lease" }))) {
+      await theirs.create(kinds.namespace, { metadata: { name: "lease" } });
+    }
+    let count = 0;
+    for (const recorded of recordedLeases()) {
+      if (!only.test(recorded.from)) continue;
+      await takeOver(theirs, (life) => connect(life, "akash-provider"), recorded);
+      await clear(theirs, recorded.workload.lease);
+      count += 1;
+    }
+    assert.ok(count > 0);
+  });
+}
+
+async function takeOver(theirs: Kube, connect: (owner: Owner) => Kube, recorded: RecordedLease): Promise<void> {
+  const { from, workload } = recorded;
+  const { lease, group } = workload;
+  const told = (what: string) => `${from}: ${what}`;
+  await using owner = createOwner();
+  await plant(theirs, recorded);
+  const before = await objectsOfLease(theirs, lease);
+  const first = await startAdopting(owner, () => connect(owner), [recorded]);
+  await first.atRest(lease);
+  const after = await objectsOfLease(theirs, lease);
+  checkUntouched(before, after, told("taken over"));
+  for (const [text, object] of after) {
+    if (text.startsWith("manifests ")) continue;
+    assert.equal(networksEntry(object.metadata), undefined, told(`${text} is still the network's`));
+  }
+  await first.stop();
+
+  const second = await startAdopting(owner, () => connect(owner), [recorded]);
+  await second.atRest(lease);
+  assert.equal(second.writes(), 0, told("a restart writes"));
+  assert.deepEqual(versions(await objectsOfLease(theirs, lease)), versions(after), told("a restart writes"));
+
+  await second.send(lease, group, "00ff");
+  await second.atRest(lease, "00ff");
+  checkUntouched(before, await objectsOfLease(theirs, lease), told("sent again"));
+
+  const [changed, ...others] = group.services;
+  assert.ok(changed);
+  const update: ManifestGroup = { ...group, services: [{ ...changed, image: `${changed.image}-new` }, ...others] };
+  await second.send(lease, update, "01ff");
+  await second.atRest(lease, "01ff");
+  const updated = await objectsOfLease(theirs, lease);
+  const without = (objects: Map<string, KubeObject>) =>
+    new Map([...objects].filter(([text]) => !isWorkloadOf(text, changed.name)));
+  checkUntouched(without(before), without(updated), told("one service updated"));
+  const { workloads } = leaseObjects({ ...workload, group: update }, recorded.settings);
+  const ours = workloads.find(({ object }) => object.metadata.name === changed.name);
+  const live = updated.get(`${ours?.kind.plural} ${changed.name}`);
+  assert.ok(ours && live, told(changed.name));
+  const owned = ownedFields(live, "akash-provider");
+  assert.ok(isAsDesired(ours.kind, asSent(ours.kind, ours.object), owned), told(JSON.stringify(live)));
+  assert.equal(live.metadata.labels?.[keptLabel], undefined, told("it is not kept any more"));
+  assert.ok(!JSON.stringify(live["spec"]).includes("manifest.resource.version"), told("a field that only they want"));
+  await second.stop();
+}
+
+function isWorkloadOf(text: string, service: string): boolean {
+  return text === `deployments ${service}` || text === `statefulsets ${service}`;
+}
+
+/** What a tenant would notice. */
+function checkUntouched(
+  before: ReadonlyMap<string, KubeObject>,
+  after: ReadonlyMap<string, KubeObject>,
+  told: string,
+): void {
+  for (const [text, object] of before) {
+    const now = after.get(text);
+    if (text.startsWith("deployments ") || text.startsWith("statefulsets ")) {
+      assert.deepEqual(now?.["spec"], object["spec"], `${told}: ${text}`);
+      assert.equal(now?.metadata.uid, object.metadata.uid, `${told}: ${text}`);
+      assert.equal(now?.metadata.generation, object.metadata.generation, `${told}: ${text}`);
+      assert.ok(now?.metadata.labels?.[keptLabel], `${told}: ${text}`);
+    }
+    if (text.startsWith("services ") && now) assert.deepEqual(reachedBy(now), reachedBy(object), `${told}: ${text}`);
+    if (now) assert.equal(now.metadata.uid, object.metadata.uid, `${told}: ${text}`);
+  }
+}
+
+/** Addresses and node ports, by port. */
+function reachedBy(service: KubeObject): unknown {
+  const { clusterIP, ports = [] } = service["spec"] as {
+    clusterIP: string;
+    ports: { port: number; protocol: string; nodePort?: number; targetPort: unknown }[];
+  };
+  const tcp = ports.filter(({ protocol }) => protocol === "TCP");
+  return [clusterIP, tcp.map(({ port, nodePort, targetPort }) => [port, nodePort, targetPort])];
+}
+
+function versions(objects: ReadonlyMap<string, KubeObject>): Record<string, string | undefined> {
+  return Object.fromEntries([...objects].map(([text, { metadata }]) => [text, metadata.resourceVersion]));
+}

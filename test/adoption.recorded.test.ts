@@ -1,0 +1,13 @@
+import { checkAdoption } from "./adoption.contract.ts";
+import { long } from "./runs.ts";
+import { simulateKube } from "./simulated-kube.ts";
+
+checkAdoption({
+  server: "the simulated server",
+  open(owner) {
+    const cluster = simulateKube(owner);
+    return (_owner, fieldManager) => cluster.connect(fieldManager);
+  },
+  // One with lists that no apply takes, one with volumes and a field that the server dropped.
+  ...(!long && { only: /objects\/(dup|persistent)\/objects.json/ }),
+});
