@@ -59,13 +59,14 @@ test("a node that is not ready, cordoned or excluded is not offered, and says wh
   cluster.nodes.notReady("one");
   await until("it to be withdrawn", () => node("one")?.offered === false);
   assert.deepEqual(reasonsOf(node("one")), ["not ready"]);
-  await until("its labels to go", () => labels("one")["akash.network"] === undefined);
-  assert.equal(labels("one")["example.com/theirs"], "yes");
   cluster.nodes.ready("one");
   cluster.nodes.cordon("one");
   await until("the other reason", () => reasonsOf(node("one"))?.[0] === "cordoned");
+  // Its pods require them, also when its kubelet starts again.
+  assert.equal(labels("one")[modelKey], "2");
+  assert.equal(labels("one")["example.com/theirs"], "yes");
   cluster.nodes.uncordon("one");
-  await until("its labels to come back", () => labels("one")[modelKey] === "2");
+  await until("it to be back", () => node("one")?.offered);
 });
 
 test("a discovery pod that is deleted is replaced, and one of an excluded or gone node goes", async (t) => {
@@ -157,9 +158,8 @@ test("a node that pods are kept from by a taint, or by their number, is not offe
   taint({ key: "team", value: "ml", effect: "NoSchedule" });
   await until("it to be withdrawn", () => node("one")?.offered === false);
   assert.deepEqual(reasonsOf(node("one")), ["tainted team=ml:NoSchedule, which workloads of tenants do not tolerate"]);
-  await until("its labels to go", () => labels("one")["akash.network"] === undefined);
   taint();
-  await until("its labels to come back", () => node("one")?.offered && labels("one")[modelKey] === "2");
+  await until("it to be back", () => node("one")?.offered && labels("one")[modelKey] === "2");
 
   /** Of a kubelet that nobody told otherwise. */
   const limit = 110;

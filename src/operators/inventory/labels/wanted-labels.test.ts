@@ -62,9 +62,6 @@ test("a node that is only full of pods keeps its labels, since a pod that comes 
   const parts = { namedGpus: [h100], storageClasses: ["beta3"] };
   const full = { type: "Full", message: "full: it has 110 pods and takes 110" } as const;
   assert.deepEqual(labels({ ...parts, offered: false, notOffered: [full] }), labels(parts));
-  assert.deepEqual(labels({ ...parts, offered: false, notOffered: [cordoned, full] }), {
-    "nvidia.com/gpu.present": "true",
-  });
 });
 
 test("eight H100 and a storage class have the labels of both families", () => {
@@ -136,9 +133,11 @@ test("a storage class says 1 while a workload selects it with Gt, and the others
   assert.deepEqual([found[labelKeys.storageClass("beta2")], found[beta3]], ["true", "1"]);
 });
 
-test("a node that is not offered keeps only the label that its device plugin lives by", () => {
-  const found = labels({ offered: false, notOffered: [cordoned], namedGpus: [h100], storageClasses: [] });
-  assert.deepEqual(found, { "nvidia.com/gpu.present": "true" });
+test("a node that is away keeps the labels that its pods require, and gets none but the one its device plugin needs", () => {
+  const away = { offered: false, notOffered: [cordoned], namedGpus: [h100], storageClasses: [] };
+  assert.deepEqual(labels(away), { "nvidia.com/gpu.present": "true" });
+  const carried = labels({ namedGpus: [h100], storageClasses: ["beta3"] });
+  assert.deepEqual(labels(away, { live: carried }), carried);
 });
 
 test("a node that the configuration excludes has no label of ours", () => {

@@ -1,7 +1,8 @@
 /**
- * The labels that a node should carry. A node that is not offered has none that a workload selects by: affinity is
- * looked at when a pod is scheduled and not afterwards, so nothing new comes to it, and what runs there goes on. One that
- * is only full of pods keeps them: the scheduler knows that limit, and a pod that is replaced finds its place again.
+ * The labels that a node should carry. One that is away for a while (cordoned, not ready, tainted, in trouble) keeps
+ * those that it has: the scheduler knows by itself that nothing may come to it, while a kubelet that starts again asks of
+ * every pod that it runs whether its node still has the labels that the pod requires, and ends those whose has not. One
+ * that the configuration excludes has none.
  */
 
 import {
@@ -26,7 +27,7 @@ export type NodeLabels = Readonly<Record<string, string>>;
 export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelContext): NodeLabels {
   const gpus = { ...unprovenGpuLabels(node, live), ...gpuLabels(node) };
   if (node.notOffered.some(({ type }) => type === "Excluded")) return {};
-  if (node.notOffered.some(({ type }) => type !== "Full")) return presenceOnly(gpus);
+  if (node.notOffered.some(({ type }) => type !== "Full")) return { ...live, ...presenceOnly(gpus) };
   const [plain, number] = storageClassReadings;
   const classes = node.storageClasses
     .map(labelKeys.storageClass)
@@ -44,10 +45,7 @@ function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory
   return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
 }
 
-/**
- * This one says that a card is there, not that it is for sale, and the device plugin lives by it: taking it away from a
- * node that is cordoned or not ready for a minute would take the gpus away from what runs there.
- */
+/** This one says that a card is there, not that it is for sale, and its device plugin does not come without it. */
 function presenceOnly(gpus: NodeLabels): NodeLabels {
   const { nvidiaPresent } = labelKeys;
   const present = gpus[nvidiaPresent];
