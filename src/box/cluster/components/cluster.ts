@@ -16,13 +16,15 @@ import { createGarbageCollector } from "./controllers/garbage.ts";
 import { createLostPods } from "./controllers/lost-pods.ts";
 import { createNamespaces } from "./controllers/namespaces.ts";
 import { createReplicas } from "./controllers/replicas.ts";
+import { createTaintEviction } from "./controllers/taint-eviction.ts";
 import { createEvents } from "./events.ts";
 import type { Behaviours } from "./kubelet/behaviour.ts";
-import { createKubelets } from "./kubelet/kubelet.ts";
+import { createKubelets, type Kubelets } from "./kubelet/kubelet.ts";
 import type { PodRuntime } from "./kubelet/pod-runtime.ts";
 import { createPodRuntime } from "./kubelet/runtime.ts";
 import { createNodes, type Machine, type NodeSpec, type Nodes } from "./nodes.ts";
 import { createScheduler } from "./scheduler/scheduler.ts";
+import type { Pod } from "./shapes/pod.ts";
 import { createView } from "./view.ts";
 
 export interface ClusterOptions {
@@ -31,7 +33,7 @@ export interface ClusterOptions {
   readonly behaviour?: Behaviours;
 }
 
-export interface SimulatedNodes extends Nodes {
+export interface SimulatedNodes extends Nodes, Pick<Kubelets, "evict" | "restart"> {
   /** Logs, exec and HTTP of the containers. */
   readonly runtime: PodRuntime;
   readonly counts: QueueCounts;
@@ -79,12 +81,18 @@ export function startCluster(
 
   return {
     ...nodes,
+    evict(at) {
+      kubelets.evict(at);
+      nodes.underPressure(view.get<Pod>(kinds.pod, at)?.spec.nodeName ?? "");
+    },
+    restart: kubelets.restart,
     runtime: createPodRuntime(kubelets, clock),
     get counts() {
       return queue.counts;
     },
     async close() {
       unsubscribe();
+      for (const { silence } of machines.values()) silence?.cancel();
       stop.abort();
       await running;
     },
@@ -101,5 +109,6 @@ function componentsOf(ground: Ground): Component[] {
     createScheduler(ground),
     createGarbageCollector(ground),
     createLostPods(ground),
+    createTaintEviction(ground),
   ];
 }

@@ -17,7 +17,7 @@ interface About {
   readonly object: Stored;
   /** Who says so: "kubelet", "default-scheduler". */
   readonly by: string;
-  readonly node?: string;
+  readonly node?: string | undefined;
   readonly container?: string;
 }
 

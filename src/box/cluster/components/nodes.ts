@@ -2,10 +2,12 @@
 
 import { kinds } from "../../../kube/kinds.ts";
 import { formatBytes, formatCpuMilli } from "../../../market/quantity.ts";
+import type { Timer } from "../../../runtime/clock.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 import type { Ground } from "./component.ts";
-import { type StatusCondition, withConditions } from "./shapes/metadata.ts";
+import { isDeleting, type StatusCondition, withConditions } from "./shapes/metadata.ts";
 import type { KubeNode, Taint } from "./shapes/node.ts";
+import { isReady, withDisruption } from "./shapes/pod.ts";
 import { stampOf } from "./shapes/time.ts";
 
 export interface NodeSpec {
@@ -29,8 +31,18 @@ export interface Nodes {
   /** Its kubelet says that it is not ready. */
   notReady(name: string): void;
   ready(name: string): void;
+  /** Its machine is not heard of any more; after a while it is held for lost, and its pods are given up. */
+  lose(name: string): void;
+  /** The machine is heard of again, and goes on with what it was told meanwhile. */
+  bringBack(name: string): void;
+  /** It has too little memory left, and has said so. */
+  underPressure(name: string): void;
+  /** It has enough again. */
+  relieve(name: string): void;
   cordon(name: string): void;
   uncordon(name: string): void;
+  /** As kubectl does: cordoned, and every pod asked to go by the eviction API. */
+  drain(name: string): void;
 }
 
 /** What a kubelet has of its own, which no object tells. */
@@ -38,11 +50,17 @@ export interface Machine {
   readonly name: string;
   readonly hostIp: string;
   readonly images: Set<string>;
+  /** While it is not heard of. */
+  silence?: Timer | undefined;
 }
 
 const kubelet = "kubelet";
 const notReadyTaint = "node.kubernetes.io/not-ready";
+const lostTaint = "node.kubernetes.io/unreachable";
+const pressureTaint = "node.kubernetes.io/memory-pressure";
 const closedTaint = "node.kubernetes.io/unschedulable";
+/** How long the real controller of nodes waits for a heartbeat. */
+const lostAfterMs = 50_000;
 
 export function createNodes({ server, view, clock }: Ground, machines: Map<string, Machine>): Nodes {
   let added = 0;
@@ -55,7 +73,7 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
 
   function addNode(spec: NodeSpec): void {
     added += 1;
-    const machine = {
+    const machine: Machine = {
       name: spec.name,
       hostIp: `192.168.${10 + (added >> 8)}.${added & 255}`,
       images: new Set<string>(),
@@ -82,9 +100,28 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
     server.update(kinds.node, { ...node, spec: { ...spec, ...kept, ...more, ...(taints.length > 0 && { taints }) } });
   }
 
+  /** What the controller of nodes makes of one that is silent. */
+  function giveUp(name: string): void {
+    const unknown = soundConditions.map(({ type }): StatusCondition => {
+      return { type, status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." };
+    });
+    writeConditions(name, unknown);
+    taint(name, lostTaint, ["NoSchedule", "NoExecute"]);
+    for (const pod of view.podsOn(name)) {
+      if (!isReady(pod)) continue;
+      const conditions = withConditions(pod.status?.conditions, [notHeardOf], stampOf(clock.now()));
+      server.updateStatus(kinds.pod, { ...pod, status: { ...pod.status, conditions } });
+    }
+  }
+
+  function close(name: string): void {
+    taint(name, closedTaint, ["NoSchedule"], { unschedulable: true });
+  }
+
   return {
     addNode,
     removeNode(name) {
+      machines.get(name)?.silence?.cancel();
       machines.delete(name);
       server.delete(kinds.node, { name });
     },
@@ -97,7 +134,38 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
       writeConditions(name, soundConditions);
       taint(name, notReadyTaint, []);
     },
-    cordon: (name) => taint(name, closedTaint, ["NoSchedule"], { unschedulable: true }),
+    lose(name) {
+      const machine = machines.get(name);
+      invariant(machine, "there is no such machine", { name });
+      machine.silence ??= clock.timer(lostAfterMs, () => giveUp(name));
+    },
+    bringBack(name) {
+      const machine = machines.get(name);
+      invariant(machine, "there is no such machine", { name });
+      machine.silence?.cancel();
+      machine.silence = undefined;
+      writeConditions(name, soundConditions);
+      taint(name, lostTaint, []);
+    },
+    underPressure(name) {
+      writeConditions(name, [condition("MemoryPressure", "True", "KubeletHasInsufficientMemory")]);
+      taint(name, pressureTaint, ["NoSchedule"]);
+    },
+    relieve(name) {
+      writeConditions(name, [condition("MemoryPressure", "False", "KubeletHasSufficientMemory")]);
+      taint(name, pressureTaint, []);
+    },
+    cordon: close,
+    drain(name) {
+      close(name);
+      const why = { reason: "EvictionByEvictionAPI", message: "Eviction API: evicting" };
+      for (const pod of view.podsOn(name)) {
+        // What a daemon set has made would come again, and stays.
+        if (isDeleting(pod) || pod.metadata.ownerReferences?.some(({ kind }) => kind === "DaemonSet")) continue;
+        server.updateStatus(kinds.pod, withDisruption(pod, why, stampOf(clock.now())));
+        server.delete(kinds.pod, pod.metadata, { uid: pod.metadata.uid });
+      }
+    },
     uncordon: (name) => taint(name, closedTaint, []),
   };
 }
@@ -105,6 +173,8 @@ export function createNodes({ server, view, clock }: Ground, machines: Map<strin
 function condition(type: string, status: "True" | "False", reason: string, message?: string): StatusCondition {
   return { type, status, reason, ...(message ? { message } : {}) };
 }
+
+const notHeardOf: StatusCondition = { type: "Ready", status: "False" };
 
 const soundConditions: readonly StatusCondition[] = [
   condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),

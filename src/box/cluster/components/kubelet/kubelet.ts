@@ -3,13 +3,16 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { add } from "../../../../kube/exact-amounts.ts";
 import { kinds } from "../../../../kube/kinds.ts";
+import type { ObjectAt } from "../../../../kube/kube.ts";
+import { invariant } from "../../../../runtime/invariant.ts";
 import type { ServerEvent } from "../../api-server/in-process.ts";
 import type { Component, Ground, Wake } from "../component.ts";
 import type { Machine } from "../nodes.ts";
+import { isWanted, unwanted } from "../scheduler/filters.ts";
 import { allocatableOf, requestsOf, type WholeAmounts } from "../scheduler/requests.ts";
 import { atOf, isDeleting, keyOf } from "../shapes/metadata.ts";
 import type { KubeNode } from "../shapes/node.ts";
-import { type Container, isFinished, type Pod, type PodStatus } from "../shapes/pod.ts";
+import { type Container, isFinished, type Pod, type PodStatus, withDisruption } from "../shapes/pod.ts";
 import { stampOf } from "../shapes/time.ts";
 import { type Behaviours, behaviourOf } from "./behaviour.ts";
 import { type ContainerHome, createContainerRun, type Life } from "./container-run.ts";
@@ -20,6 +23,10 @@ export interface Kubelets extends Component {
   runOf(podUid: string): PodRun | undefined;
   /** Tells once when this process has ended; also when its pod is gone. */
   onEnd(life: Life, listener: () => void): () => void;
+  /** Its node has too little memory left, and this pod has to go for it. */
+  evict(at: ObjectAt): void;
+  /** The kubelet of a node starts again, and asks anew of every pod whether it may run there. */
+  restart(node: string): void;
   /** The time of day of a monotonic reading. */
   wallMs(atMs: number): number;
 }
@@ -49,7 +56,7 @@ export function createKubelets(
   function work(key: string): number | undefined {
     const pod = view.get<Pod>(kinds.pod, atOf(key));
     const machine = machines.get(pod?.spec.nodeName ?? "");
-    if (!pod || !machine) return undefined;
+    if (!pod || !machine || machine.silence) return undefined;
     const run = runs.get(pod.metadata.uid) ?? begin(pod, machine);
     if (!run) return undefined;
     const nowMs = clock.monotonicMs();
@@ -69,15 +76,9 @@ export function createKubelets(
       return undefined;
     }
     const requests = requestsOf(pod);
-    const rejection = isDeleting(pod) ? undefined : lack(requests, machine.name);
+    const rejection = isDeleting(pod) ? undefined : (lack(requests, machine.name) ?? mismatch(pod));
     if (rejection) {
-      events.tell(
-        { kind: kinds.pod, object: pod, by, node: machine.name },
-        "Warning",
-        rejection.reason,
-        rejection.message,
-      );
-      writeStatus(pod, rejectedStatus(pod, rejection, stampOf(clock.now())));
+      reject(pod, rejection);
       return undefined;
     }
     const { uid } = pod.metadata;
@@ -105,6 +106,44 @@ export function createKubelets(
       return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };
     }
     return undefined;
+  }
+
+  /** A pod that requires labels which its node has not, or not any more. */
+  function mismatch(pod: Pod): Rejection | undefined {
+    const node = view.get<KubeNode>(kinds.node, { name: pod.spec.nodeName ?? "" });
+    if (!node || isWanted(node, pod)) return undefined;
+    return { reason: "NodeAffinity", message: `Predicate NodeAffinity failed: ${unwanted}` };
+  }
+
+  function reject(pod: Pod, { reason, message }: Rejection): void {
+    events.tell({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", reason, message);
+    writeStatus(pod, rejectedStatus(pod, { reason, message }, stampOf(clock.now())));
+  }
+
+  function restart(node: string): void {
+    for (const pod of view.podsOn(node)) {
+      const rejection = isFinished(pod) || isDeleting(pod) ? undefined : mismatch(pod);
+      if (!rejection) continue;
+      forget(pod.metadata.uid);
+      reject(pod, rejection);
+    }
+  }
+
+  function evict(at: ObjectAt): void {
+    const pod = view.get<Pod>(kinds.pod, at);
+    const run = pod && runs.get(pod.metadata.uid);
+    const { hostIp } = machines.get(pod?.spec.nodeName ?? "") ?? {};
+    invariant(pod && run && hostIp, "there is no such pod to evict", { ...at });
+    const [nowMs, now] = [clock.monotonicMs(), stampOf(clock.now())];
+    for (const container of run.containers) container.stop(nowMs, 0);
+    advance(run, nowMs);
+    const message = "The node was low on resource: memory. ";
+    const startTime = pod.status?.startTime ?? now;
+    const status = podStatus(pod, run, { nowMs, now, hostIp, startTime });
+    const failed: PodStatus = { ...status, phase: "Failed", reason: "Evicted", message };
+    const evicted = withDisruption({ ...pod, status: failed }, { reason: "TerminationByKubelet", message }, now);
+    events.tell({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", "Evicted", message);
+    writeStatus(pod, evicted.status ?? failed);
   }
 
   /** From 10.244.0.2 on; so many that none comes again while its pod lives. */
@@ -172,6 +211,8 @@ export function createKubelets(
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    evict,
+    restart,
     wallMs,
   };
 }

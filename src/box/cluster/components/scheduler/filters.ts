@@ -13,18 +13,20 @@ export interface Candidate {
   readonly volumes: VolumeNeeds;
 }
 
+export const unwanted = "node(s) didn't match Pod's node affinity/selector";
+
 /** In the order of the real scheduler: the first one that objects is told. */
 export function obstacles({ pod, requests, volumes }: Candidate, room: NodeRoom): readonly string[] {
   const { unschedulable, taints = [] } = room.node.spec;
   if (unschedulable) return ["node(s) were unschedulable"];
   const hard = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
   if (!hard.every((taint) => isTolerated(taint, pod.spec.tolerations))) return ["node(s) had untolerated taint(s)"];
-  if (!isWanted(room.node, pod)) return ["node(s) didn't match Pod's node affinity/selector"];
+  if (!isWanted(room.node, pod)) return [unwanted];
   const short = shortages(requests, room);
   return short.length > 0 ? short : volumes.conflictOn(room.node);
 }
 
-function isWanted(node: KubeNode, { spec }: Pod): boolean {
+export function isWanted(node: KubeNode, { spec }: Pod): boolean {
   const labels = node.metadata.labels ?? {};
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) if (labels[key] !== value) return false;
   return matches(node, spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution);

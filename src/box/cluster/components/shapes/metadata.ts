@@ -23,7 +23,7 @@ export interface Stored extends KubeObject {
 
 export interface StatusCondition {
   readonly type: string;
-  readonly status: "True" | "False";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;

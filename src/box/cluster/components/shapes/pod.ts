@@ -1,6 +1,13 @@
 /** Pods, as far as the cluster's components look at them. */
 import type { Requirement } from "../../api-server/objects/label-selector.ts";
-import { conditionOf, isDeleting, type Metadata, type StatusCondition, type Stored } from "./metadata.ts";
+import {
+  conditionOf,
+  isDeleting,
+  type Metadata,
+  type StatusCondition,
+  type Stored,
+  withConditions,
+} from "./metadata.ts";
 
 export interface Pod extends Stored {
   readonly spec: PodSpec;
@@ -108,6 +115,12 @@ export function isFinished(pod: Pod): boolean {
 /** Neither finished nor on its way out: it counts as a replica. */
 export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && !isDeleting(pod);
+}
+
+/** The pod with the reason for which it has to leave its node. */
+export function withDisruption(pod: Pod, why: { reason: string; message: string }, now: string): Pod {
+  const condition: StatusCondition = { type: "DisruptionTarget", status: "True", ...why };
+  return { ...pod, status: { ...pod.status, conditions: withConditions(pod.status?.conditions, [condition], now) } };
 }
 
 export function isReady(pod: Pod): boolean {
