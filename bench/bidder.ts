@@ -130,6 +130,7 @@ function standingFeed(shown: ClusterPicture): InventoryFeed {
     lastError: undefined,
     onPicture: (listener) => listener(shown),
     run: untilAborted,
+    ask: () => undefined,
   };
 }
 

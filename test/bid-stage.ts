@@ -439,6 +439,7 @@ export function pictureFeed(
     resume() {
       heardAtMs = undefined;
     },
+    ask: () => undefined,
     run(signal: AbortSignal) {
       draw(cpuMilli);
       return untilAborted(signal);

@@ -141,6 +141,16 @@ export function checkFeed(contract: FeedContract): void {
     await eventually("the version", () => feed.picture?.podsVersion === "100");
   });
 
+  check("what changes only how new the picture is comes at once where somebody asks", async ({ publisher, feed }) => {
+    const node = sampleNode();
+    publisher.show(sampleInventory([node], { podsVersion: "99" }));
+    await eventually("the picture", () => feed.picture?.podsVersion === "99");
+    publisher.show(sampleInventory([node], { podsVersion: "100" }));
+    await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
+    feed.ask();
+    await eventually("the version", () => feed.picture?.podsVersion === "100");
+  });
+
   check("an operator that has not heard of the cluster itself proves nothing", async (s) => {
     const { operator, publisher, clock, feed } = s;
     publisher.show(sampleInventory());

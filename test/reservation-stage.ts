@@ -188,6 +188,7 @@ export async function openStage(
     lastError: undefined,
     onPicture: (listener) => void pictureListeners.push(listener),
     run: async () => undefined,
+    ask: () => undefined,
   };
   const { chain, step } = chainOf(world);
   const kube = {
@@ -220,7 +221,12 @@ export async function openStage(
   const tasks: Promise<void>[] = [];
   const scope = {
     signal: stopping.signal,
-    task: (_name: string, work: (signal: AbortSignal) => Promise<void>) => void tasks.push(work(stopping.signal)),
+    task(_name: string, work: (signal: AbortSignal) => Promise<void>) {
+      const ended = work(stopping.signal).catch((thrown: unknown) => {
+        if (!stopping.signal.aborted) throw thrown;
+      });
+      tasks.push(ended);
+    },
     onStop: () => undefined,
   };
   await keeper.open(scope, queue);

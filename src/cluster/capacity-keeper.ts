@@ -7,7 +7,7 @@ import type { ResourceUnit } from "../market/group-spec.ts";
 import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import type { Overcommit } from "../market/overcommit.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
@@ -102,6 +102,8 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   pods.onChange(({ type, value }) => {
     if (type === "deleted") book.podGone(value);
     else book.pod(value, newsAtMs(value));
+    // What it leaves may be a node that is not for sale, as one that is drained, and no picture tells of that.
+    if (type === "deleted" || value.node === undefined) settle();
     reservations.changed();
   });
 
@@ -111,6 +113,19 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     book.show({ picture: newest, trueAtMs: clock.monotonicMs() - ageMs });
     settle();
     reservations.room();
+  }
+
+  /**
+   * What came where as much went leaves the picture as it was, and nobody is told of it; and one that nothing has changed
+   * is true for longer than when it came.
+   */
+  async function lookForCounted(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(clock, limits.reservationSettleMs, signal);
+      if (book.awaited === 0) continue;
+      inventory.ask();
+      showPicture();
+    }
   }
 
   return {
@@ -144,6 +159,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       inventory.onPicture(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);
+      scope.task("awaited pictures", lookForCounted);
       pool.onAnswer(() => {
         addresses.confirm();
         reservations.room();

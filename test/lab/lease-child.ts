@@ -213,6 +213,7 @@ function labFeed() {
   const log = silentLog;
   const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: 0 }));
   return Object.assign(newest, {
+    ask: () => undefined,
     run(signal: AbortSignal) {
       const storage = [{ class: "beta2", bytes: plenty(2n ** 40n) }];
       newest.show({ nodes: [node], storage, podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });

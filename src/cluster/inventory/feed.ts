@@ -13,6 +13,8 @@ export interface InventoryFeed {
   readonly lastError: string | undefined;
   /** Told of each new picture, when it is already the newest. */
   onPicture(listener: (picture: ClusterPicture) => void): void;
+  /** Somebody waits for what only a newer picture tells, which may look the same: the source is asked for its newest. */
+  ask(): void;
   /** Follows the source until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -47,6 +47,7 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
   let heardAtMs = clock.monotonicMs();
   let ownAgeMs = 0;
   let failures = 0;
+  let asked = Promise.withResolvers<void>();
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
 
   /** A picture, and how long ago the operator had heard of the cluster when it sent it. */
@@ -82,14 +83,22 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
       const { client, brought, sinceMs } = connection;
       const dueMs = brought ? heardAtMs + limits.feedProofMs : sinceMs + limits.feedFirstMs;
       const leftMs = dueMs - clock.monotonicMs();
-      if (leftMs > 0) {
-        await sleep(clock, leftMs, signal);
-        continue;
-      }
+      if (leftMs > 0 && !(await isAskedWithin(leftMs, signal))) continue;
       const told = read(await client.call(queryCluster, empty, limits.feedAnswerMs));
       connection.askedVersion = told.picture.podsVersion;
       take(told, connection);
       newest.counts.proofs += 1;
+    }
+  }
+
+  async function isAskedWithin(ms: number, signal: AbortSignal): Promise<boolean> {
+    const over = new AbortController();
+    const pause = sleep(clock, ms, AbortSignal.any([signal, over.signal]));
+    try {
+      return await Promise.race([pause.then(() => false), asked.promise.then(() => true)]);
+    } finally {
+      over.abort();
+      asked = Promise.withResolvers<void>();
     }
   }
 
@@ -124,5 +133,5 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
     }
   }
 
-  return Object.assign(newest, { run });
+  return Object.assign(newest, { run, ask: () => asked.resolve() });
 }

@@ -67,13 +67,17 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   async function lookNowAndThen(from: PictureSource, signal: AbortSignal): Promise<never> {
     for (;;) {
       await sleep(clock, limits.feedProofMs, signal);
-      try {
-        const picture = from.picture();
-        if (picture !== shown) show(picture);
-        newest.counts.proofs += 1;
-      } catch (thrown) {
-        newest.failed(reasonOf(thrown));
-      }
+      look(from);
+    }
+  }
+
+  function look(from: PictureSource): void {
+    try {
+      const picture = from.picture();
+      if (picture !== shown) show(picture);
+      newest.counts.proofs += 1;
+    } catch (thrown) {
+      newest.failed(reasonOf(thrown));
     }
   }
 
@@ -87,5 +91,10 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     }
   }
 
-  return Object.assign(newest, { run });
+  return Object.assign(newest, {
+    run,
+    ask() {
+      if (opened) look(opened);
+    },
+  });
 }

@@ -12,7 +12,7 @@ interface SourceAge {
   readonly ownAgeMs: number;
 }
 
-interface NewestPicture extends Omit<InventoryFeed, "run"> {
+interface NewestPicture extends Omit<InventoryFeed, "run" | "ask"> {
   readonly counts: FeedCounts;
   show(picture: ClusterPicture): void;
   failed(reason: string): void;

@@ -448,6 +448,38 @@ test("after a restart what has run for long is counted once, also by an operator
   }
 });
 
+test("what was bound a moment before a restart is counted once as soon as the same picture has been true for long enough", async (t) => {
+  const world = createWorld();
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  const { owner, dseq, gseq } = bidOf(order);
+  const groups = [{ id: { owner, dseq, gseq }, spec: groupOf(sampleUnit({ cpuMilli: 3_000n })) }];
+  world.deployments.set(`${owner}/${dseq}`, { groups } as never);
+  // Its status has changed since it was bound, which no picture shows.
+  world.pods.set("web", leasePod(order, "web", { cpu: "3", version: "9", node: "a" }));
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a", {}, threeCpus)], podsVersion: "2" });
+  assert.equal(stage.freeCpu(), 2_000n);
+  await world.clock.advance(limits.reservationSettleMs - 1);
+  world.trueAtMs = world.clock.monotonicMs() + 1;
+  assert.equal(stage.freeCpu(), 2_000n);
+  await world.clock.advance(1);
+  assert.equal(stage.freeCpu(), 5_000n);
+});
+
+test("a pod that leaves a node which is not for sale has its room elsewhere at once, before any picture comes", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
+  const running = { cpu: "3", version: "2", node: "a" };
+  stage.pod("web", leasePod(order, "web", running));
+  // Cordoned, and then drained.
+  stage.show({ nodes: [pictureNode("b")], podsVersion: "2" });
+  assert.equal(stage.freeCpu(), 8_000n);
+  stage.pod("web", leasePod(order, "web", { ...running, version: "3", leaving: true }));
+  assert.equal(stage.freeCpu(), 5_000n);
+  assert.deepEqual(stage.document().conditions, []);
+});
+
 test("what the journal has lost is made again from the chain, with what of it runs", async (t) => {
   const world = createWorld();
   const unit = sampleUnit({ cpuMilli: 3_000n, count: 2 });
