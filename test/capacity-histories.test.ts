@@ -1,0 +1,128 @@
+/**
+ * Random histories of a provider's capacity: leases come, scale and go while machines are added, cordoned, drained, lost,
+ * brought back and deleted. Whenever all is at rest, what is offered of every machine and storage class is, to the byte,
+ * what it has, less what the pods there take, less what is promised and has no pod.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { adjustable, createLedger } from "./capacity-ledger.ts";
+import { type CapacityStage, capacityStage } from "./capacity-stage.ts";
+import { createOwner } from "./owner.ts";
+import { gi } from "./placement-samples.ts";
+import { runs } from "./runs.ts";
+
+const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * gi };
+const names = ["a", "b", "c"] as const;
+/** What all of them come to in a moment; a machine that is silent for longer is another step. */
+const restMs = 20_000;
+/** A provider that has just started does not know since when pods are bound; after this long its picture has them all. */
+const startedMs = 90_000;
+
+interface Actor {
+  readonly stage: CapacityStage;
+  readonly ledger: ReturnType<typeof createLedger>;
+  readonly random: Random;
+  pick<T>(list: readonly T[]): T | undefined;
+  /** Machines that are there. */
+  machines(): string[];
+}
+
+const actions: Record<string, (actor: Actor) => Promise<unknown> | unknown> = {
+  async bid({ stage, ledger, random }) {
+    const wish = { pages: 1 + random.int(3), apis: random.int(3), stores: random.int(3), caches: random.int(2) };
+    const dseq = ledger.nextDseq();
+    if (await stage.bid(dseq, adjustable(wish))) ledger.promised(dseq, wish);
+  },
+  async lose({ stage, ledger, pick }) {
+    const bid = pick(ledger.bids());
+    if (!bid) return;
+    ledger.over(bid.dseq);
+    await stage.lose(bid.dseq);
+  },
+  async win({ stage, ledger, pick }) {
+    const bid = pick(ledger.bids());
+    if (!bid) return;
+    bid.lease = await stage.win(bid.dseq);
+    await stage.send(bid.lease, adjustable(bid.wish).manifest);
+  },
+  async close({ stage, ledger, pick }) {
+    const won = pick(ledger.leases());
+    if (!won?.lease) return;
+    ledger.over(won.dseq);
+    await stage.close(won.lease);
+  },
+  /** Services that share a unit shift their counts. */
+  async scale({ stage, ledger, pick, random }) {
+    const won = pick(ledger.leases());
+    if (!won?.lease) return;
+    const { pages, apis, stores, caches } = won.wish;
+    const [newPages, newStores] = [random.int(pages + apis + 1), random.int(stores + caches + 1)];
+    won.wish = {
+      ...{ pages: newPages, apis: pages + apis - newPages },
+      ...{ stores: newStores, caches: stores + caches - newStores },
+    };
+    await stage.send(won.lease, adjustable(won.wish).manifest);
+  },
+  addMachine({ stage, pick, machines }) {
+    const name = pick(names.filter((each) => !machines().includes(each)));
+    if (name) stage.cluster.nodes.addNode({ name, ...size });
+  },
+  ...Object.fromEntries(
+    (["removeNode", "cordon", "uncordon", "drain", "lose", "bringBack", "relieve", "restart"] as const).map((deed) => [
+      `machine ${deed}`,
+      ({ stage, pick, machines }: Actor) => {
+        const name = pick(machines());
+        if (name) stage.cluster.nodes[deed](name);
+      },
+    ]),
+  ),
+  evict({ stage, ledger, pick }) {
+    const pod = pick(ledger.runningPods());
+    if (pod) stage.cluster.nodes.evict(pod.metadata);
+  },
+  restart: ({ stage }) => stage.restart(),
+  podsLate: ({ stage }) => stage.late.pods.shut(),
+  picturesLate: ({ stage }) => stage.late.pictures.shut(),
+  wait: ({ stage, pick }) => stage.clock.advance(pick([60_000, 400_000]) ?? 0),
+};
+
+const often = ["bid", "bid", "win", "win", "win", "scale", "scale", "close", "lose", "restart", "evict", "wait"];
+const deeds = Object.keys(actions);
+
+async function play(seed: number, steps: number): Promise<void> {
+  await using owner = createOwner();
+  const random = createSeededRandom(seed);
+  const stage = await capacityStage(owner, { machines: names, size, seed });
+  const ledger = createLedger(stage);
+  const actor: Actor = {
+    ...{ stage, ledger, random },
+    pick: (list) => list[random.int(list.length)],
+    machines: () => ledger.machines(),
+  };
+  const told: string[] = [];
+  let isNew = false;
+  try {
+    for (let step = 0; step < steps; step += 1) {
+      const name = actor.pick(random.next() < 0.5 ? often : deeds) ?? "";
+      told.push(name);
+      await actions[name]?.(actor);
+      isNew ||= name === "restart";
+      // Some things happen before the news of the last have come.
+      if (random.next() < 0.3) continue;
+      stage.late.pods.open();
+      stage.late.pictures.open();
+      await stage.clock.advance(isNew ? startedMs : restMs);
+      isNew = false;
+      ledger.audit();
+    }
+  } catch (thrown) {
+    throw new Error(`seed ${seed}: ${told.join(", ")}`, { cause: thrown });
+  }
+}
+
+test("whatever happens to machines and leases, capacity adds up to the byte", async () => {
+  const histories = runs(1, 150);
+  for (let seed = 1; seed <= histories; seed += 1) await play(seed, runs(12, 25));
+  assert.ok(deeds.length > 15);
+});
