@@ -124,7 +124,11 @@ test("a drained node loses its pods to the others, and a volume that lies on it 
   const { server, cluster, clock, pod, pods, until } = clusterStage(t, { nodes });
   const storage = { provisioner: "rancher.io/local-path", volumeBindingMode: "WaitForFirstConsumer" };
   server.create(kinds.storageClass, { metadata: { name: "local" }, ...storage }, "test");
-  const claim = { storageClassName: "local", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  const claim = {
+    storageClassName: "local",
+    accessModes: ["ReadWriteOnce"],
+    resources: { requests: { storage: "1Gi" } },
+  };
   const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: claim }];
   server.create(kinds.statefulSet, statefulSet("store", 1, { spec: { volumeClaimTemplates } }), "test");
   server.create(kinds.deployment, deployment("web", 3), "test");
@@ -136,7 +140,10 @@ test("a drained node loses its pods to the others, and a volume that lies on it 
   assert.equal(condition(target, "DisruptionTarget")?.reason, "EvictionByEvictionAPI");
   await until(() => pods().filter(isRunningAndReady).length === 3);
   await clock.advance(60_000);
-  assert.match(condition(pod("store-0"), "PodScheduled")?.message ?? "", /1 node\(s\) didn't match PersistentVolume's node affinity/);
+  assert.match(
+    condition(pod("store-0"), "PodScheduled")?.message ?? "",
+    /1 node\(s\) didn't match PersistentVolume's node affinity/,
+  );
   cluster.uncordon(home);
   await until(() => isRunningAndReady(pod("store-0")));
   assert.equal(pod("store-0")?.spec.nodeName, home);
