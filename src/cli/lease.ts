@@ -6,6 +6,7 @@ import type { Closing } from "../cluster/leases/lease-closing.ts";
 import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { leaseHistoryCommand } from "./lease-history.ts";
 
 interface CloseOptions extends OutputOptions {
   readonly reason: string;
@@ -19,7 +20,8 @@ export function leaseCommand(): Command {
   return new Command("lease")
     .description("act on one of our leases")
     .addCommand(closeCommand())
-    .addCommand(reclaimCommand());
+    .addCommand(reclaimCommand())
+    .addCommand(leaseHistoryCommand());
 }
 
 function closeCommand(): Command {

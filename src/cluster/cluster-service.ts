@@ -30,6 +30,13 @@ import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import { createReclaimer, measureReclaimer, type Reclaimer } from "./leases/reclaimer.ts";
+import type { LeaseOccurrence } from "./occurrences/lease-history.ts";
+import {
+  createOccurrenceKeeper,
+  type OccurrenceKeeper,
+  type OccurrenceListener,
+} from "./occurrences/occurrence-keeper.ts";
+import { measureOccurrences } from "./occurrences/occurrence-metrics.ts";
 import { measureDrift } from "./reconcile/drift-metrics.ts";
 import { reconcileAnswers } from "./reconcile/reconcile-answers.ts";
 import { createReconciler, type Reconciler } from "./reconcile/reconciler.ts";
@@ -54,6 +61,10 @@ export interface Cluster {
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   /** Compares chain, cluster and journal now. */
   reconcile: Reconciler["reconcile"];
+  /** What its tenant may know of what happened to a lease, the newest last; also of one that is gone, for a while. */
+  occurrencesOf(leaseKey: string): readonly LeaseOccurrence[];
+  /** Told whenever there is more of it; the answer ends it. */
+  onOccurrence(listener: OccurrenceListener): () => void;
 }
 
 interface ClusterGround {
@@ -116,7 +127,12 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       health.onChange(publisher.changed);
       const reclaimer = createReclaimer({ chain, journal, clock, random, log });
       const closing = { chain, journal, hostsOf: leaseKeeper.hostnames.hostsOf, log };
-      queues.push(leaseKeeper.queue, health.queue, reclaimer.queue);
+      const occurrences = createOccurrenceKeeper({
+        ...{ chain, journal, kube, clock, random, log },
+        ...{ live: leaseKeeper.live, leaseIn: leaseKeeper.leaseIn, health },
+        trouble: () => (chain.mirror.ready ? leaseKeeper.trouble : "the mirror has not been built yet"),
+      });
+      queues.push(leaseKeeper.queue, health.queue, reclaimer.queue, ...occurrences.queues);
       own.onChange(publisher.changed);
       scope.onStop(publisher.stop);
       await own.open(scope, queue);
@@ -125,7 +141,8 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       health.open(scope);
       reclaimer.open(scope);
       scope.task("reconcile", reconciler.run);
-      running = { keeper: own, leaseKeeper, health, reclaimer, reconciler };
+      occurrences.open(scope);
+      running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
@@ -134,6 +151,8 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         closeLease: (request, signal) => closeLease(request, closing, signal),
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
         reconcile: reconciler.reconcile,
+        occurrencesOf: occurrences.of,
+        onOccurrence: occurrences.onOccurrence,
       });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
@@ -153,12 +172,13 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
       if (!running) return;
-      const { keeper, leaseKeeper, health, reclaimer, reconciler } = running;
+      const { keeper, leaseKeeper, health, reclaimer, reconciler, occurrences } = running;
       measureCluster(metrics, keeper);
       measureLeases(metrics, leaseKeeper);
       measureHealth(metrics, health);
       measureReclaimer(metrics, reclaimer);
       measureDrift(metrics, reconciler, clock);
+      measureOccurrences(metrics, occurrences);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
     },
@@ -171,4 +191,5 @@ interface Running {
   readonly health: HealthKeeper;
   readonly reclaimer: Reclaimer;
   readonly reconciler: Reconciler;
+  readonly occurrences: OccurrenceKeeper;
 }

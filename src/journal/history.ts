@@ -17,11 +17,20 @@ export function createHistory(sql: Sql, clock: Clock) {
   const columns = "id, kind, subject, line, at AS atMs";
   const recent = sql.all<HistoryLine>(`SELECT ${columns} FROM history ORDER BY id DESC LIMIT ?`);
   const about = sql.all<HistoryLine>(`SELECT ${columns} FROM history WHERE subject = ? ORDER BY id DESC LIMIT ?`);
+  const since = sql.all<HistoryLine>(`SELECT ${columns} FROM history WHERE id > ? ORDER BY id LIMIT ?`);
+  // The sign after the slash is the nought: all that begins with these words and a slash.
+  const under = sql.one<{ subject: string }>(
+    "SELECT subject FROM history WHERE subject >= ? || '/' AND subject < ? || '0' ORDER BY subject, id DESC LIMIT 1",
+  );
   const add = sql.run("INSERT INTO history (kind, subject, line, at) VALUES (?, ?, ?, ?)");
   return {
     /** The newest first. */
     recent: (limit: number) => recent(limit).map((row) => ({ ...row })),
     about: (subject: string, limit: number) => about(subject, limit).map((row) => ({ ...row })),
+    /** What came after a line, the oldest first. */
+    since: (id: number, limit: number) => since(id, limit).map((row) => ({ ...row })),
+    /** A subject that begins so: the lease of an order. */
+    subjectUnder: (prefix: string) => under(prefix, prefix)?.subject,
     add: ({ kind, subject, line }: Omit<HistoryLine, "id" | "atMs">) =>
       Number(add(kind, subject, line, clock.now()).lastInsertRowid),
   };

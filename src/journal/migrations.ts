@@ -262,6 +262,7 @@ export const migrations: readonly string[] = [
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     lease_id TEXT NOT NULL,
     key TEXT NOT NULL,
+    origin TEXT NOT NULL CHECK (origin IN ('cluster', 'ours')),
     type TEXT NOT NULL CHECK (type IN ('Normal', 'Warning')),
     reason TEXT NOT NULL,
     object TEXT NOT NULL,
@@ -269,6 +270,7 @@ export const migrations: readonly string[] = [
     count INTEGER NOT NULL,
     first_at INTEGER NOT NULL,
     last_at INTEGER NOT NULL,
+    counted TEXT NOT NULL,
     UNIQUE (lease_id, key)
   ) STRICT;
   CREATE INDEX occurrences_lease ON occurrences (lease_id, last_at);

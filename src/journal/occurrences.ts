@@ -5,6 +5,8 @@ export interface OccurrenceRow {
   readonly leaseId: string;
   /** What makes it the same as one before, within a lease. */
   readonly key: string;
+  /** Who says so: somebody in the cluster, by an Event, or we. */
+  readonly origin: "cluster" | "ours";
   readonly type: "Normal" | "Warning";
   /** A word for programs: "BackOff". */
   readonly reason: string;
@@ -15,21 +17,34 @@ export interface OccurrenceRow {
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
+  /** By what its writer knows what has been counted: of ours, whether it is still so. */
+  readonly counted: string;
 }
+
+/** Of a trouble that is not over. */
+export const stillSo = "still so";
 
 export type Occurrences = ReturnType<typeof createOccurrences>;
 
 export function createOccurrences(sql: Sql) {
   const columns =
-    "lease_id AS leaseId, key, type, reason, object, note, count, first_at AS firstAtMs, last_at AS lastAtMs";
+    "lease_id AS leaseId, key, origin, type, reason, object, note, count, first_at AS firstAtMs, last_at AS lastAtMs, counted";
   const get = sql.one<OccurrenceRow>(`SELECT ${columns} FROM occurrences WHERE lease_id = ? AND key = ?`);
   const about = sql.all<OccurrenceRow>(
     `SELECT ${columns} FROM occurrences WHERE lease_id = ? ORDER BY last_at DESC, id DESC LIMIT ?`,
   );
+  const open = sql.all<OccurrenceRow>(
+    `SELECT ${columns} FROM occurrences WHERE lease_id = ? AND origin = 'ours' AND counted = '${stillSo}'`,
+  );
   const record = sql.run(
-    `INSERT INTO occurrences (lease_id, key, type, reason, object, note, count, first_at, last_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (lease_id, key) DO UPDATE SET note = excluded.note, count = excluded.count, last_at = excluded.last_at`,
+    `INSERT INTO occurrences (lease_id, key, origin, type, reason, object, note, count, first_at, last_at, counted)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (lease_id, key) DO UPDATE SET object = excluded.object, note = excluded.note, count = excluded.count,
+       first_at = excluded.first_at, last_at = excluded.last_at, counted = excluded.counted`,
+  );
+  const trim = sql.run(
+    `DELETE FROM occurrences WHERE id IN (SELECT id FROM occurrences WHERE lease_id = ? AND origin = ?
+     ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)`,
   );
   return {
     get(leaseId: string, key: string): OccurrenceRow | undefined {
@@ -38,8 +53,14 @@ export function createOccurrences(sql: Sql) {
     },
     /** The newest first. */
     about: (leaseId: string, limit: number) => about(leaseId, limit).map((row) => ({ ...row })),
+    /** Troubles of ours that are not over. */
+    open: (leaseId: string) => open(leaseId).map((row) => ({ ...row })),
     /** Again with the same key, it is the same with a new count. */
-    record: ({ leaseId, key, type, reason, object, note, count, firstAtMs, lastAtMs }: OccurrenceRow) =>
-      void record(leaseId, key, type, reason, object, note, count, firstAtMs, lastAtMs),
+    record(row: OccurrenceRow): void {
+      const { leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted } = row;
+      record(leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted);
+    },
+    /** Leaves the newest of a lease. */
+    trim: (leaseId: string, origin: OccurrenceRow["origin"], keep: number) => void trim(leaseId, origin, keep),
   };
 }

@@ -42,7 +42,8 @@ type Write =
   | ("set" | "file" | "send" | "refile" | "cancel" | "settle" | "markGapped")
   | ("add" | "record" | "put" | "remove")
   | ("restore" | "withdraw" | "noteRefusal" | "noteDeployed")
-  | ("see" | "noteBid" | "noteOutcome" | "end");
+  | ("see" | "noteBid" | "noteOutcome" | "end")
+  | "trim";
 
 export function createTables(sql: Sql, clock: Clock): Tables {
   return {

@@ -114,6 +114,11 @@ export interface WatchOptions<T, Index extends string = never> extends Selection
   /** What is kept of an object. It must not throw, and sees no managedFields unless asked for. */
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
+  /**
+   * Nothing is kept, however many there are: what is listed or seen is handed over as added, again after every new list,
+   * and of what goes nobody hears. For what is written down elsewhere.
+   */
+  readonly passing?: boolean;
   /** By what else than its name an object is looked up (`by`): the key that its value has there, or undefined for none. */
   readonly indexes?: KeyFunctions<T> & Readonly<Record<Index, unknown>>;
   /**

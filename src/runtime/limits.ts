@@ -102,7 +102,32 @@ export const limits = {
   journalHistoryKeepRows: 200_000,
   /** Tenants and operators ask about the last days; a lease in a crash loop has a handful, each counted. */
   journalOccurrencesKeepMs: 30 * day,
+  /** A thousand leases with as many as one may have, or ten times as many with a handful; under 200 MB. */
   journalOccurrencesKeepRows: 200_000,
+  /** Of one lease, of what the cluster tells and of what we do, each: the oldest go, so nobody crowds out another. */
+  occurrencesOfLease: 100,
+  /** Events of which a row knows how often each was counted: the pods of a large service. Beyond, it counts too few. */
+  occurrenceEvents: 32,
+  /** How long Events are gathered before they are written down together. */
+  occurrenceGatherMs: second,
+  /** Events that wait to be written down; then the server is not listened to until they are. */
+  occurrencesWaiting: 2_000,
+  /** Of these in one unit of the journal: a few milliseconds. */
+  occurrenceWrites: 200,
+  /** Of what an Event says; the API server takes 1,024 bytes. */
+  occurrenceNoteChars: 1_024,
+  /** Of a reason, which is a word, and of a name in an Event: the longest that Kubernetes takes. */
+  occurrenceReasonChars: 128,
+  occurrenceNameChars: 253,
+  /** A trouble that goes by sooner is none worth telling: a pod that waits for its node or its volume. */
+  troubleBegunMs: 15 * second,
+  /** One in a crash loop runs for a moment between two crashes: well again is who stays so. */
+  troubleOverMs: 2 * minute,
+  /** Lines of the history that are told at once; the others with the next block. */
+  deedsTold: 100,
+  /** Lines of a lease's history that a command shows unless told otherwise, and at most: all that there can be. */
+  leaseHistoryLines: 100,
+  leaseHistoryMostLines: 10_000,
   /** The ledger is the operator's bookkeeping: a tax year and the time to file it. */
   journalLedgerKeepMs: 550 * day,
   /** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB. */

@@ -21,7 +21,7 @@ interface Cache<T> {
   readonly size: number;
   /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
   seen(object: CachedObject<T>): Generator<Change<T>>;
-  gone(at: ObjectAt): Generator<Change<T>>;
+  gone(at: ObjectAt): Iterable<Change<T>>;
   /**
    * Turns the cache into this list, all at once: nobody may take half of it for the whole. What that changed is yielded
    * afterwards, first what went, so that sums over the changes never count double. Of another past, equal versions
@@ -68,6 +68,24 @@ export function createCache<T>(): Cache<T> {
       entries = new Map(objects.map((object) => [keyOf(object), object]));
       index.replace(entries.values());
       return changesBetween(before, entries, otherPast);
+    },
+  };
+}
+
+/** Of a watch that keeps nothing. */
+export function createPassage<T>(): Cache<T> {
+  const added = (object: CachedObject<T>) => change("added", object);
+  return {
+    get: () => undefined,
+    values: () => [],
+    by: () => [],
+    size: 0,
+    *seen(object) {
+      yield added(object);
+    },
+    gone: () => [],
+    *replaced(objects) {
+      for (const object of objects) yield added(object);
     },
   };
 }

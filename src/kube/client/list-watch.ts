@@ -10,7 +10,7 @@ import { limits } from "../../runtime/limits.ts";
 import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
-import { type CachedObject, createCache } from "./cache.ts";
+import { type CachedObject, createCache, createPassage } from "./cache.ts";
 import { createFreshness } from "./freshness.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
@@ -42,7 +42,7 @@ export function createListWatch<T, Index extends string = never>(
     errors: 0,
     handlerErrors: 0,
   };
-  const cache = createCache<T>();
+  const cache = options.passing ? createPassage<T>() : createCache<T>();
   const indexes = Object.keys(options.indexes ?? {});
   const freshness = createFreshness(resource, clock, log);
   const relistCheck = createRelistCheck(kind, options, deps);

@@ -1,0 +1,76 @@
+/** Keeps what happens to our leases in the cluster, and tells whoever listens. */
+import { hostname } from "node:os";
+import type { Chain } from "../../chain/chain.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { OccurrenceRow } from "../../journal/occurrences.ts";
+import { createEventRecorder } from "../../kube/event-recorder.ts";
+import type { Kube } from "../../kube/kube.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
+import type { HealthView } from "../health/lease-health.ts";
+import type { LiveObjects } from "../leases/live-objects.ts";
+import { createJudgements } from "./judgements.ts";
+import { tellAbout } from "./lease-events.ts";
+import { historyOf, isForTenant, type LeaseOccurrence, occurrenceOf } from "./lease-history.ts";
+import { createToldDeeds } from "./told-deeds.ts";
+import { createWatchedEvents } from "./watched-events.ts";
+
+/** The name under which we write Events. */
+const controller = "akash.network/provider";
+
+export type OccurrenceListener = (leaseKey: string, occurrence: LeaseOccurrence) => void;
+
+interface OccurrenceKeeperDeps {
+  readonly chain: Pick<Chain, "onStep">;
+  readonly kube: Pick<Kube, "watch" | "apply" | "fieldManager">;
+  readonly journal: Pick<Journal, "read" | "relaxed">;
+  readonly live: LiveObjects;
+  readonly health: HealthView;
+  /** Whose namespace it is; undefined where it is none of our leases'. */
+  readonly leaseIn: (namespace: string) => string | undefined;
+  /** Why it is not known yet which namespaces are whose. */
+  readonly trouble: () => string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;
+
+export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
+  const { chain, kube, journal, live, leaseIn, trouble, clock } = deps;
+  const listeners = new Set<OccurrenceListener>();
+  const onOccurrence: OccurrenceListener = (leaseKey, occurrence) => {
+    for (const listener of listeners) listener(leaseKey, occurrence);
+  };
+  const onRow = (row: OccurrenceRow) => onOccurrence(row.leaseId, occurrenceOf(row));
+  const recorder = createEventRecorder({ controller, instance: hostname() }, deps);
+  const tell = tellAbout(live, recorder);
+  const judgements = createJudgements({ ...deps, tell, onRow });
+  const deeds = createToldDeeds({ journal, tell, onOccurrence });
+  const watched = createWatchedEvents({ kube, journal, clock, leaseIn, trouble, controller, onRow });
+
+  return {
+    counts: watched.counts,
+    recorded: recorder.counts,
+    queues: [recorder.queue, judgements.queue],
+    /** What its tenant may read, the newest last. */
+    of: (leaseKey: string): LeaseOccurrence[] =>
+      historyOf(journal.read, leaseKey, limits.leaseHistoryMostLines, isForTenant),
+    /** Told of every change, also of a count; the answer ends it. */
+    onOccurrence(listener: OccurrenceListener): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    open(scope: Scope): void {
+      // Whatever part of us did it has written it down; a block comes every few seconds.
+      chain.onStep(deeds.look);
+      scope.task("events of the cluster", watched.run);
+      scope.task("judgements", judgements.queue.run);
+      scope.task("events of ours", recorder.run);
+    },
+  };
+}

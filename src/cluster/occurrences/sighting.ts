@@ -1,0 +1,57 @@
+/**
+ * An Event as it was seen, in either of its two forms: with a count and its first and last time, as kubelets and most
+ * controllers write it in the core group, or as a series, as the scheduler does.
+ */
+import { fieldsOf, textOf } from "../../kube/json-fields.ts";
+import type { KubeObject } from "../../kube/kube.ts";
+import { parseTime } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { familyOf, gist, keyOf } from "./same-occurrence.ts";
+import { toldText } from "./told-text.ts";
+
+export interface Sighting {
+  readonly leaseId: string;
+  /** Of the Event, which is the same while it counts. */
+  readonly event: string;
+  /** What it is the same as. */
+  readonly key: string;
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly object: string;
+  readonly note: string;
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+export function readSighting(leaseId: string, event: KubeObject, nowMs: number): Sighting {
+  const regarding = fieldsOf(event["regarding"]);
+  const series = fieldsOf(event["series"]);
+  const kind = toldText(textOf(regarding["kind"]) ?? "", limits.occurrenceReasonChars);
+  const name = toldText(textOf(regarding["name"]) ?? "", limits.occurrenceNameChars);
+  const reason = toldText(textOf(event["reason"]) ?? "", limits.occurrenceReasonChars);
+  const note = toldText(textOf(event["note"]) ?? "", limits.occurrenceNoteChars);
+  const type = event["type"] === "Normal" ? "Normal" : "Warning";
+  const { creationTimestamp, uid = "", name: eventName } = event.metadata;
+  const madeMs = firstTime(nowMs, creationTimestamp);
+  const lastMs = firstTime(madeMs, series["lastObservedTime"], event["deprecatedLastTimestamp"], event["eventTime"]);
+  return {
+    ...{ leaseId, type, reason, note },
+    event: uid === "" ? keyOf(eventName) : uid,
+    key: keyOf("cluster", kind, familyOf(kind, name), type, reason, gist(note)),
+    object: `${kind} ${name}`,
+    count: Math.max(wholeNumber(series["count"]), wholeNumber(event["deprecatedCount"]), 1),
+    firstMs: Math.min(firstTime(madeMs, event["deprecatedFirstTimestamp"], event["eventTime"]), lastMs),
+    lastMs,
+  };
+}
+
+/** The first of them that is a time. */
+function firstTime(otherwiseMs: number, ...texts: readonly unknown[]): number {
+  const times = texts.map((text) => parseTime(textOf(text) ?? ""));
+  return times.find((ms) => !Number.isNaN(ms)) ?? otherwiseMs;
+}
+
+function wholeNumber(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : 0;
+}
