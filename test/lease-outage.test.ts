@@ -2,18 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
-import { faultTransport } from "./fault-transport.ts";
+import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
-import { onLeaseStage } from "./lease-stage.ts";
-import { createTenant } from "./lease-tenant.ts";
+import { type LeaseStage, onLeaseStage } from "./lease-stage.ts";
+import { createTenant, type Tenant } from "./lease-tenant.ts";
 import { runs } from "./runs.ts";
 
 /** Long enough for every patience to end; an hour where there is time for it. */
 const longMs = runs(5, 60) * 60_000;
+const outageMs = runs(5, 30) * 60_000;
+const leases = runs(4, 100);
 
 test("an API server that is away for long while leases close and open: nothing is wrongly destroyed, all converges", async (t) => {
-  await onLeaseStage({ dir: memoryFolder(t), manifestTimeoutMs: 2 * longMs }, async (stage) => {
+  await onLeaseStage({ dir: memoryFolder(t), manifestTimeoutMs: 2 * longMs, blockMs: 6_000 }, async (stage) => {
     stage.start();
     const [kept, closed, opened] = [1n, 2n, 3n].map((dseq) => createTenant(stage, dseq));
     assert.ok(kept && closed && opened);
@@ -41,23 +43,84 @@ test("an API server that is away for long while leases close and open: nothing i
   });
 });
 
-test("a chain that cannot be reached for long: nothing is destroyed, and what closed meanwhile goes afterwards", async (t) => {
-  await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
-    const transport = faultTransport(stage.node.transport());
-    stage.start({ nodes: () => [transport] });
-    const [kept, closed] = [1n, 2n].map((dseq) => createTenant(stage, dseq));
-    assert.ok(kept && closed);
-    await Promise.all([kept, closed].map((tenant) => tenant.deploy(cell())));
+interface Outage {
+  readonly what: string;
+  begin(stage: LeaseStage, rpc: FaultTransport): void;
+}
+
+const apiGone = ({ cluster: { faults } }: LeaseStage) => {
+  faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  faults.cutWatches();
+};
+const rpcGone = (_: LeaseStage, rpc: FaultTransport) => {
+  rpc.hangs = () => true;
+};
+
+const outages: readonly Outage[] = [
+  { what: "no node of the chain can be reached", begin: rpcGone },
+  { what: "the API server is away", begin: apiGone },
+  { what: "etcd takes no writes", begin: ({ cluster }) => cluster.faults.readOnly() },
+  { what: "etcd has no leader", begin: ({ cluster }) => cluster.faults.leaderless() },
+  {
+    what: "neither chain nor API server can be reached",
+    begin(stage, rpc) {
+      apiGone(stage);
+      rpcGone(stage, rpc);
+    },
+  },
+];
+
+test(`${leases} leases, and for long`, async (t) => {
+  await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
+    const rpc = faultTransport(stage.node.transport());
+    stage.start({ nodes: () => [rpc] });
+    const tenants = Array.from({ length: leases }, (_, n) => createTenant(stage, BigInt(100 + n)));
+    await Promise.all(tenants.map((tenant) => tenant.deploy(cell())));
     await stage.atRest();
-    const uidsOf = () => stage.cluster.server.list(kinds.pod).map(({ metadata }) => metadata.uid);
-    const before = uidsOf();
-    transport.hangs = () => true;
-    await closed.close();
-    await stage.meanwhile(longMs);
-    assert.deepEqual(uidsOf(), before);
-    transport.hangs = () => false;
-    await closed.isGone();
-    await stage.atRest();
-    assert.deepEqual((await kept.pods()).length, 1);
+    for (const { what, begin } of outages.slice(0, runs(3, outages.length))) {
+      await t.test(
+        `${what}: no lease is closed, no workload touched; what closed meanwhile goes within a minute`,
+        async () => {
+          const closed = tenants.shift();
+          assert.ok(closed);
+          const [before, sent] = [objectsOf(stage, tenants), stage.sent];
+          begin(stage, rpc);
+          await closed.close();
+          await stage.meanwhile(outageMs);
+          assert.deepEqual(objectsOf(stage, tenants), before);
+          assert.notDeepEqual(objectsOf(stage, [closed]), [], "nobody could take it away");
+          stage.cluster.faults.clear();
+          rpc.hangs = () => false;
+          const healedMs = stage.clock.now();
+          await closed.isGone();
+          const tookMs = stage.clock.now() - healedMs;
+          assert.ok(tookMs <= 60_000, `${tookMs} ms`);
+          await stage.atRest();
+          assert.deepEqual(objectsOf(stage, tenants), before, "all is as it was");
+          assert.deepEqual(await statesOf(stage, tenants), ["active"]);
+          assert.equal(stage.sent, sent, "nothing was sent");
+        },
+      );
+    }
   });
 });
+
+/** Whatever there is of these leases in the cluster, as every write would change it. */
+function objectsOf({ cluster }: LeaseStage, tenants: readonly Tenant[]): string[] {
+  const names = new Set(tenants.map(({ namespace }) => namespace));
+  const { namespace, manifest, deployment, replicaSet, service, networkPolicy, pod } = kinds;
+  return [namespace, manifest, deployment, replicaSet, service, networkPolicy, pod]
+    .flatMap((kind) => cluster.server.list(kind).map((object) => ({ kind, object })))
+    .filter(({ object: { metadata } }) => names.has(metadata.namespace ?? "") || names.has(metadata.name))
+    .map(({ kind, object: { metadata } }) => {
+      const { name, uid, generation = 0, resourceVersion } = metadata;
+      return `${kind.plural} ${name} ${uid} ${generation} ${resourceVersion}`;
+    });
+}
+
+async function statesOf({ queries }: LeaseStage, tenants: readonly Tenant[]): Promise<string[]> {
+  const found = await Promise.all(
+    tenants.map(async ({ lease }) => (await queries.lease(lease)).value?.state ?? "none"),
+  );
+  return [...new Set(found)];
+}

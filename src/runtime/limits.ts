@@ -675,6 +675,8 @@ export const limits = {
   leaseConditions: 50,
   /** Troubles of one lease that a condition names; `akash-provider leases` has them all. */
   leaseTroublesTold: 3,
+  /** Between tries of what the cluster would not take: a lease that is over is gone within a minute of its healing. */
+  leasePauseMostMs: 30 * second,
   /** How often it is looked whether the cluster may be relied on again: all leases wait for that. */
   leaseTroubleLookMs: second,
   /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */

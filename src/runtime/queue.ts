@@ -21,6 +21,8 @@ export interface QueueOptions {
   /** Runs under way at once, each of another key. */
   readonly concurrency?: number;
   readonly maxKeys?: number;
+  /** The longest pause between retries, where that of all queues is too long. */
+  readonly pauseMostMs?: number;
 }
 
 export interface QueueCounts {
@@ -78,7 +80,7 @@ interface Due {
 
 export function createQueue(options: QueueOptions): Queue {
   const { name, work, clock, random, log } = options;
-  const { concurrency = 16, maxKeys = limits.queueKeys } = options;
+  const { concurrency = 16, maxKeys = limits.queueKeys, pauseMostMs = limits.queueBackoffMostMs } = options;
   const entries = new Map<string, Entry>();
   const running = new Set<Entry>();
   const lanes = createLanes<Entry>();
@@ -207,7 +209,7 @@ export function createQueue(options: QueueOptions): Queue {
   function pauseAfter(outcome: Outcome, attempts: number): number {
     if (outcome.kind === "recheck") return outcome.afterMs;
     if (outcome.kind === "stalled") return jitter(random, limits.queueStalledRecheckMs);
-    return jitter(random, growingPauseMs(limits.queueBackoffFirstMs, limits.queueBackoffMostMs, attempts));
+    return jitter(random, growingPauseMs(limits.queueBackoffFirstMs, pauseMostMs, attempts));
   }
 
   function delay(entry: Entry, pauseMs: number): void {

@@ -64,6 +64,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const queue = createQueue({
     ...{ name: "leases", work, clock, random, log },
     concurrency: limits.leaseRuns,
+    pauseMostMs: limits.leasePauseMostMs,
   });
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {

@@ -32,7 +32,7 @@ export async function execIn(at: ObjectAt, options: ExecOptions, deps: ExecDeps)
 }
 
 async function run(at: ObjectAt, options: ExecOptions, streams: ExecStreams, { server, runtime, faults }: ExecDeps) {
-  faults.check({ verb: "exec", resource: "pods", path: `${at.namespace}/${at.name}/exec` });
+  faults.check({ verb: "exec", resource: "pods", path: `${at.namespace}/${at.name}/exec`, dryRun: false });
   const pod = podAt(server, at);
   const container = containerOf(pod, options.container);
   const { spec } = pod;

@@ -16,6 +16,10 @@ export interface Faults {
   slow(delayMs: number): void;
   /** Everything that watches tell, they tell so much later; reads and writes are as quick as ever. */
   lagWatches(delayMs: number): void;
+  /** As where etcd is out of space: all is read and watched, and nothing that it would have to keep is taken. */
+  readOnly(): void;
+  /** As where etcd has no leader: the server answers nothing in time, and its watches are silent. */
+  leaderless(): void;
   /** Lists show what was so many versions ago, as far as that is remembered. */
   staleLists(versions: number): void;
   /** Pages of lists have no more objects than this, however many were asked for. */
@@ -62,6 +66,7 @@ interface Asked {
   /** "pods", "deployments.apps" */
   readonly resource: string;
   readonly path: string;
+  readonly dryRun: boolean;
 }
 
 /** The side of the server: what it must do now. */
@@ -95,6 +100,7 @@ const allIsWell = {
   mostPageObjects: Number.POSITIVE_INFINITY,
   cutAfterEvents: undefined as number | undefined,
   remembersNothing: false,
+  readOnly: false,
 };
 
 /** What tests do to the server itself. */
@@ -110,7 +116,8 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
   const state = {
     ...allIsWell,
     logs: new Set<Readable>(),
-    check({ verb, resource, path }: Asked): void {
+    check(asked: Asked): void {
+      const { verb, resource } = asked;
       if (forbidden.has(`${verb} ${resource}`)) {
         throw new Refused(
           403,
@@ -118,7 +125,8 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
           `${resource} is forbidden: User "test" cannot ${verb} resource "${resource}"`,
         );
       }
-      const refusal = refusals.take({ verb, resource, path });
+      if (state.readOnly && isKept(asked)) throw new Refused(500, "", "etcdserver: mvcc: database space exceeded");
+      const refusal = refusals.take(asked);
       if (refusal) throw refused(refusal);
     },
     loses: (asked: Asked) => losses.take(asked) !== undefined,
@@ -133,6 +141,14 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
     },
     lagWatches(delayMs) {
       state.watchLagMs = delayMs;
+    },
+    readOnly() {
+      state.readOnly = true;
+    },
+    leaderless() {
+      state.delayMs = leaderlessMs;
+      refusals.add({ status: 504, times: Number.POSITIVE_INFINITY });
+      watches().silence();
     },
     staleLists(versions) {
       state.staleVersions = versions;
@@ -175,6 +191,17 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
   return { faults, state };
 }
 
+/** What a real server lets a request take before it gives up on etcd. */
+const leaderlessMs = 60_000;
+
+/** Their end is written down before they go. The end of others makes room, and a full etcd takes it. */
+const marked = new Set(["namespaces", "pods", "persistentvolumeclaims"]);
+
+function isKept({ verb, resource, dryRun }: Asked): boolean {
+  if (dryRun) return false;
+  return ["create", "update", "patch"].includes(verb) || (verb === "delete" && marked.has(resource));
+}
+
 /** Each is good for so many requests that fit it. */
 function createTickets<T extends FaultyRequest>() {
   let tickets: { readonly fault: T; left: number }[] = [];
@@ -205,6 +232,7 @@ const reasons: Readonly<Record<number, string>> = {
   429: "TooManyRequests",
   500: "InternalError",
   503: "ServiceUnavailable",
+  504: "Timeout",
 };
 
 function refused({ status, retryAfterSeconds }: FaultyAnswer): Refused {

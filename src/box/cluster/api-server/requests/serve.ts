@@ -52,14 +52,15 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
   const query = new URLSearchParams(search);
   const route = readRoute(path);
   if (!route) {
-    deps.faults.check({ verb: "get", resource: path, path: request.path });
+    deps.faults.check({ verb: "get", resource: path, path: request.path, dryRun: false });
     if (path === "/version") return jsonAnswer(version);
     const offered = describeGroup(deps.server.served, path);
     if (offered) return jsonAnswer(offered);
     return { status: 404, headers: plainText, body: "404 page not found\n" };
   }
   const call: Call = { ...request, route, query, verb: verbOf(request.method, route, query) };
-  const asked = { verb: call.verb, resource: resourceOf({ ...route, kind: "", namespaced: true }), path };
+  const resource = resourceOf({ ...route, kind: "", namespaced: true });
+  const asked = { verb: call.verb, resource, path, dryRun: query.has("dryRun") };
   deps.faults.check(asked);
   const served = deps.server.served.of(route);
   if (served) {
