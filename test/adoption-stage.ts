@@ -1,6 +1,6 @@
 /** A cluster as the network's own provider left it, lease by lease as recorded, and a keeper of leases of ours that comes after it. */
 import assert from "node:assert/strict";
-import type { Chain } from "../src/chain/chain.ts";
+import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
@@ -219,6 +219,21 @@ function counting(kube: Kube): [Kube, () => number] {
     };
   const calls = { patch: counted(kube.patch), delete: counted(kube.delete), create: counted(kube.create) };
   return [{ ...kube, ...calls, counts: kube.counts }, () => writes + kube.counts.applied];
+}
+
+/** What the chain answers about them. */
+export function queriesWith(leases: readonly RecordedLease[]): Queries {
+  const { mirror, queries } = chainWith(leases);
+  const at = <T>(value: T) => ({ value, height: 10n, node: "test", steady: true });
+  return {
+    ...queries,
+    leases: async ({ state }: { state: string }) => ({
+      ...at(undefined),
+      items: state === "active" ? [...mirror.leases()] : [],
+    }),
+    bid: async () => at(undefined),
+    deployment: async (id: LeaseId) => at(mirror.deployment(id)),
+  } as unknown as Queries;
 }
 
 function chainWith(leases: readonly RecordedLease[]): Chain {

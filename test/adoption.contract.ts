@@ -1,5 +1,6 @@
 /** Every lease that the network's own provider was recorded with, taken over from it on an API server. */
 import assert from "node:assert/strict";
+import { type RehearsedLease, rehearse } from "../src/cluster/adoption/rehearsal.ts";
 import { networksEntry } from "../src/kube/adopted-fields.ts";
 import { asSent, isAsDesired } from "../src/kube/as-desired.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
@@ -10,7 +11,7 @@ import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { realClock } from "../src/runtime/clock.ts";
-import { clear, objectsOfLease, plant, startAdopting } from "./adoption-stage.ts";
+import { adoptedOptions, clear, objectsOfLease, plant, queriesWith, startAdopting } from "./adoption-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
 import { vectorTest } from "./vectors.ts";
@@ -49,6 +50,8 @@ async function takeOver(theirs: Kube, connect: (owner: Owner) => Kube, recorded:
   await using owner = createOwner();
   await plant(theirs, recorded);
   const before = await objectsOfLease(theirs, lease);
+  const rehearsed = await rehearseOn(recorded, connect(owner));
+  assert.deepEqual(versions(await objectsOfLease(theirs, lease)), versions(before), told("a rehearsal writes"));
   const first = await startAdopting(owner, () => connect(owner), [recorded]);
   await first.atRest(lease);
   const after = await objectsOfLease(theirs, lease);
@@ -57,6 +60,20 @@ async function takeOver(theirs: Kube, connect: (owner: Owner) => Kube, recorded:
     if (text.startsWith("manifests ")) continue;
     assert.equal(networksEntry(object.metadata), undefined, told(`${text} is still the network's`));
   }
+  const isWorkload = (text: string) => /^(deployments|statefulsets) /.test(text);
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (text) => before.get(text)?.metadata.resourceVersion !== after.get(text)?.metadata.resourceVersion,
+  );
+  assert.deepEqual(
+    rehearsed.changes.map(({ object }) => object.replace(/^(namespaces) .*/, "$1").replace(/\.\S+/, "")).sort(),
+    changed.filter((text) => !isWorkload(text)).sort(),
+    told("rehearsed"),
+  );
+  assert.deepEqual(
+    rehearsed.kept.map(({ workload }) => workload.replace(/\.\S+/, "")).sort(),
+    [...before.keys()].filter(isWorkload).sort(),
+    told("rehearsed"),
+  );
   await first.stop();
 
   const second = await startAdopting(owner, () => connect(owner), [recorded]);
@@ -68,24 +85,35 @@ async function takeOver(theirs: Kube, connect: (owner: Owner) => Kube, recorded:
   await second.atRest(lease, "00ff");
   checkUntouched(before, await objectsOfLease(theirs, lease), told("sent again"));
 
-  const [changed, ...others] = group.services;
-  assert.ok(changed);
-  const update: ManifestGroup = { ...group, services: [{ ...changed, image: `${changed.image}-new` }, ...others] };
+  const [service, ...others] = group.services;
+  assert.ok(service);
+  const update: ManifestGroup = { ...group, services: [{ ...service, image: `${service.image}-new` }, ...others] };
   await second.send(lease, update, "01ff");
   await second.atRest(lease, "01ff");
   const updated = await objectsOfLease(theirs, lease);
   const without = (objects: Map<string, KubeObject>) =>
-    new Map([...objects].filter(([text]) => !isWorkloadOf(text, changed.name)));
+    new Map([...objects].filter(([text]) => !isWorkloadOf(text, service.name)));
   checkUntouched(without(before), without(updated), told("one service updated"));
   const { workloads } = leaseObjects({ ...workload, group: update }, recorded.settings);
-  const ours = workloads.find(({ object }) => object.metadata.name === changed.name);
-  const live = updated.get(`${ours?.kind.plural} ${changed.name}`);
-  assert.ok(ours && live, told(changed.name));
+  const ours = workloads.find(({ object }) => object.metadata.name === service.name);
+  const live = updated.get(`${ours?.kind.plural} ${service.name}`);
+  assert.ok(ours && live, told(service.name));
   const owned = ownedFields(live, "akash-provider");
   assert.ok(isAsDesired(ours.kind, asSent(ours.kind, ours.object), owned), told(JSON.stringify(live)));
   assert.equal(live.metadata.labels?.[keptLabel], undefined, told("it is not kept any more"));
   assert.ok(!JSON.stringify(live["spec"]).includes("manifest.resource.version"), told("a field that only they want"));
   await second.stop();
+}
+
+async function rehearseOn(recorded: RecordedLease, kube: Kube): Promise<RehearsedLease> {
+  const { workload, settings } = recorded;
+  const { provider } = workload.lease;
+  const options = { ...adoptedOptions, overcommit: settings.overcommit };
+  const deps = { queries: queriesWith([recorded]), provider, kube, options, clock: realClock };
+  const { leases } = await rehearse(deps, new AbortController().signal);
+  const [lease] = leases;
+  assert.ok(lease);
+  return lease;
 }
 
 function isWorkloadOf(text: string, service: string): boolean {

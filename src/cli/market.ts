@@ -14,6 +14,7 @@ import type { Kube } from "../kube/kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { Coin } from "../market/coin.ts";
 import { decimalOf, mulDecimals, toInteger } from "../market/decimal.ts";
+import type { Overcommit } from "../market/overcommit.ts";
 import type { Foundation, MarketOptions } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
@@ -43,14 +44,13 @@ export function marketOf(
 }
 
 function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, inCluster: boolean): MarketOptions {
-  const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
-  const { overcommitStoragePercent: storagePercent, policyFile } = values;
+  const { policyFile } = values;
   const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
     invariant(kube, "what is sold is in a cluster");
     return { endpoint, inCluster, kube };
   };
   return {
-    cluster: { overcommit: { cpuPercent, memoryPercent, storagePercent }, leases: leasesOf(values) },
+    cluster: { overcommit: overcommitOf(values), leases: leasesOf(values) },
     // Whoever gives every service a name can do without the tenant's.
     manifest: { timeoutMs: values.manifestTimeoutMs, requireHost: !values.deploymentIngressStaticHosts },
     inventory(foundation) {
@@ -67,7 +67,12 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
   };
 }
 
-function leasesOf(values: UsedConfig): LeaseOptions {
+export function overcommitOf(values: UsedConfig): Overcommit {
+  const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
+  return { cpuPercent, memoryPercent, storagePercent: values.overcommitStoragePercent };
+}
+
+export function leasesOf(values: UsedConfig): LeaseOptions {
   const { deploymentIngressDomain: ingressDomain, deploymentBlockedHostnames: blockedHosts } = values;
   const staticHostDomain = values.deploymentIngressStaticHosts ? ingressDomain : undefined;
   const { deploymentRuntimeClass } = values;

@@ -667,6 +667,11 @@ export const limits = {
   leaseWrites: 4,
   /** Tries to move the fields of an object that somebody else writes to as well, each after a new look at it. */
   adoptTries: 4,
+  /** Leases that the chain is asked about at once when taking over is rehearsed: a node answers hundreds a second. */
+  rehearsalQueries: 8,
+  /** Until the cluster has told all that it has of leases; thousands of them take seconds. */
+  rehearsalPatienceMs: minute,
+  rehearsalLookMs: 50,
   /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
   leaseRecheckMs: 10 * minute,
   /** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */

@@ -1,0 +1,90 @@
+/** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
+import { Command } from "commander";
+import { openKey } from "../chain/keys/open-key.ts";
+import type { Rehearsal, RehearsedLease } from "../cluster/adoption/rehearsal.ts";
+import { rehearse } from "../cluster/adoption/rehearsal.ts";
+import { addSettingOptions } from "../config/options.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
+import { realClock } from "../runtime/clock.ts";
+import { realRandom } from "../runtime/random.ts";
+import { complain, print, printJson } from "./asking.ts";
+import { withNodes } from "./client.ts";
+import { leasesOf, overcommitOf } from "./market.ts";
+import { keySettings } from "./settings.ts";
+import { abortOnSignals } from "./signals.ts";
+
+interface AdoptOptions {
+  readonly dryRun: boolean;
+  readonly json: boolean;
+}
+
+/** Apart from those of errors: a script can tell that something has no place from not having been able to look. */
+const unplacedExitCode = 4;
+
+export function adoptCommand(): Command {
+  const command = new Command("adopt")
+    .description("say what taking over a cluster from the network's own provider would keep and change")
+    .option("--dry-run", "read chain and cluster, and tell; nothing is written", false)
+    .option("--json", "print JSON, one value a line", false)
+    .addHelpText(
+      "after",
+      `\nEnds with 0 where everything has its place, with ${unplacedExitCode} where something has none, and with another where that cannot be told.` +
+        "\nTaking over itself is what `akash-provider run` does when it starts: nothing has to be given here.",
+    );
+  addSettingOptions(command, "run");
+  return command.action(async ({ dryRun, json }: AdoptOptions, given: Command) => {
+    if (!dryRun) {
+      complain(
+        "`akash-provider run` takes over when it starts. What it would do is told by: akash-provider adopt --dry-run",
+      );
+      return;
+    }
+    const rehearsal = await withNodes(given, async ({ config: { values, sources, redactor }, queries, log }) => {
+      const { signer } = await openKey(keySettings(values), redactor.register);
+      const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
+      const deps = { clock: realClock, random: realRandom, log };
+      const kube = createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment: process.env }, deps);
+      try {
+        const options = { ...leasesOf(values), overcommit: overcommitOf(values) };
+        return await rehearse({ queries, provider: signer.address, kube, options, clock: realClock }, abortOnSignals());
+      } finally {
+        await kube.close();
+      }
+    });
+    if (json) {
+      for (const lease of rehearsal.leases) printJson(lease);
+      printJson({ height: rehearsal.height, strays: rehearsal.strays });
+    } else print(rehearsalLines(rehearsal));
+    if (isUnplaced(rehearsal)) process.exitCode = unplacedExitCode;
+  });
+}
+
+function isUnplaced({ leases, strays }: Rehearsal): boolean {
+  return strays.length > 0 || leases.some(({ unplaced }) => unplaced.length > 0);
+}
+
+export function rehearsalLines({ height, leases, strays }: Rehearsal): string[] {
+  const sum = (of: (lease: RehearsedLease) => number) => leases.reduce((total, lease) => total + of(lease), 0);
+  const pods = sum(({ kept }) => kept.reduce((total, each) => total + each.pods, 0));
+  const workloads = sum(({ kept }) => kept.length);
+  return [
+    ...leases.flatMap(leaseLines),
+    ...strays.map((stray) => `without a lease: ${stray}`),
+    `${leases.length} leases at height ${height}: ${workloads} workloads with ${pods} pods are kept as they run, ` +
+      `${sum(({ changes }) => changes.length)} other objects change, ` +
+      `${sum(({ unplaced }) => unplaced.length) + strays.length} things have no place. Nothing was written.`,
+  ];
+}
+
+function leaseLines({ lease, namespace, kept, changes, unplaced }: RehearsedLease): string[] {
+  return [
+    `${lease}  ${namespace}`,
+    ...kept.map(({ workload, replicas, pods }) => `  keep    ${workload}  ${pods}/${replicas} pods`),
+    ...changes.map(({ does, object, fields }) => `  ${does.padEnd(6)}  ${object}${fieldsText(fields)}`),
+    ...unplaced.map((each) => `  no place: ${each}`),
+  ];
+}
+
+function fieldsText(fields: readonly string[]): string {
+  return fields.length === 0 ? "" : `  ${fields.join(", ")}`;
+}

@@ -1,0 +1,89 @@
+/**
+ * A cluster that is only read: what is written to it is noted, and shown as if it had been. So a rehearsal runs the very code
+ * that would do it, and says what that would do.
+ */
+import { asSent, isAsDesired } from "../../kube/as-desired.ts";
+import { type Kind, objectText } from "../../kube/kinds.ts";
+import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube.ts";
+import { ownedFields } from "../../kube/owned-fields.ts";
+import { isRecord } from "../../runtime/is-record.ts";
+import { changedFields } from "./changed-fields.ts";
+
+export interface RehearsedWrite {
+  readonly does: "make" | "change" | "remove";
+  readonly kind: Kind;
+  readonly at: ObjectAt;
+  /** Of a change: what of it. */
+  readonly fields: readonly string[];
+}
+
+type ReadingKube = Pick<Kube, "get" | "watch" | "list" | "fieldManager">;
+type RehearsedKube = ReadingKube & Pick<Kube, "apply" | "patch" | "delete">;
+
+export function rehearseOn(kube: ReadingKube, note: (write: RehearsedWrite) => void) {
+  const { fieldManager } = kube;
+  const patched = new Map<string, KubeObject>();
+  const shown = (kind: Kind, at: ObjectAt) => patched.get(objectText(kind, at));
+
+  const get: Kube["get"] = async (kind, at, options) => shown(kind, at) ?? kube.get(kind, at, options);
+
+  const rehearsed: RehearsedKube = {
+    fieldManager,
+    watch: (options) => kube.watch(options),
+    list: (kind, options) => kube.list(kind, options),
+    get,
+    async apply(kind, given, { live, dryRun = false, signal } = {}) {
+      const desired = asSent(kind, given);
+      const { name, namespace } = desired.metadata;
+      const at = { name, namespace };
+      const isKnown = live && !shown(kind, at) && isAsDesired(kind, desired, live);
+      const object = isKnown ? undefined : await get(kind, at, { signal });
+      const isSo = isKnown || (object && isAsDesired(kind, desired, ownedFields(object, fieldManager)));
+      if (!isSo && !dryRun) {
+        const fields = object ? changedFields(desired, object, fieldManager) : [];
+        note({ does: object ? "change" : "make", kind, at, fields });
+      }
+      return { written: !isSo, object: undefined, warnings: [] };
+    },
+    /** Those of owners and labels change nothing by themselves; what goes with them is told by the apply that follows. */
+    async patch(kind, at, operations, { signal } = {}) {
+      const object = await get(kind, at, { signal });
+      const next = operations.reduce<unknown>(patchedBy, object ?? {}) as KubeObject;
+      patched.set(objectText(kind, at), next);
+      const fields = operations.flatMap(({ op, path }) => (op === "test" || isOwners(path) ? [] : [pathText(path)]));
+      if (fields.length > 0) note({ does: "change", kind, at, fields });
+      return next;
+    },
+    async delete(kind, { name, namespace }) {
+      note({ does: "remove", kind, at: { name, namespace }, fields: [] });
+      return true;
+    },
+  };
+  return { kube: rehearsed, shown };
+}
+
+function isOwners(path: string): boolean {
+  return path === "/metadata/managedFields";
+}
+
+function stepsOf(path: string): string[] {
+  return path
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function pathText(path: string): string {
+  return stepsOf(path).join(".");
+}
+
+function patchedBy(object: unknown, operation: PatchOperation): unknown {
+  if (operation.op === "test") return object;
+  return withField(object, stepsOf(operation.path), operation.op === "remove" ? undefined : operation.value);
+}
+
+function withField(object: unknown, [step = "", ...rest]: readonly string[], value: unknown): unknown {
+  const { [step]: there, ...others } = isRecord(object) ? object : {};
+  const next = rest.length > 0 ? withField(there, rest, value) : value;
+  return next === undefined ? others : { ...others, [step]: next };
+}
