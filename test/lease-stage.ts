@@ -282,7 +282,7 @@ export function registration(owner: string): PackedMessage {
 function simulateCluster(owner: Owner, clock: VirtualClock, random: Random): SimulatedCluster {
   const behaviour = { pullMs: random.int(5_000), startMs: random.int(2_000), stopMs: random.int(2_000) };
   const cluster = createSimulatedCluster(
-    { nodes: [machine], behaviour: () => behaviour },
+    { nodes: [machine], behaviour: () => behaviour, metrics: true },
     { clock, random, log: silentLog },
   );
   owner.after(() => cluster.close());

@@ -33,16 +33,19 @@ describe("a provider with a lease", { concurrency: false }, () => {
   });
 
   test("leases shows it with its state, age and namespace, for people and for programs", async () => {
-    const { stdout } = await eventually("it is listed", async () => {
+    const { stdout, stderr } = await eventually("it is listed", async () => {
       const given = await give("leases", ...at());
       return given.stdout.includes("waiting for manifest") && given;
     });
     const [heading, row] = stdout.trimEnd().split("\n");
-    assert.match(heading ?? "", /^LEASE +AGE +STATE +READY +NAMESPACE +HOSTS$/);
+    assert.match(heading ?? "", /^LEASE +AGE +STATE +READY +CPU +MEMORY +STORAGE +NAMESPACE +HOSTS$/);
     assert.ok(row?.startsWith(`${leaseId} `), row);
     assert.ok(row?.includes(leaseNamespace(lease)), row);
-    const { lease: named, state, hosts } = JSON.parse((await give("leases", "--json", ...at())).stdout);
+    assert.equal(stderr, "usage not known: no metrics API\n");
+    const { lease: named, state, hosts, leased, usage } = JSON.parse((await give("leases", "--json", ...at())).stdout);
     assert.deepEqual([named, state, hosts], [leaseId, "waiting for manifest", []]);
+    assert.deepEqual(usage, { unknown: "no metrics API" });
+    assert.deepEqual(leased, { cpuMilli: "100", memoryBytes: "67108864", storageBytes: "67108864" });
   });
 
   test("a dry run says what would be lost, and nothing is sent", async () => {

@@ -58,6 +58,7 @@ export function createDemoCluster(deps: {
   const answers = new Map(machines.map((machine) => [machine.name, JSON.stringify(hardwareOf(machine))]));
   const cluster = createSimulatedCluster(
     {
+      metrics: true,
       nodes: machines.map(({ name, cores, memoryGi, diskGi, gpus }) => ({
         name,
         cpuMilli: BigInt(cores * 1_000),

@@ -21,6 +21,8 @@ test("each lease is a row, and what is wrong with it stands below", () => {
         ],
         troubles: [{ service: "web", reason: "ImageError", message: "no such image", replicas: 2, sinceMs: 0 }],
       },
+      usage: { cpuNano: "1", memoryBytes: "1024" },
+      leased: { cpuMilli: "100", memoryBytes: "2048", storageBytes: "0" },
     },
     {
       lease: "akash1long/22/1/1/p",
@@ -34,10 +36,10 @@ test("each lease is a row, and what is wrong with it stands below", () => {
     },
   ]);
   assert.deepEqual(rows, [
-    "LEASE                AGE  STATE     READY  NAMESPACE                                      HOSTS",
-    `a/1/1/1/p            3m   deployed  2/4    ${namespace}  a.com b.com`,
+    "LEASE                AGE  STATE     READY  CPU         MEMORY      STORAGE  NAMESPACE                                      HOSTS",
+    `a/1/1/1/p            3m   deployed  2/4    1m of 100m  1Ki of 2Ki  ? of 0   ${namespace}  a.com b.com`,
     "  web ×2: ImageError: no such image",
-    `akash1long/22/1/1/p       refused          ${namespace}`,
+    `akash1long/22/1/1/p       refused                                           ${namespace}`,
     "  reclaiming until 1970-01-01T00:01:00.000Z, then it is closed",
     "  no such image",
     "  withheld: c.com: held by another owner",

@@ -7,30 +7,34 @@ import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
+import { usageCells, usageHeading, usageNote } from "./usage-text.ts";
 
 export function leasesCommand(): Command {
-  const command = askingCommand("leases", "show our leases: state, health, age, namespace and host names").addHelpText(
-    "after",
-    "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run",
-  );
+  const command = askingCommand(
+    "leases",
+    "show our leases: state, health, age, what they use, namespace and host names",
+  ).addHelpText("after", "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run");
   return command.action(async ({ json }: OutputOptions, given: Command) => {
     const leases = await openAsker(given).askOrRead("leases", {}, readLeases);
     if (json) return leases.forEach(printJson);
     if (leases.length === 0) return complain("there are no leases");
     print(leaseRows(leases));
+    const note = usageNote(leases);
+    if (note !== undefined) complain(note);
   });
 }
 
 /** The id is never cut: it is what `lease close` is given. What is wrong stands below the lease that it is about. */
 export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
-  const heading = ["LEASE", "AGE", "STATE", "READY", "NAMESPACE", "HOSTS"];
-  const cells = leases.map(({ lease, ageMs, state, health, namespace, hosts }) => [
-    lease,
-    ageMs === undefined ? "" : showAge(ageMs),
-    state,
-    readyText(health),
-    namespace,
-    hosts.join(" "),
+  const heading = ["LEASE", "AGE", "STATE", "READY", ...usageHeading, "NAMESPACE", "HOSTS"];
+  const cells = leases.map((line) => [
+    line.lease,
+    line.ageMs === undefined ? "" : showAge(line.ageMs),
+    line.state,
+    readyText(line.health),
+    ...usageCells(line),
+    line.namespace,
+    line.hosts.join(" "),
   ]);
   const [head = "", ...rows] = aligned(heading, cells);
   return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];

@@ -42,6 +42,8 @@ import { reconcileAnswers } from "./reconcile/reconcile-answers.ts";
 import { createReconciler, type Reconciler } from "./reconcile/reconciler.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
+import { usageOf } from "./usage/lease-usage.ts";
+import { createUsageReading } from "./usage/usage-reading.ts";
 
 export interface ClusterOptions {
   readonly overcommit: Overcommit;
@@ -56,6 +58,8 @@ export interface Cluster {
   readonly health: HealthView;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
+  /** The same with what each uses, as far as that is known. */
+  leasesInUse(): Promise<readonly LeaseLine[]>;
   /** By an operator. */
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
@@ -143,11 +147,17 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       scope.task("reconcile", reconciler.run);
       occurrences.open(scope);
       running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
+      const readUsage = createUsageReading({ kube, clock, log });
+      const lines = () => leaseLines(leaseKeeper, health, chain);
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
         health: health.view,
-        leases: () => leaseLines(leaseKeeper, health, chain),
+        leases: lines,
+        async leasesInUse() {
+          const reading = await readUsage();
+          return lines().map((line) => ({ ...line, ...usageOf(line, reading, chain.mirror) }));
+        },
         closeLease: (request, signal) => closeLease(request, closing, signal),
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
         reconcile: reconciler.reconcile,

@@ -55,6 +55,7 @@ export const kinds = {
     cluster,
   ),
   nodeMetrics: kind("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", cluster),
+  podMetrics: kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods"),
 
   // ours
   manifest: kind("akash.network", "v2beta2", "Manifest", "manifests"),

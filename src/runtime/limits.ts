@@ -688,6 +688,10 @@ export const limits = {
   leaseGoingRecheckMs: 15 * second,
   /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
   leaseHeldMs: minute,
+  /** Whoever asks for leases waits no longer than this for what they use: it is shown beside, the rest is what was asked for. */
+  usageAnswerMs: 2 * second,
+  /** The metrics API measures every 15 seconds or less often: within this, who asks again gets the same answer. */
+  usageKeptMs: 5 * second,
 
   // Health of leases
   /** Of a tenant's own names in a message: an image with its registry and digest is shorter. */

@@ -163,6 +163,7 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
       policies: () => policies,
     },
     boundary,
+    control: true,
     ...ground,
     after(house) {
       onOpen(house);

@@ -46,6 +46,8 @@ export type Life = Pick<LeaseTask, "sends" | "until">;
 
 export interface LeaseStage {
   readonly queries: Queries;
+  /** Where its commands find it. */
+  readonly dir: string;
   /** Our bid on what the tenant posts, accepted, with nothing running afterwards. */
   win(dseq: bigint, sdl: Sdl): Promise<LeaseId>;
   update(deployment: DeploymentId, sdl: Sdl): Promise<void>;
@@ -114,6 +116,7 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
 
   return {
     queries,
+    dir: task.dir,
     start,
     async win(dseq, { groups, manifest }) {
       const id = { owner: tenant.address, dseq };

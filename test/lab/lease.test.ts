@@ -8,6 +8,7 @@ import type { Kube } from "../../src/kube/kube.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { Sdl } from "../../src/market/sdl/sdl.ts";
+import { give } from "../asked-provider.ts";
 import { eventually } from "../eventually.ts";
 import { createOwner } from "../owner.ts";
 import { kubectl, labIsMissing, podStartsWithinMs, read, takeNode } from "./cluster.ts";
@@ -76,6 +77,11 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
       Object.keys(deployed).some((name) => name.startsWith("providerhosts")),
       Object.keys(deployed).join(),
     );
+
+    const running = await stage.start();
+    const { stdout } = await give("leases", "--json", "--data-dir", stage.dir);
+    await running.stop();
+    assert.equal(JSON.parse(stdout).leased.cpuMilli, "40");
 
     const second = leaseSdl({ host, image: otherImage });
     await stage.update(lease, second);

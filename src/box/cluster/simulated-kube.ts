@@ -54,7 +54,8 @@ export function createSimulatedCluster(
   });
   const watches: Watches = createWatches({ store: core.store, clock, faults: state });
   const nodes = startCluster(server, options, { clock, random, log: log.with({ module: "simulated cluster" }) });
-  const serve = createServe({ server: core, runtime: nodes.runtime, watches, faults: state, clock });
+  const { metrics = false } = options;
+  const serve = createServe({ server: core, runtime: nodes.runtime, watches, faults: state, clock, metrics });
   const clients = new Set<Kube>();
   let requests = 0;
 

@@ -7,7 +7,7 @@ import type { CloseRequest, Closing } from "./lease-closing.ts";
 import type { LeaseLine } from "./lease-lines.ts";
 
 interface AskedLeases {
-  leases(): readonly LeaseLine[];
+  leasesInUse(): Promise<readonly LeaseLine[]>;
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
 }
@@ -20,7 +20,7 @@ const close = z.object({
 
 export function leaseAnswers(opened: Promise<AskedLeases>): Readonly<Record<string, Answer>> {
   return {
-    leases: async () => (await opened).leases(),
+    leases: async () => (await opened).leasesInUse(),
     closeLease: async (question, signal) => (await opened).closeLease(parseQuestion(close, question), signal),
     reclaimLease: async (question, signal) => (await opened).reclaimLease(parseQuestion(close, question), signal),
   };

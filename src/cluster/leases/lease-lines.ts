@@ -4,10 +4,11 @@ import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { HealthView, LeaseHealth } from "../health/lease-health.ts";
+import type { LeaseUsage } from "../usage/lease-usage.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
-export interface LeaseLine extends LeaseState {
+export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly lease: string;
   readonly namespace: string;
   /** That lead to it. */

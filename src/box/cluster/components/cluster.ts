@@ -31,6 +31,8 @@ export interface ClusterOptions {
   readonly nodes?: readonly NodeSpec[];
   /** How containers behave, by image. */
   readonly behaviour?: Behaviours;
+  /** Whether there is a metrics API, which shows what pods and nodes use; most tests need none. */
+  readonly metrics?: boolean;
 }
 
 export interface SimulatedNodes extends Nodes, Pick<Kubelets, "evict" | "restart"> {

@@ -14,6 +14,7 @@ import { type ApiAnswer, type Call, isTrue, jsonAnswer, verbOf } from "./api-req
 import type { FaultState } from "./faults.ts";
 import { describeGroup } from "./groups.ts";
 import { listPage } from "./lists.ts";
+import { answerMetrics, describeMetrics, isMetrics } from "./metrics.ts";
 import { proxyTo, readLog } from "./pods.ts";
 import { readRoute } from "./route.ts";
 import type { Watches } from "./watches.ts";
@@ -25,6 +26,8 @@ interface ServeDeps {
   readonly watches: Watches;
   readonly faults: FaultState;
   readonly clock: Clock;
+  /** Whether there is a metrics API. */
+  readonly metrics: boolean;
 }
 
 export type Serve = (request: SentRequest) => Promise<ApiAnswer>;
@@ -54,7 +57,7 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
   if (!route) {
     deps.faults.check({ verb: "get", resource: path, path: request.path, dryRun: false });
     if (path === "/version") return jsonAnswer(version);
-    const offered = describeGroup(deps.server.served, path);
+    const offered = describeGroup(deps.server.served, path) ?? (deps.metrics ? describeMetrics(path) : undefined);
     if (offered) return jsonAnswer(offered);
     return { status: 404, headers: plainText, body: "404 page not found\n" };
   }
@@ -62,6 +65,7 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
   const resource = resourceOf({ ...route, kind: "", namespaced: true });
   const asked = { verb: call.verb, resource, path, dryRun: query.has("dryRun") };
   deps.faults.check(asked);
+  if (deps.metrics && isMetrics(route)) return answerMetrics({ ...deps, nowMs: deps.clock.now() }, call);
   const served = deps.server.served.of(route);
   if (served) {
     const given = await answerFor(served, call, deps);

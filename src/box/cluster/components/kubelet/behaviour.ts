@@ -21,6 +21,8 @@ export interface Behaviour {
   readonly missing?: boolean;
   /** Its lines, the first one 0; undefined when there are no more. */
   readonly logs?: (line: number) => string | undefined;
+  /** Without it, a part of what it asked for: the same for as long as it lives. */
+  readonly uses?: { readonly cpuNano: bigint; readonly memoryBytes: bigint };
   /** The time between two lines; without it all are printed at the start. */
   readonly logEveryMs?: number;
   /** What it answers; without it, "200" on the ports that the container declares. */

@@ -13,6 +13,14 @@ export interface PodRuntime {
   exec(pod: KubeObject, container: string, command: readonly string[], streams: ExecStreams): Promise<number>;
   /** 503 ServiceUnavailable when nothing listens there. */
   http(pod: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer>;
+  /** Of each of its containers; nothing while one of them has not run for long enough to be measured. */
+  usage(pod: KubeObject): readonly ContainerUsage[];
+}
+
+export interface ContainerUsage {
+  readonly name: string;
+  readonly cpuNano: bigint;
+  readonly memoryBytes: bigint;
 }
 
 export interface ContainerLog {

@@ -1,0 +1,102 @@
+/**
+ * What pods use right now, where the cluster has a metrics API. It is asked when somebody asks us, in one request for all
+ * leases; nothing asks it by itself.
+ */
+import { add, type ExactAmounts, readAllAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
+import { recordsOf } from "../../kube/json-fields.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+
+export interface Used {
+  /** In 10⁻⁹ths of a core, as it is measured. */
+  readonly cpuNano: bigint;
+  readonly memoryBytes: bigint;
+  /** Most metrics APIs do not know it. */
+  readonly storageBytes?: bigint;
+}
+
+/** "not measured": nothing of the lease runs, or it began to only just now. */
+export type UsageUnknown = "not measured" | "no metrics API" | "forbidden" | "no answer";
+
+/** By namespace; or why nothing is known. */
+export type UsageReading =
+  | { readonly used: ReadonlyMap<string, Used> }
+  | { readonly unknown: Exclude<UsageUnknown, "not measured"> };
+
+interface UsageDeps {
+  readonly kube: Pick<Kube, "list">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Resolves in good time, whatever the metrics API does. */
+export type ReadUsage = () => Promise<UsageReading>;
+
+export function createUsageReading({ kube, clock, log }: UsageDeps): ReadUsage {
+  let last: { readonly atMs: number; readonly reading: Promise<UsageReading> } | undefined;
+
+  async function read(): Promise<UsageReading> {
+    const asked = { labelSelector: managedSelector, deadlineMs: limits.usageAnswerMs };
+    try {
+      return { used: usedByNamespace(await kube.list(kinds.podMetrics, asked)) };
+    } catch (thrown) {
+      const unknown = whyUnknown(thrown);
+      // That there is none is how most clusters are.
+      if (unknown !== "no metrics API") log.error("usage of leases not known", { reason: reasonOf(thrown) });
+      return { unknown };
+    }
+  }
+
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (!last || nowMs - last.atMs >= limits.usageKeptMs) last = { atMs: nowMs, reading: read() };
+    return last.reading;
+  };
+}
+
+function whyUnknown(thrown: unknown): Exclude<UsageUnknown, "not measured"> {
+  if (ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING")) return "no metrics API";
+  return ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN") ? "forbidden" : "no answer";
+}
+
+/** A namespace of which one figure makes no sense or is missing is left out: a sum without it would be a lie. */
+export function usedByNamespace(pods: Iterable<KubeObject>): Map<string, Used> {
+  const sums = new Map<string, Map<string, bigint> | "unreadable">();
+  for (const pod of pods) {
+    const { namespace = "" } = pod.metadata;
+    const sum = sums.get(namespace) ?? new Map<string, bigint>();
+    const amounts = amountsOf(pod);
+    if (sum === "unreadable" || !amounts) sums.set(namespace, "unreadable");
+    else {
+      for (const each of amounts) add(sum, each);
+      sums.set(namespace, sum);
+    }
+  }
+  const used = new Map<string, Used>();
+  for (const [namespace, sum] of sums) if (sum !== "unreadable") used.set(namespace, usedOf(sum));
+  return used;
+}
+
+/** Of each container, which must have both. */
+function amountsOf(pod: KubeObject): ExactAmounts[] | undefined {
+  try {
+    const containers = recordsOf(pod["containers"]).map(({ usage }) => readAllAmounts(usage, "what a container uses"));
+    return containers.every((amounts) => amounts.has("cpu") && amounts.has("memory")) ? containers : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function usedOf(sum: ExactAmounts): Used {
+  const disk = sum.get("ephemeral-storage");
+  return {
+    cpuNano: sum.get("cpu") ?? 0n,
+    memoryBytes: wholeAmount("memory", sum.get("memory") ?? 0n),
+    ...(disk !== undefined && { storageBytes: wholeAmount("ephemeral-storage", disk) }),
+  };
+}

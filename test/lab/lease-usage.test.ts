@@ -1,0 +1,62 @@
+/** What a lease uses, by the lab's metrics API: asked for by the command, as the service account of deploy/. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { shellImage } from "../../lab/images.ts";
+import { leaseNamespace } from "../../src/market/lease-namespace.ts";
+import { readSdl } from "../../src/market/sdl/sdl.ts";
+import { give } from "../asked-provider.ts";
+import { eventually } from "../eventually.ts";
+import { createOwner } from "../owner.ts";
+import { busyCommand, heldBytes } from "./busy.ts";
+import { kubectl, labIsMissing, podStartsWithinMs } from "./cluster.ts";
+import { bodyOf, keyOf, leaseStage } from "./lease-stage.ts";
+import { providerAccount } from "./provider-account.ts";
+
+/** Two replicas that work as hard as they may. */
+const busy = readSdl(
+  JSON.stringify({
+    version: "2.0",
+    services: {
+      busy: { image: shellImage, command: busyCommand, expose: [{ port: 80, to: [{ global: true }] }] },
+    },
+    profiles: {
+      compute: { busy: { resources: { cpu: { units: 0.05 }, memory: { size: "96Mi" }, storage: { size: "64Mi" } } } },
+      placement: { lab: { pricing: { busy: { denom: "uact", amount: 1000 } } } },
+    },
+    deployment: { busy: { lab: { profile: "busy", count: 2 } } },
+  }),
+);
+const mi = 2n ** 20n;
+
+describe("what a lease uses in the lab", { skip: labIsMissing }, () => {
+  it("is shown beside what is leased, of all replicas together", async () => {
+    await using owner = createOwner();
+    const stage = await leaseStage(owner, await providerAccount(owner));
+    const lease = await stage.win(7101n, busy);
+    owner.after(async () => void (await kubectl("delete", "namespace", "--ignore-not-found", leaseNamespace(lease))));
+    await stage.live({
+      sends: { deployment: lease, body: bodyOf(busy) },
+      until: { lease: keyOf(lease), isSo: "deployed" },
+    });
+    const { stop } = await stage.start();
+    const ask = async (...options: string[]) => (await give("leases", "--data-dir", stage.dir, ...options)).stdout;
+    const { leased, usage } = await eventually(
+      "both to be measured at work",
+      async () => {
+        const line = JSON.parse(await ask("--json"));
+        const isBoth = "cpuNano" in line.usage && BigInt(line.usage.memoryBytes) >= 2n * heldBytes;
+        return isBoth && BigInt(line.usage.cpuNano) > 60_000_000n && line;
+      },
+      2 * podStartsWithinMs,
+    );
+    assert.deepEqual(leased, {
+      cpuMilli: "100",
+      memoryBytes: `${192n * mi}`,
+      storageBytes: `${128n * mi}`,
+    });
+    assert.ok(BigInt(usage.cpuNano) < 150_000_000n, `${usage.cpuNano}: held by its limit`);
+    assert.ok(BigInt(usage.memoryBytes) < 192n * mi, usage.memoryBytes);
+    assert.match(await ask(), /deployed +\d+m of 100m +\d+(\.\d)?Mi of 192Mi +\? of 128Mi /);
+    await stop();
+  });
+});
