@@ -3,9 +3,16 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { bidOn, formatLeaseId, type LeaseId, parseOrderId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { createControlService } from "../src/runtime/control/control-service.ts";
+import type { Service } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createMetrics } from "../src/runtime/metrics.ts";
+import { createProcess } from "../src/runtime/process.ts";
 import { type AskedProvider, give, startAskedProvider } from "./asked-provider.ts";
 import { smallGroup } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
+import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 
 const endings: (() => void | Promise<void>)[] = [];
@@ -57,6 +64,14 @@ describe("a provider with a lease", { concurrency: false }, () => {
     assert.deepEqual(provider.running.journal.read.intents.about(leaseId), []);
   });
 
+  test("reconcile says that chain, cluster and journal agree, and how much it has compared", async () => {
+    const { code, stdout } = await give("reconcile", ...at());
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^chain, cluster and journal agree: 1 leases at height \d+, 0 namespaces, /);
+    const { drifts, compared, dryRun } = JSON.parse((await give("reconcile", "--dry-run", "--json", ...at())).stdout);
+    assert.deepEqual([drifts, compared.leases, dryRun], [[], 1, true]);
+  });
+
   test("a lease that is not ours, or that nobody has, is refused in words", async () => {
     const others = leaseId.replace(/[^/]+$/, provider.tenant);
     assert.match((await close(others)).stderr, /AKP_LEASE_NOT_OURS/);
@@ -92,4 +107,32 @@ describe("a provider with a lease", { concurrency: false }, () => {
     assert.match(stderr, /this is from its journal/);
     assert.match((await close(leaseId)).stderr, /AKP_PROVIDER_NOT_RUNNING/);
   });
+});
+
+test("reconcile ends with a code of its own where there is drift, so that scripts can tell", async () => {
+  const dataDir = temporaryFolder(owner);
+  const compared = { leases: 1, namespaces: 0, resources: 0, manifests: 1, reservations: 1 };
+  const drift = { kind: "namespace-missing", subject: "a/1/1/1/p", evidence: "e", remedy: "r", sinceMs: 1 };
+  const report = { atMs: 1, height: 42n, compared, drifts: [drift], more: 0, unasked: 0 };
+  const deps = { clock: realClock, log: silentLog };
+  const told: Service = {
+    name: "told",
+    start: () => undefined,
+    answers: { reconcile: (asked) => ({ ...report, ...asked }) },
+  };
+  const control = createControlService({ dataDir, ask: (...asked) => running.ask(...asked), ...deps });
+  const running = createProcess({ services: [control, told], metrics: createMetrics(), ...deps });
+  const stopping = new AbortController();
+  const ended = running.run(stopping.signal);
+  owner.after(() => {
+    stopping.abort();
+    return ended;
+  });
+  await eventually("it runs", () => running.status().services.every(({ state }) => state === "running"));
+  const { code, stdout } = await give("reconcile", "--dry-run", "--data-dir", dataDir);
+  assert.equal(code, 4);
+  assert.match(
+    stdout,
+    /^DRIFT .*\nnamespace-missing .*\n {2}e\n {2}r\ndry run, nobody was woken: 1 differences among 1 leases/,
+  );
 });

@@ -127,6 +127,8 @@ export interface WatchOptions<T, Index extends string = never> extends Selection
    * reported and left; so is one whose handler does not end within limits.kubeHandlerMs, and the others go on.
    */
   readonly handle?: (change: Change<T>) => void | Promise<void>;
+  /** Told, before it lists again, that the server has another past than what it shows: etcd was restored, for instance. */
+  readonly onOtherPast?: (reason: string) => void;
 }
 
 /** Apart from the names, which are inferred: together the compiler would not know T in time. */

@@ -712,6 +712,8 @@ export const limits = {
   // Reconcile
   /** How often chain, cluster and journal are compared as a whole: events tell of changes at once, this finds what none told. */
   reconcileEveryMs: 5 * minute,
+  /** Until the server has listed all: a command waits for it, and what does not answer now is asked again in minutes. */
+  reconcileListMs: 30 * second,
   /** From the first look to the second, where something differs: a write, an event or a block that is under way has come by then. */
   reconcileConfirmMs: 15 * second,
   /** A lease, its manifest or its end may be so young that its loop is still at work on it: images are pulled, pods stop. */

@@ -62,7 +62,14 @@ export type LiveObjects = ReturnType<typeof watchLiveObjects>;
 export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps) {
   const { fieldManager } = kube;
   const project = (kind: Kind) => (object: KubeObject) => projectLive(kind, object, fieldManager);
-  const selection = { labelSelector: managedSelector, withManagedFields: true };
+  const restoredListeners: (() => void)[] = [];
+  const selection = {
+    labelSelector: managedSelector,
+    withManagedFields: true,
+    onOtherPast() {
+      for (const tell of restoredListeners) tell();
+    },
+  };
 
   const namespaces = kube.watch<LiveNamespace>({
     ...{ kind: kinds.namespace, ...selection },
@@ -115,6 +122,8 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     get trouble(): string | undefined {
       return watchTrouble(caches);
     },
+    /** Told when a cache finds that the server has gone back to an earlier state, before it shows that state. */
+    onRestored: (listener: () => void) => void restoredListeners.push(listener),
     relist(reason: string): void {
       for (const cache of caches) cache.relist(reason);
     },

@@ -14,10 +14,19 @@ import type { Booked, ListedNamespace, ListedResource, Truths } from "./truths.t
 export function compare(truths: Truths): Drift[] {
   const known = factsOf(truths);
   return [
+    ...clusterDrifts(truths),
     ...[...known.facts.values()].flatMap((facts) => leaseChecks.flatMap((check) => check(facts, truths) ?? [])),
     ...known.strays,
-    ...cacheDrift("namespaces", truths.cluster.namespaces, truths.believed.namespaces),
-    ...cacheDrift("manifests.akash.network", truths.cluster.resources, truths.believed.resources),
+  ];
+}
+
+function clusterDrifts({ cluster, believed: { isRestored, caches } }: Truths): Drift[] {
+  const restored =
+    "the API server has gone back to an earlier state: its etcd was restored, or another cluster answers";
+  return [
+    ...(isRestored ? [drift("cluster-restored", "cluster", restored)] : []),
+    ...(caches ? cacheDrift("namespaces", cluster.namespaces, caches.namespaces) : []),
+    ...(caches ? cacheDrift("manifests.akash.network", cluster.resources, caches.resources) : []),
   ];
 }
 

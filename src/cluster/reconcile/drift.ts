@@ -43,6 +43,8 @@ export const driftKinds = {
   "resource-mislabelled": { wakes: "nobody", remedy: noProof },
   // Whoever is over or not
   "namespace-stuck": { wakes: "nobody", remedy: "nothing: whatever holds it must let go" },
+  // The cluster as a whole
+  "cluster-restored": { wakes: "nobody", remedy: "each lease is brought to what it should be, as its loop finds it" },
   // What we believe
   "mirror-differs": { wakes: "mirror", remedy: "the mirror is compared with the chain and built anew" },
   "cache-differs": { wakes: "caches", remedy: "the caches list again" },

@@ -22,6 +22,7 @@ import { leasesToAsk } from "./compare.ts";
 import type {
   Believed,
   Booked,
+  Cached,
   ClusterTruth,
   JournalTruth,
   ListedNamespace,
@@ -36,6 +37,8 @@ export interface GatherDeps {
   readonly live: Pick<LiveObjects, "namespaces" | "manifests">;
   readonly book: Pick<CapacityKeeper["book"], "all">;
   readonly manifestNamespace: string;
+  /** Why nothing may be judged by the caches now. */
+  readonly trouble: () => string | undefined;
   readonly clock: Clock;
 }
 
@@ -45,21 +48,23 @@ export interface Gathered {
   readonly unasked: number;
 }
 
-export async function gather(deps: GatherDeps, signal: AbortSignal): Promise<Gathered> {
+export async function gather(deps: GatherDeps, isRestored: boolean, signal: AbortSignal): Promise<Gathered> {
   const { chain, journal, clock } = deps;
   const { provider, mirror, queries } = chain;
+  // First of all: what was restored is put right soon.
+  const cluster = await readCluster(deps, signal);
+  const caches = deps.trouble() === undefined ? readCaches(deps.live) : undefined;
+  const book = readBook(deps);
+  await clock.yield();
   const mirrored = readMirror(mirror);
   const atHeight = { height: mirrored.height, atOrAbove: mirrored.height, signal };
   const listed = await listRunningLeases(queries, provider, atHeight);
   const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
   const isSameHeight = listed.steady && listed.height === mirrored.height;
-  await clock.yield();
-  const cluster = await readCluster(deps, signal);
   const believed: Believed = {
     running: isSameHeight ? mirrored.running : undefined,
     hashes: mirrored.hashes,
-    ...readCaches(deps.live),
-    book: readBook(deps),
+    ...{ caches, book, isRestored },
   };
   await clock.yield();
   const own = { provider, cluster, journal: readJournal(journal), believed };
@@ -90,12 +95,13 @@ function readMirror(mirror: Chain["mirror"]) {
   return { height: mirror.height, running, hashes };
 }
 
-async function readCluster({ kube, manifestNamespace, clock }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
-  const selection = { labelSelector: managedSelector, signal };
-  const namespaces = (await kube.list(kinds.namespace, selection)).flatMap(readNamespace);
-  await clock.yield();
-  const resources = await kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace });
-  return { namespaces, resources: resources.map(readResource) };
+async function readCluster({ kube, manifestNamespace }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
+  const selection = { labelSelector: managedSelector, signal, deadlineMs: limits.reconcileListMs };
+  const [namespaces, resources] = await Promise.all([
+    kube.list(kinds.namespace, selection),
+    kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace }),
+  ]);
+  return { namespaces: namespaces.flatMap(readNamespace), resources: resources.map(readResource) };
 }
 
 /** The network's label is on namespaces of operators too. */
@@ -111,7 +117,7 @@ function readResource(object: KubeObject): ListedResource {
   return { name, uid, note: readManifestNote(object) };
 }
 
-function readCaches(live: GatherDeps["live"]): Pick<Believed, "namespaces" | "resources"> {
+function readCaches(live: GatherDeps["live"]): Cached {
   const namespaces = new Map<string, string>();
   for (const { name, uid, labels } of live.namespaces()) if (looksLikeLease(name, labels)) namespaces.set(name, uid);
   const resources = new Map<string, string>();

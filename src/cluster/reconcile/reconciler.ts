@@ -6,9 +6,10 @@ import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createPause } from "../../runtime/pause.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
 import type { LeaseKeeper } from "../leases/lease-keeper.ts";
 import { compare } from "./compare.ts";
@@ -53,7 +54,12 @@ export type Reconciler = ReturnType<typeof createReconciler>;
 
 export function createReconciler(deps: ReconcilerDeps) {
   const { chain, journal, leases, capacity, clock, log, onChange } = deps;
-  const asked: GatherDeps = { ...deps, live: leases.live, book: capacity.book };
+  const asked: GatherDeps = { ...deps, live: leases.live, book: capacity.book, trouble: () => leases.trouble };
+  const pause = createPause(clock);
+  /** When it was last seen that the cluster was put back. */
+  let restoredAtMs = Number.NEGATIVE_INFINITY;
+  /** No report was made since then. */
+  let isRestoreUntold = false;
   /** In the last report. */
   let known: ReadonlyMap<string, ReportedDrift> = new Map();
   let last: Report | undefined;
@@ -61,29 +67,28 @@ export function createReconciler(deps: ReconcilerDeps) {
   let skipped: { readonly why: string; readonly sinceMs: number } | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
-  async function look(signal: AbortSignal): Promise<Look> {
-    const reason = leases.trouble ?? (chain.mirror.ready ? undefined : "the mirror has not been built yet");
-    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+  async function look(restored: boolean, signal: AbortSignal): Promise<Look> {
     const startedMs = clock.monotonicMs();
-    const { truths, unasked } = await gather(asked, signal);
+    const { truths, unasked } = await gather(asked, restored, signal);
     await clock.yield();
     const drifts = compare(truths);
     lookMs = clock.monotonicMs() - startedMs;
     return { drifts, height: truths.chain.height, compared: countsOf(truths), unasked };
   }
 
-  /** What is new must be there in two looks. */
-  async function lookTwice(signal: AbortSignal): Promise<Look> {
-    const first = await look(signal);
-    if (first.drifts.every((drift) => known.has(sameDrift(drift)))) return first;
+  /** What is new must be there in two looks, unless the reason is known: then the loops may be quicker than the second. */
+  async function lookTwice(restored: boolean, signal: AbortSignal): Promise<Look> {
+    const first = await look(restored, signal);
+    if (restored || first.drifts.every((drift) => known.has(sameDrift(drift)))) return first;
     await sleep(clock, limits.reconcileConfirmMs, signal);
-    const second = await look(signal);
+    const second = await look(restored, signal);
     const before = new Set(first.drifts.map(sameDrift));
     return { ...second, drifts: second.drifts.filter((drift) => before.has(sameDrift(drift))) };
   }
 
   async function reconcileNow({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
-    const { drifts: found, height, compared, unasked } = await lookTwice(signal);
+    const restored = isRestored();
+    const { drifts: found, height, compared, unasked } = await lookTwice(restored, signal);
     const atMs = clock.now();
     const all = new Map(found.map((drift) => [sameDrift(drift), reported(drift, atMs)]));
     const drifts = [...all.values()];
@@ -92,10 +97,15 @@ export function createReconciler(deps: ReconcilerDeps) {
     if (dryRun) return report;
     const before = known;
     [known, last, skipped] = [all, report, undefined];
+    if (restored) isRestoreUntold = false;
     onChange();
     await tell(before, all);
     await wake(drifts, signal);
     return report;
+  }
+
+  function isRestored(): boolean {
+    return clock.monotonicMs() - restoredAtMs < limits.reconcileUnderWayMs;
   }
 
   function reported(drift: Drift, atMs: number): ReportedDrift {
@@ -121,6 +131,8 @@ export function createReconciler(deps: ReconcilerDeps) {
     ];
     await journal.relaxed("drift", ({ history }) => {
       for (const line of lines.slice(0, limits.reconcileLines)) history.add({ kind: "reconcile", ...line });
+      const more = lines.length - limits.reconcileLines;
+      if (more > 0) history.add({ kind: "reconcile", subject: "cluster", line: `drift: and ${more} more` });
     });
   }
 
@@ -132,8 +144,9 @@ export function createReconciler(deps: ReconcilerDeps) {
     if (of("mirror").length > 0) await chain.compareMirror(signal);
   }
 
-  /** One after the other: two at once would each take the other's changes for drift. */
+  /** One after the other; one that changes nothing waits for nobody, and nobody for it. */
   function reconcile(request: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+    if (request.dryRun) return reconcileNow(request, signal);
     const mine = turn.then(() => reconcileNow(request, signal));
     turn = mine.catch(() => undefined);
     return mine;
@@ -141,7 +154,8 @@ export function createReconciler(deps: ReconcilerDeps) {
 
   async function nowAndThen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(clock, limits.reconcileEveryMs, signal);
+      await pause.wait(isRestoreUntold ? limits.reconcileConfirmMs : limits.reconcileEveryMs, signal);
+      if (signal.aborted) return;
       try {
         await reconcile({ dryRun: false }, signal);
       } catch (thrown) {
@@ -153,6 +167,15 @@ export function createReconciler(deps: ReconcilerDeps) {
       }
     }
   }
+
+  /** One cache after the other finds it out, and the first of them has a report made. */
+  leases.live.onRestored(() => {
+    const isFirst = !isRestored();
+    restoredAtMs = clock.monotonicMs();
+    if (!isFirst) return;
+    isRestoreUntold = true;
+    pause.ring();
+  });
 
   return {
     reconcile,

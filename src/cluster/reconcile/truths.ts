@@ -57,11 +57,18 @@ export interface Believed {
   readonly running: ReadonlySet<string> | undefined;
   /** The hash that the chain has for the manifest of a lease. */
   readonly hashes: ReadonlyMap<string, Uint8Array>;
-  /** The uids that caches show, by name. */
-  readonly namespaces: ReadonlyMap<string, string>;
-  readonly resources: ReadonlyMap<string, string>;
+  /** What caches show; undefined while they say themselves that they may be out of date. */
+  readonly caches: Cached | undefined;
+  /** The caches found the server at an earlier state than they had seen. */
+  readonly isRestored: boolean;
   /** The book, by order. */
   readonly book: ReadonlyMap<string, Booked>;
+}
+
+/** Uids by name. */
+export interface Cached {
+  readonly namespaces: ReadonlyMap<string, string>;
+  readonly resources: ReadonlyMap<string, string>;
 }
 
 export interface Booked {

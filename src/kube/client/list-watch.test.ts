@@ -392,3 +392,19 @@ test("a watch that is closed asks for nothing more", async (t) => {
   await clock.advance(600_000);
   assert.equal(counts.requests, requests);
 });
+
+test("a cache that lies lists again when it is told so, and what it missed is handed over", async (t) => {
+  const { watch, seen, put, remove, until, faults } = stage(t);
+  put("one", "1");
+  put("gone", "1");
+  const cache = watch();
+  await until("the list", () => cache.size === 2 && cache.counts.connections === 1);
+  faults.silenceWatches();
+  remove("gone");
+  put("one", "2");
+  assert.equal(cache.get({ namespace, name: "one" }), "1", "nobody has told it");
+  cache.relist("a test knows better");
+  await until("what is there", () => cache.size === 1 && cache.trouble === undefined);
+  assert.deepEqual(seen.slice(2), ["deleted gone 1", "modified one 2"]);
+  assert.equal(cache.counts.relists, 1);
+});

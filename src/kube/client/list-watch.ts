@@ -102,8 +102,10 @@ export function createListWatch<T, Index extends string = never>(
 
   /** Where to watch from: where the last watch ended, unless that is in doubt, and else from a list. */
   async function whereFrom(): Promise<string> {
-    const found = doubted ?? (await relistCheck.reason(version, toldNothing));
+    const noticed = doubted ? undefined : await relistCheck.reason(version, toldNothing);
+    const found = doubted ?? noticed;
     doubted = undefined;
+    if (noticed?.otherPast) options.onOtherPast?.(noticed.reason);
     if (found) {
       log.info("relisting", { reason: found.reason });
       relisting = found;
