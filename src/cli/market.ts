@@ -84,6 +84,11 @@ export function leasesOf(values: UsedConfig): LeaseOptions {
     hosts: { blockedHosts, ingressDomain, staticHostDomain },
     addressSharing: values.ipSharing,
     network: networkSettings(values),
+    monitor: {
+      maxRetries: values.monitorMaxRetries,
+      retryPeriodMs: values.monitorRetryPeriodMs,
+      retryJitterMs: values.monitorRetryPeriodJitterMs,
+    },
   };
 }
 

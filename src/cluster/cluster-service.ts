@@ -124,7 +124,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         onChange: publisher.changed,
       });
       const health = createHealthKeeper({
-        ...{ chain, journal, kube, clock, random, log },
+        ...{ chain, journal, kube, clock, random, log, options },
         leases: leaseKeeper,
         pods: own.pods,
       });

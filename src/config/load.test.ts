@@ -209,9 +209,7 @@ test("settings have the bounds that the Go provider gives them", () => {
     { "lease-funds-monitor-interval": "25h" },
     { "reclamation-window": "-1h" },
     { "monitor-retry-period": "3s" },
-    { "monitor-healthcheck-period": "3s" },
     { "monitor-retry-period-jitter": "0" },
-    { "monitor-healthcheck-period-jitter": "0s" },
     { "ingress-mode": "traefik" },
     { "gateway-namespace": "Not A Name" },
   ]) {

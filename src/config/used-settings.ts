@@ -24,6 +24,7 @@ export const usedSettings = [
   ...["deploymentNetworkPoliciesEnabled", "deploymentIngressControllers", "deploymentClosedRanges"],
   ...["ingressMode", "gatewayNamespace"],
   ...["clusterPublicHostname", "dockerImagePullSecretsName", "deploymentRuntimeClass", "manifestTimeoutMs"],
+  ...["monitorMaxRetries", "monitorRetryPeriodMs", "monitorRetryPeriodJitterMs"],
   ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint", "ipSharing"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],

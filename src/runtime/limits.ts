@@ -704,8 +704,10 @@ export const limits = {
   healthLookMs: 5 * second,
   /** How often that time is written down: a crash loses no more of it. */
   healthSaveMs: 15 * second,
-  /** The least pause after which a lease is closed for its health again, when the last try has failed. */
-  healthCloseRetryMs: 5 * minute,
+  /** Two looks at a lease that are further apart than this: we slept, and what was between them was not seen. */
+  healthGapMs: 30 * second,
+  /** A lease is closed no sooner after a cluster is known to take writes again: by then kubelets have told how things are. */
+  healthConfirmMs: minute,
   /** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
   healthMirrorMs: minute,
 

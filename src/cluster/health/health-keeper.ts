@@ -16,17 +16,21 @@ import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { LeaseKeeper } from "../leases/lease-keeper.ts";
+import type { LeaseOptions } from "../leases/lease-options.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { watchTrouble } from "../watch-trouble.ts";
+import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
 import type { HealthView, LeaseHealth } from "./lease-health.ts";
+import { createMonitoring, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
 import { watchVolumeClaims } from "./volume-claims.ts";
 
 export interface HealthDeps {
-  readonly chain: Pick<Chain, "mirror">;
-  readonly journal: Pick<Journal, "read">;
-  readonly kube: Pick<Kube, "watch">;
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
+  readonly journal: Pick<Journal, "read" | "relaxed" | "durable">;
+  readonly kube: Pick<Kube, "watch" | "list" | "create">;
+  readonly options: Pick<LeaseOptions, "monitor" | "manifestNamespace">;
   readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked" | "trouble">;
   readonly pods: LeasePods;
   readonly clock: Clock;
@@ -41,7 +45,7 @@ type Listener = Parameters<HealthView["onChange"]>[0];
 const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
-  const { chain, journal, kube, leases, pods, clock, random, log } = deps;
+  const { chain, journal, kube, options, leases, pods, clock, random, log } = deps;
   const { live, nodes } = leases;
   const healths = new Map<string, LeaseHealth>();
   /** The last that was known: since when a trouble is there is not forgotten while nobody can look. */
@@ -49,6 +53,13 @@ export function createHealthKeeper(deps: HealthDeps) {
   const listeners: Listener[] = [];
   const readiness = new Map<string, boolean>();
   const claims = watchVolumeClaims(kube, wakeNamespace);
+  const monitoring = createMonitoring({
+    ...{ journal, clock, counts },
+    limitMs: unwellLimitMs(options.monitor),
+    heardAtMs: () => clock.monotonicMs() - Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
+    tryToWrite: createWriteTrial(kube, options.manifestNamespace),
+    close: createCloseUnwell({ chain, journal, kube, judge: look, clock, log }),
+  });
   const queue = createQueue({ name: "health", work, clock, random, log });
 
   function wakeNamespace(namespace: string): void {
@@ -57,7 +68,8 @@ export function createHealthKeeper(deps: HealthDeps) {
   }
 
   function wakeAll(): void {
-    for (const key of new Set([...healths.keys(), ...journal.read.manifests.leaseIds()])) queue.add(key, "low");
+    const keys = new Set([...healths.keys(), ...monitoring.keys(), ...journal.read.manifests.leaseIds()]);
+    for (const key of keys) queue.add(key, "low");
   }
 
   /** Nodes tell of themselves every few minutes; only what is new concerns leases. */
@@ -108,10 +120,19 @@ export function createHealthKeeper(deps: HealthDeps) {
     return services && judge(factsOf(key, services, podsNow), judged.get(key));
   }
 
-  async function work(key: string): Promise<Outcome> {
+  /** What its tenant sent is there as a whole, and the chain's newest word is that it runs. */
+  function counts(key: string): boolean {
+    const { state } = leases.states.get(key) ?? {};
+    const isBrought = state === "deployed" || state === "refused";
+    const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= limits.healthMirrorMs;
+    return isBrought && isMirrorFresh && chain.mirror.lease(parseLeaseId(key))?.state === "active";
+  }
+
+  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     const before = healths.get(key);
     const now = look(key);
     note(key, before, now);
+    await monitoring.observe(key, now, signal);
     return now?.state === "unhealthy" ? recheck(limits.healthLookMs) : done();
   }
 
@@ -130,6 +151,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     while (!signal.aborted) {
       await sleep(clock, limits.leaseTroubleLookMs, signal);
       const isKnown = trouble() === undefined;
+      if (!isKnown) monitoring.interrupt();
       if (isKnown !== wasKnown) wakeAll();
       wasKnown = isKnown;
     }
@@ -149,7 +171,9 @@ export function createHealthKeeper(deps: HealthDeps) {
     queue,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
     open(scope: Scope): void {
-      scope.onStop(() => claims.close());
+      scope.onStop(async () => {
+        await Promise.all([claims.close(), monitoring.saveAll()]);
+      });
       wakeAll();
       scope.task("health", queue.run);
       scope.task("trouble of health", lookOut);

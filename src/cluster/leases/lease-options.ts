@@ -1,6 +1,7 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
 import type { AddressSharing } from "../addresses/addresses-wanted.ts";
+import type { MonitorOptions } from "../health/monitoring.ts";
 import type { HostRules } from "../hostnames/host-rules.ts";
 import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { NetworkSettings } from "../network/watched-network.ts";
@@ -11,6 +12,8 @@ export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "polic
   readonly hosts: Pick<HostRules, "blockedHosts" | "ingressDomain"> & StaticHosts;
   readonly addressSharing: AddressSharing;
   readonly network: NetworkSettings;
+  /** When a lease that does not work is closed. */
+  readonly monitor: MonitorOptions;
 }
 
 /** Of settings that nobody has set. */
@@ -20,4 +23,5 @@ export const leaseDefaults: LeaseOptions = {
   hosts: { blockedHosts: [], ingressDomain: undefined, staticHostDomain: undefined },
   addressSharing: "endpoint",
   network: { enabled: true, admitted: [{ pods: "ingress-nginx" }, { pods: "traefik" }], closedRanges: [] },
+  monitor: { maxRetries: 40, retryPeriodMs: 4_000, retryJitterMs: 15_000 },
 };

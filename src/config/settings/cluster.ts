@@ -49,23 +49,15 @@ export const clusterGroup = group({
     }),
     monitorMaxRetries: setting("monitor-max-retries", count, {
       default: "40",
-      doc: "How often an unhealthy workload is looked at again before its lease is closed.",
+      doc: "A lease whose workload does not work is closed when it was seen so for this many times monitor-retry-period with half its jitter (with the defaults 460 s); 0 closes none.",
     }),
     monitorRetryPeriodMs: setting("monitor-retry-period", duration({ least: "4s" }), {
       default: "4s",
-      doc: "Pause before an unhealthy workload is looked at again.",
+      doc: "Part of how long a workload may not work, see monitor-max-retries; nothing is looked at so often.",
     }),
     monitorRetryPeriodJitterMs: setting("monitor-retry-period-jitter", duration({ zero: "refused" }), {
       default: "15s",
-      doc: "A random time up to this is added to that pause.",
-    }),
-    monitorHealthcheckPeriodMs: setting("monitor-healthcheck-period", duration({ least: "4s" }), {
-      default: "10s",
-      doc: "Pause before a healthy workload is looked at again.",
-    }),
-    monitorHealthcheckPeriodJitterMs: setting("monitor-healthcheck-period-jitter", duration({ zero: "refused" }), {
-      default: "5s",
-      doc: "A random time up to this is added to that pause.",
+      doc: "Half of it is added to that period.",
     }),
     inventoryOperatorEndpoint: optional("inventory-operator-endpoint", endpoint, {
       doc: "Where the inventory operator answers over gRPC; without it, it is looked for in the cluster.",
@@ -94,6 +86,11 @@ export const clusterGroup = group({
     }),
   },
   inert: [
+    dead("monitor-healthcheck-period", "what runs is watched, not polled, so nothing is looked at every so often"),
+    dead(
+      "monitor-healthcheck-period-jitter",
+      "what runs is watched, not polled, so nothing is looked at every so often",
+    ),
     dead("cluster-node-port-quantity", "Kubernetes itself counts its node ports"),
     dead("cluster-wait-ready-duration", "the provider waits for the cluster as long as it takes, and says so"),
     dead("inventory-resource-poll-period", "the inventory is not polled, it is told of changes"),

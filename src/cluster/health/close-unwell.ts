@@ -1,0 +1,82 @@
+/**
+ * Closes a lease that does not get well, on the word of chain and cluster themselves: what caches and mirror say was enough
+ * to get here, and is not enough for this.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import { endLeaseMessage, isEnding, lastEnding } from "../../chain/tx/closing.ts";
+import { isUnderWay } from "../../journal/intents.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+import type { CloseResult } from "./monitoring.ts";
+import { type PodFacts, podFacts } from "./pod-facts.ts";
+
+interface CloseDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox">;
+  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly kube: Pick<Kube, "list">;
+  /** With these pods instead of those that the cache has. */
+  readonly judge: (leaseKey: string, pods: readonly PodFacts[]) => LeaseHealth | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: CloseDeps) {
+  const { mirror, queries, outbox } = chain;
+
+  return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
+    const last = lastEnding(key, journal.read.intents);
+    if (isUnderWay(last)) return "later";
+    const restedMs = last?.settledAtMs === undefined ? undefined : clock.now() - last.settledAtMs;
+    // Below zero where somebody has set the clock back: then nobody knows.
+    if (restedMs !== undefined && restedMs >= 0 && restedMs < limits.leaseCloseRetryMs) return "later";
+    const id = parseLeaseId(key);
+    const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
+    // One that is being reclaimed is closed by whoever waits for its deadline.
+    if (lease?.state !== "active") return "later";
+    const namespace = leaseNamespace(id);
+    const pods = await kube.list(kinds.pod, { namespace, labelSelector: managedSelector, signal });
+    const health = judge(key, pods.map(podFacts));
+    if (health?.state === "healthy") return "well";
+    if (!health || !isSeenUnwell(health)) return "later";
+    const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
+    const message = endLeaseMessage(lease, "unstable");
+    const intent = outbox.intentOf({ subject: key, why, message, priority: "close" });
+    const isFiled = await journal.durable("unhealthy lease closed", ({ intents, history }) => {
+      if (isEnding(key, intents)) return false;
+      intents.file(intent);
+      history.add({ kind: "lease", subject: key, line: `${intent.what} filed: ${why}: ${troublesText(health)}` });
+      return true;
+    });
+    outbox.wake();
+    if (isFiled) log.info("closing unhealthy lease", { lease: key, message: intent.what, troubles: health.troubles });
+    return isFiled ? "filed" : "later";
+  };
+}
+
+export function troublesText({ troubles }: LeaseHealth): string {
+  const told = troubles.slice(0, limits.leaseTroublesTold);
+  return told.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
+}
+
+/**
+ * Tries to make a namespace that is there. Nothing comes of it, but the server has to ask its store to write: where that is
+ * full, read-only or has lost its quorum, the answer is another one than that it is there.
+ */
+export function createWriteTrial(kube: Pick<Kube, "create">, namespaceThatIsThere: string) {
+  return async function tryToWrite(signal: AbortSignal): Promise<void> {
+    try {
+      await kube.create(kinds.namespace, { metadata: { name: namespaceThatIsThere } }, { signal });
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) throw thrown;
+    }
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * Adds up how long leases are seen unwell, over all our runs, and has those closed that never get well. Only what was seen
+ * counts: while chain or cluster are out of reach, while we are not there, and where a node of ours is what is missing,
+ * nothing is added. One good moment, and all is forgotten.
+ */
+import type { Journal } from "../../journal/journal.ts";
+import type { UnhealthRow } from "../../journal/unhealth.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+
+export interface MonitorOptions {
+  readonly maxRetries: number;
+  readonly retryPeriodMs: number;
+  readonly retryJitterMs: number;
+}
+
+/** With none, no lease is closed: what starts or is updated is unwell for a moment, and nobody means to close that. */
+export function unwellLimitMs({ maxRetries, retryPeriodMs, retryJitterMs }: MonitorOptions): number {
+  return maxRetries === 0 ? Number.POSITIVE_INFINITY : maxRetries * (retryPeriodMs + retryJitterMs / 2);
+}
+
+/** What came of it when a lease was to be closed. "well": by what the server itself says, it is not so. */
+export type CloseResult = "filed" | "later" | "well";
+
+interface MonitoringDeps {
+  readonly journal: Pick<Journal, "read" | "relaxed">;
+  readonly limitMs: number;
+  /** When the cluster was last heard of, by the clock that only grows: what was so then is known, and later not yet. */
+  readonly heardAtMs: () => number;
+  /** Whether what is seen of this lease may be held against it now. */
+  readonly counts: (leaseKey: string) => boolean;
+  /** Throws while the cluster takes no writes: then it is not the lease that does not work. */
+  readonly tryToWrite: (signal: AbortSignal) => Promise<void>;
+  readonly close: (leaseKey: string, observedMs: number, signal: AbortSignal) => Promise<CloseResult>;
+  readonly clock: Clock;
+}
+
+interface Unwell {
+  readonly sinceMs: number;
+  observedMs: number;
+  savedAtMs: number;
+  /** Up to when it is added up; undefined while nothing is. */
+  seenMs: number | undefined;
+  lookedMs: number;
+  /** How much was observed when the cluster last was known to take writes, since when nothing went wrong. */
+  writtenAtMs: number | undefined;
+  /** The server is not asked about it before this. */
+  notBeforeMs: number;
+}
+
+export type Monitoring = ReturnType<typeof createMonitoring>;
+
+export function createMonitoring(deps: MonitoringDeps) {
+  const { journal, limitMs, heardAtMs, counts, tryToWrite, close, clock } = deps;
+  const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);
+  const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
+
+  async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
+    if (!health || health.state === "healthy") return forget(key);
+    const isUnwell = isSeenUnwell(health) && counts(key);
+    const known = all.get(key);
+    if (!isUnwell) {
+      if (known) stopCounting(known);
+      return;
+    }
+    const unwell = known ?? begin(clock.now());
+    all.set(key, unwell);
+    add(unwell);
+    const isDue = clock.monotonicMs() - unwell.savedAtMs >= limits.healthSaveMs;
+    if (!known || isDue) await save(key, unwell);
+    if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
+  }
+
+  /** Up to when the cluster was last heard of, where nothing has been in the way since the last look. */
+  function add(unwell: Unwell): void {
+    const nowMs = clock.monotonicMs();
+    const isFollowed = unwell.seenMs !== undefined && nowMs - unwell.lookedMs <= limits.healthGapMs;
+    unwell.lookedMs = nowMs;
+    if (!isFollowed) {
+      stopCounting(unwell);
+      unwell.seenMs = nowMs;
+      return;
+    }
+    const fromMs = unwell.seenMs ?? nowMs;
+    const toMs = Math.max(fromMs, Math.min(nowMs, heardAtMs()));
+    unwell.observedMs += toMs - fromMs;
+    unwell.seenMs = toMs;
+  }
+
+  function stopCounting(unwell: Unwell): void {
+    unwell.seenMs = undefined;
+    unwell.writtenAtMs = undefined;
+  }
+
+  /**
+   * A cluster that takes no writes still answers, and what it shows stands still. So it is tried twice, and in between
+   * everybody has the time to say how things are.
+   */
+  async function end(key: string, unwell: Unwell, signal: AbortSignal): Promise<void> {
+    const { observedMs, writtenAtMs } = unwell;
+    const nowMs = clock.monotonicMs();
+    if (nowMs < unwell.notBeforeMs) return;
+    const isConfirmed = writtenAtMs !== undefined && observedMs >= Math.max(limitMs, writtenAtMs + confirmMs);
+    if (writtenAtMs !== undefined && !isConfirmed) return;
+    unwell.notBeforeMs = nowMs + limits.healthSaveMs;
+    unwell.writtenAtMs = undefined;
+    await tryToWrite(signal);
+    unwell.writtenAtMs = writtenAtMs ?? observedMs;
+    if (!isConfirmed) return;
+    if ((await close(key, observedMs, signal)) === "well") await forget(key);
+  }
+
+  function save(key: string, unwell: Unwell): Promise<void> {
+    unwell.savedAtMs = clock.monotonicMs();
+    const { sinceMs, observedMs } = unwell;
+    return journal.relaxed("unhealth", ({ unhealth }) =>
+      unhealth.put({ leaseId: key, sinceMs, observedMs, atMs: clock.now() }),
+    );
+  }
+
+  async function forget(key: string): Promise<void> {
+    if (!all.delete(key)) return;
+    await journal.relaxed("unhealth", ({ unhealth }) => unhealth.remove(key));
+  }
+
+  return {
+    observe,
+    keys: (): Iterable<string> => all.keys(),
+    observedMs: (key: string) => all.get(key)?.observedMs,
+    /** Between now and the next look something went wrong: nobody knows how it was. */
+    interrupt(): void {
+      for (const unwell of all.values()) stopCounting(unwell);
+    },
+    /** All that was seen. */
+    async saveAll(): Promise<void> {
+      await Promise.all(Array.from(all, ([key, unwell]) => save(key, unwell)));
+    },
+  };
+}
+
+function begin(sinceMs: number): Unwell {
+  return {
+    ...{ sinceMs, observedMs: 0, savedAtMs: 0, lookedMs: 0, notBeforeMs: 0 },
+    ...{ seenMs: undefined, writtenAtMs: undefined },
+  };
+}
+
+function fromRow({ sinceMs, observedMs }: UnhealthRow): Unwell {
+  return { ...begin(sinceMs), observedMs };
+}
