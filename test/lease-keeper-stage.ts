@@ -2,13 +2,18 @@
  * The keeper of leases with a journal of its own and a simulated cluster, on leases that a test shows it: all that can
  * happen to a lease, without a chain that makes blocks.
  */
+import type { Behaviours } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import type { At, Chain } from "../src/chain/chain.ts";
+import type { At, Chain, SendRequest } from "../src/chain/chain.ts";
+import { intentOf } from "../src/chain/outbox/intent.ts";
 import type { Lease } from "../src/chain/records.ts";
+import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
+import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { LeaseState } from "../src/cluster/leases/lease-states.ts";
+import { createLeasePods } from "../src/cluster/reservations/lease-pods.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
@@ -21,6 +26,7 @@ import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import type { Scope } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -47,6 +53,8 @@ export interface LeaseStage {
   forgotten(lease: LeaseId): void;
   /** Whether the chain answers. */
   chainAnswers: boolean;
+  /** How old what the mirror has is. */
+  mirrorAgeMs: number;
   /** All that is in the namespace of a lease: "deployments.apps web" and its uid. */
   objects(lease: LeaseId): Map<string, KubeObject>;
   /** Those that run. */
@@ -58,6 +66,8 @@ interface StartOptions {
   readonly dir?: string;
   readonly boundary?: Boundary;
   readonly leases?: Partial<LeaseOptions>;
+  /** Has its health looked after too. */
+  readonly monitor?: MonitorOptions;
   /** A fault between the keeper and the cluster. */
   readonly plant?: (sound: Kube) => Kube;
 }
@@ -65,6 +75,7 @@ interface StartOptions {
 /** One process. */
 export interface Life {
   readonly keeper: LeaseKeeper;
+  readonly health: HealthKeeper | undefined;
   readonly journal: Journal;
   readonly kube: Kube;
   /** The tenant's manifest, as the manifest service writes it down. */
@@ -80,14 +91,17 @@ export interface Life {
 interface StageOptions {
   readonly dir: string;
   readonly definitions?: boolean;
+  /** What containers do, by image. */
+  readonly behaviour?: Behaviours;
 }
 
-export async function leaseStage(owner: Owner, { dir, definitions = true }: StageOptions): Promise<LeaseStage> {
+export async function leaseStage(owner: Owner, options: StageOptions): Promise<LeaseStage> {
+  const { dir, definitions = true } = options;
   const clock = createVirtualClock();
   const random = createSeededRandom(1);
   const behaviour = { pullMs: 100, startMs: 100, stopMs: 100 };
   const cluster = createSimulatedCluster(
-    { nodes: [machine], behaviour: () => behaviour },
+    { nodes: [machine], behaviour: (...asked) => ({ ...behaviour, ...options.behaviour?.(...asked) }) },
     { clock, random, log: silentLog },
   );
   owner.after(() => cluster.close());
@@ -105,7 +119,18 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
     const key = formatLeaseId(id);
     return { value: world.leases.get(key) ?? onChain.get(key), height: 10n, node: "test" };
   };
-  const chain: Chain = { ...mirrored, queries: { ...mirrored.queries, lease: ask } };
+  const chain = {
+    ...mirrored,
+    queries: { ...mirrored.queries, lease: ask },
+    get status() {
+      return { mirrorAgeMs: stage.mirrorAgeMs };
+    },
+    // What is filed is in the journal, and nobody sends it.
+    outbox: {
+      intentOf: (request: SendRequest) => intentOf(request, { chainId: "test", sender: mirrored.provider }),
+      wake: () => undefined,
+    },
+  } as Chain;
 
   async function start(given: StartOptions = {}): Promise<Life> {
     const { dir: own = dir, boundary = openBoundary, leases = {}, plant = (sound) => sound } = given;
@@ -117,14 +142,22 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
     const stopping = new AbortController();
     const tasks: Promise<void>[] = [];
     const cleanups: (() => Promise<void> | void)[] = [];
-    keeper.open({
+    const scope: Scope = {
       signal: stopping.signal,
       task: (_name, work) => void tasks.push(work(stopping.signal).catch(() => undefined)),
       onStop: (cleanup) => void cleanups.push(cleanup),
-    });
+    };
+    const pods = createLeasePods(kube);
+    const { monitor } = given;
+    const watched = { chain, journal, kube, leases: keeper, pods, ...deps };
+    const health = monitor && createHealthKeeper({ ...watched, options: { ...options, monitor } });
+    keeper.open(scope);
+    if (health) await Promise.all([pods.open(scope), clock.settle()]);
+    health?.open(scope);
     let isStopped = false;
     const life: Life = {
       keeper,
+      health,
       journal,
       kube,
       async send(lease, manifest) {
@@ -153,7 +186,8 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
         stopping.abort();
         await clock.advance(limits.journalRelaxedFlushMs);
         await Promise.all(tasks);
-        for (const cleanup of cleanups) await cleanup();
+        const cleaned = Promise.all(cleanups.map((cleanup) => cleanup())).catch(() => undefined);
+        await Promise.all([cleaned, clock.advance(limits.journalRelaxedFlushMs)]);
         await kube.close();
         await journal.close().catch(() => undefined);
       },
@@ -165,6 +199,7 @@ export async function leaseStage(owner: Owner, { dir, definitions = true }: Stag
 
   const stage: LeaseStage = {
     chainAnswers: true,
+    mirrorAgeMs: 0,
     clock,
     cluster,
     world,

@@ -707,7 +707,7 @@ export const limits = {
   /** Two looks at a lease that are further apart than this: we slept, and what was between them was not seen. */
   healthGapMs: 30 * second,
   /** A lease is closed no sooner after a cluster is known to take writes again: by then kubelets have told how things are. */
-  healthConfirmMs: minute,
+  healthConfirmMs: 30 * second,
   /** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
   healthMirrorMs: minute,
 

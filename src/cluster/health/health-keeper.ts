@@ -56,7 +56,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   const monitoring = createMonitoring({
     ...{ journal, clock, counts },
     limitMs: unwellLimitMs(options.monitor),
-    heardAtMs: () => clock.monotonicMs() - Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
+    silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
     tryToWrite: createWriteTrial(kube, options.manifestNamespace),
     close: createCloseUnwell({ chain, journal, kube, judge: look, clock, log }),
   });
@@ -169,6 +169,8 @@ export function createHealthKeeper(deps: HealthDeps) {
     ...view,
     view,
     queue,
+    /** How long it was seen unwell so far. */
+    observedMs: monitoring.observedMs,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
     open(scope: Scope): void {
       scope.onStop(async () => {

@@ -98,6 +98,14 @@ test("a volume on a node that is away is not held against its lease", () => {
   assert.equal(isSeenUnwell(told), false);
 });
 
+test("a pod with a volume that no node takes while nodes are closed waits for the one that has it", () => {
+  const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
+  const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
+  const claims = [{ service: "web", storageClass: "beta3", phase: "Bound" }];
+  assert.equal(brief(health({ ...facts, claims })), "0/1-1 unhealthy VolumeNotBound ×1");
+  assert.equal(brief(health(facts)), "0/1 unhealthy Unschedulable ×1");
+});
+
 test("an eviction is told while its successor starts, and not for ever", () => {
   const evicted = { reason: "Evicted", message: "memory" } as const;
   const ended = { state: "ended", trouble: evicted, endedAtMs: nowMs - 60_000 } as const;

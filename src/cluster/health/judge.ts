@@ -7,7 +7,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { LeaseHealth, ServiceHealth, Trouble } from "./lease-health.ts";
 import { troubleReasons } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
-import { nodeLost, type PodTrouble } from "./pod-trouble.ts";
+import { nodeLost, type PodTrouble, volumeElsewhere } from "./pod-trouble.ts";
 
 export interface WantedService {
   readonly name: string;
@@ -78,8 +78,9 @@ function waitsForNode({ reason, waitsForNode = false }: PodTrouble): boolean {
 }
 
 function troubleOf({ trouble, service, on, createdAtMs }: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
-  if (trouble) return trouble;
   const own = claims.filter((claim) => claim.service === service);
+  if (trouble?.nodesAway && own.some(({ phase }) => phase === "Bound")) return volumeElsewhere;
+  if (trouble) return trouble;
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };
   if (nowMs - createdAtMs < limits.healthStartingMs) return { reason: "NotReady", message: "it is starting" };

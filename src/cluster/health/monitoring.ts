@@ -26,8 +26,8 @@ export type CloseResult = "filed" | "later" | "well";
 interface MonitoringDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly limitMs: number;
-  /** When the cluster was last heard of, by the clock that only grows: what was so then is known, and later not yet. */
-  readonly heardAtMs: () => number;
+  /** How long ago the cluster was last heard of: what was so then is sure. */
+  readonly silentMs: () => number;
   /** Whether what is seen of this lease may be held against it now. */
   readonly counts: (leaseKey: string) => boolean;
   /** Throws while the cluster takes no writes: then it is not the lease that does not work. */
@@ -39,10 +39,11 @@ interface MonitoringDeps {
 interface Unwell {
   readonly sinceMs: number;
   observedMs: number;
+  /** What of that was so for sure: the rest is taken back when it turns out that nothing could be heard. */
+  sureMs: number;
   savedAtMs: number;
-  /** Up to when it is added up; undefined while nothing is. */
+  /** When it was last looked at and added up; undefined while it is not. */
   seenMs: number | undefined;
-  lookedMs: number;
   /** How much was observed when the cluster last was known to take writes, since when nothing went wrong. */
   writtenAtMs: number | undefined;
   /** The server is not asked about it before this. */
@@ -52,7 +53,7 @@ interface Unwell {
 export type Monitoring = ReturnType<typeof createMonitoring>;
 
 export function createMonitoring(deps: MonitoringDeps) {
-  const { journal, limitMs, heardAtMs, counts, tryToWrite, close, clock } = deps;
+  const { journal, limitMs, silentMs, counts, tryToWrite, close, clock } = deps;
   const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);
   const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
@@ -72,23 +73,17 @@ export function createMonitoring(deps: MonitoringDeps) {
     if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
   }
 
-  /** Up to when the cluster was last heard of, where nothing has been in the way since the last look. */
+  /** Where nothing has been in the way since the last look. */
   function add(unwell: Unwell): void {
     const nowMs = clock.monotonicMs();
-    const isFollowed = unwell.seenMs !== undefined && nowMs - unwell.lookedMs <= limits.healthGapMs;
-    unwell.lookedMs = nowMs;
-    if (!isFollowed) {
-      stopCounting(unwell);
-      unwell.seenMs = nowMs;
-      return;
-    }
-    const fromMs = unwell.seenMs ?? nowMs;
-    const toMs = Math.max(fromMs, Math.min(nowMs, heardAtMs()));
-    unwell.observedMs += toMs - fromMs;
-    unwell.seenMs = toMs;
+    if (unwell.seenMs === undefined || nowMs - unwell.seenMs > limits.healthGapMs) stopCounting(unwell);
+    unwell.observedMs += nowMs - (unwell.seenMs ?? nowMs);
+    unwell.sureMs = Math.max(unwell.sureMs, unwell.observedMs - silentMs());
+    unwell.seenMs = nowMs;
   }
 
   function stopCounting(unwell: Unwell): void {
+    unwell.observedMs = unwell.sureMs;
     unwell.seenMs = undefined;
     unwell.writtenAtMs = undefined;
   }
@@ -141,11 +136,11 @@ export function createMonitoring(deps: MonitoringDeps) {
 
 function begin(sinceMs: number): Unwell {
   return {
-    ...{ sinceMs, observedMs: 0, savedAtMs: 0, lookedMs: 0, notBeforeMs: 0 },
+    ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, notBeforeMs: 0 },
     ...{ seenMs: undefined, writtenAtMs: undefined },
   };
 }
 
 function fromRow({ sinceMs, observedMs }: UnhealthRow): Unwell {
-  return { ...begin(sinceMs), observedMs };
+  return { ...begin(sinceMs), observedMs, sureMs: observedMs };
 }

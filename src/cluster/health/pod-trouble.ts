@@ -10,8 +10,10 @@ import type { TroubleReason } from "./lease-health.ts";
 export interface PodTrouble {
   readonly reason: TroubleReason;
   readonly message: string;
-  /** A node of ours that is away has it, so it waits for that one. */
+  /** It waits for a node of ours that is away. */
   readonly waitsForNode?: boolean;
+  /** Nodes are closed or away that may have been the ones for it. */
+  readonly nodesAway?: boolean;
 }
 
 /** Of one that lives and is not ready; undefined while it merely starts. */
@@ -38,6 +40,13 @@ export function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
 export const nodeLost: PodTrouble = {
   reason: "NodeLost",
   message: "the machine it runs on does not answer; it goes on there or is started on another one",
+};
+
+/** To close the lease would be to delete what is in it. */
+export const volumeElsewhere: PodTrouble = {
+  reason: "VolumeNotBound",
+  message: "its volume is on a machine that is not available now, and cannot be moved to another",
+  waitsForNode: true,
 };
 
 interface ContainerState {
@@ -163,16 +172,14 @@ function notPlaced(pod: KubeObject): PodTrouble | undefined {
   const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
   if (!scheduled) return undefined;
   const words = textOf(scheduled["message"]) ?? "";
-  if (/volume node affinity conflict/.test(words)) {
-    const message = "its volume is on a machine that is not available now, and cannot be moved to another";
-    return { reason: "VolumeNotBound", message, waitsForNode: true };
-  }
+  if (/volume node affinity conflict/.test(words)) return volumeElsewhere;
   if (/persistentvolumeclaim|persistent volumes? to bind|volume\(s\)|max volume count/i.test(words)) {
     return { reason: "VolumeNotBound", message: "it waits for its volume, which has not been made yet" };
   }
   const lacking = resources.filter(([pattern]) => pattern.test(words)).map(([, name]) => name);
   const what = lacking.length > 0 ? `: not enough ${lacking.join(", ")}` : "";
-  return { reason: "Unschedulable", message: `no machine can take it now${what}` };
+  const nodesAway = /were unschedulable|untolerated taint/.test(words);
+  return { reason: "Unschedulable", message: `no machine can take it now${what}`, ...(nodesAway && { nodesAway }) };
 }
 
 const resources: readonly (readonly [RegExp, string])[] = [

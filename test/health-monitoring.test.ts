@@ -1,0 +1,236 @@
+/** When a lease that does not work is closed, and when it is not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
+import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { memoryFolder } from "./folder.ts";
+import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+/** Shorter than the network's, so that less time has to pass: 120 s. */
+const monitor = { maxRetries: 8, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
+const limitMs = unwellLimitMs(monitor);
+/** Longer than that by far, and half an hour where there is time for it. */
+const longMs = runs(3, 30) * 60_000;
+const sick = shop({ page: "sick:1" });
+
+/** A lease whose page never comes up, or does what `cure` says, and whose store works. */
+async function start(owner: Owner, { dir = memoryFolder(owner), sdl = sick } = {}) {
+  const ills: { page: Behaviour } = { page: { missing: true } };
+  const behaviour = (image: string) => (image.startsWith("sick") ? ills.page : undefined);
+  const stage = await leaseStage(owner, { dir, behaviour });
+  const lease = stage.won(1, sdl);
+  const life = await stage.start({ monitor });
+  await life.send(lease, sdl.manifest);
+  await stage.until("its store runs", () => stage.pods(lease).length >= 1);
+  return { ...acts(stage.clock, lease), stage, lease, life, ills };
+}
+
+type Clock = Awaited<ReturnType<typeof leaseStage>>["clock"];
+
+function acts({ advance }: Clock, lease: LeaseId) {
+  const key = formatLeaseId(lease);
+  return {
+    key,
+    pass: (ms: number) => advance(ms),
+    endings: ({ journal }: Life) => journal.read.intents.about(key).map(({ what, why }) => `${what}: ${why}`),
+    observedMs: ({ journal }: Life) => journal.read.unhealth.get(key)?.observedMs,
+    stateOf: ({ health }: Life) => health?.get(key)?.state,
+    reasons: ({ health }: Life) => health?.get(key)?.troubles.map(({ service, reason }) => `${service} ${reason}`),
+  };
+}
+
+test("the defaults are those of the network: 40 × (4 s + half of 15 s)", () => {
+  assert.equal(unwellLimitMs(leaseDefaults.monitor), 460_000);
+  assert.equal(unwellLimitMs({ ...monitor, maxRetries: 0 }), Number.POSITIVE_INFINITY);
+});
+
+test("a lease that never works is closed once, when that was seen for long enough, with the reason in its history", async (t) => {
+  const { life, key, pass, endings, reasons } = await start(t);
+  assert.deepEqual(reasons(life), ["page ImageError"]);
+  await pass(limitMs - 20_000);
+  assert.deepEqual(endings(life), []);
+  await pass(20_000 + limits.healthSaveMs);
+  assert.match(endings(life).join(), /^closeBid: unhealthy for 12\d s$/);
+  const [line] = life.journal.read.history.about(key, 1);
+  assert.match(
+    line?.line ?? "",
+    /^closeBid filed: unhealthy for .* s: page: ImageError: image "sick:1" cannot be pulled: /,
+  );
+  await pass(limitMs);
+  assert.equal(endings(life).length, 1);
+});
+
+test("a close that failed is tried again after a pause", async (t) => {
+  const { life, key, pass, endings } = await start(t);
+  await pass(limitMs + 80_000);
+  const [first] = life.journal.read.intents.about(key);
+  assert.ok(first);
+  await Promise.all([
+    life.journal.durable("settled", ({ intents }) => intents.settle(first.id, "failed")),
+    pass(limits.leaseCloseRetryMs - 30_000),
+  ]);
+  assert.equal(endings(life).length, 1);
+  await pass(2 * limits.leaseCloseRetryMs);
+  assert.equal(endings(life).length, 2);
+});
+
+test("one good moment, and all is forgotten", async (t) => {
+  const { life, stage, key, ills, pass, observedMs, stateOf } = await start(t);
+  await pass(limitMs - 60_000);
+  assert.ok((observedMs(life) ?? 0) >= limitMs - 80_000);
+  // It comes up when it is next pulled, and goes down again some time later.
+  ills.page = { exitAfterMs: 20_000, exitCode: 1 };
+  await stage.until("it is well", () => stateOf(life) === "healthy", 400_000);
+  await pass(1_000);
+  assert.equal(life.journal.read.unhealth.get(key), undefined);
+  await stage.until("it is unwell again", () => stateOf(life) === "unhealthy");
+  assert.ok((life.health?.observedMs(key) ?? limitMs) <= 1_000);
+});
+
+test("what nobody could see is not held against a lease: without a server, a chain or its node, and while we are away", async (t) => {
+  const { life, stage, key, pass, endings, reasons } = await start(t);
+  const { faults, nodes } = stage.cluster;
+  await pass(limitMs / 2);
+  const seenMs = () => life.health?.observedMs(key) ?? Number.NaN;
+  async function without(what: string, begin: () => void, end: () => void): Promise<void> {
+    const before = seenMs();
+    begin();
+    await pass(longMs);
+    assert.ok(seenMs() - before <= limits.healthLookMs, `${what}: ${seenMs() - before} ms`);
+    end();
+    await pass(5_000);
+    assert.deepEqual(endings(life), [], what);
+  }
+  const refuseAll = () => {
+    faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    faults.cutWatches();
+  };
+  await without("no server", refuseAll, faults.clear);
+  await without(
+    "an old mirror",
+    () => Object.assign(stage, { mirrorAgeMs: 2 * limits.healthMirrorMs }),
+    () => Object.assign(stage, { mirrorAgeMs: 0 }),
+  );
+  await without(
+    "no node",
+    () => nodes.notReady("one"),
+    () => nodes.ready("one"),
+  );
+  const before = seenMs();
+  await life.stop();
+  await pass(longMs);
+  const next = await stage.start({ monitor });
+  await pass(10_000);
+  assert.deepEqual(reasons(next), ["page ImageError"]);
+  const afterMs = (next.health?.observedMs(key) ?? 0) - before;
+  assert.ok(afterMs > 0 && afterMs <= 10_000, `${afterMs} ms`);
+});
+
+test("watches that turn out to be dead take back what was counted by them", async (t) => {
+  const { life, stage, key, pass } = await start(t);
+  await pass(60_000);
+  const before = life.health?.observedMs(key) ?? 0;
+  stage.cluster.faults.silenceWatches();
+  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  await pass(longMs);
+  assert.ok((life.health?.observedMs(key) ?? 0) - before <= limits.healthLookMs);
+});
+
+test("a cluster that takes no writes shows what was: nothing is closed by it, nor as soon as it takes some again", async (t) => {
+  const { life, stage, pass, endings } = await start(t);
+  for (const verb of ["create", "patch", "update", "delete"] as const) {
+    stage.cluster.faults.refuse({ status: 500, verb, times: Number.POSITIVE_INFINITY });
+  }
+  await pass(longMs);
+  assert.deepEqual(endings(life), []);
+  stage.cluster.faults.clear();
+  await pass(limits.healthConfirmMs - 10_000);
+  assert.deepEqual(endings(life), []);
+  // The last try that failed had its own patience.
+  await pass(5 * limits.healthConfirmMs);
+  assert.equal(endings(life).length, 1);
+});
+
+test("a lease that is being reclaimed, is withdrawn, or waits for its manifest is not closed for its health", async (t) => {
+  const { life, stage, lease, pass, endings, stateOf } = await start(t);
+  await pass(limitMs / 2);
+  stage.becomes(lease, "reclaiming");
+  await life.step(lease);
+  await pass(limitMs);
+  stage.becomes(lease, "active");
+  await life.withdraw(lease);
+  await pass(limitMs);
+  assert.equal(stateOf(life), undefined);
+  assert.equal(life.journal.read.unhealth.get(formatLeaseId(lease)), undefined);
+  assert.deepEqual(endings(life), []);
+});
+
+test("by what the server itself says it is well: it is not closed, whatever the caches show", async (t) => {
+  const { life, stage, lease, ills, pass, endings } = await start(t);
+  await pass(limitMs - 40_000);
+  // Watches tell what was an hour ago; a list tells what is.
+  stage.cluster.faults.lagWatches(3_600_000);
+  ills.page = {};
+  const pods = stage.cluster.server.list(kinds.pod, { namespace: leaseNamespace(lease) });
+  for (const { metadata } of pods) {
+    if (metadata.name.startsWith("page")) stage.cluster.server.delete(kinds.pod, metadata, { graceSeconds: 0 });
+  }
+  await pass(2 * limitMs);
+  assert.deepEqual(endings(life), []);
+});
+
+test("a provider that is ended every minute closes a lease that never works all the same, after what it saw", async (t) => {
+  const dir = memoryFolder(t);
+  const { life: first, stage, pass, endings, observedMs } = await start(t, { dir });
+  let life = first;
+  let [lives, seenMs] = [1, 0];
+  for (; lives <= 5 && endings(life).length === 0; lives++) {
+    await pass(55_000);
+    seenMs = observedMs(life) ?? 0;
+    if (endings(life).length > 0) break;
+    await life.stop();
+    await pass(60_000);
+    life = await stage.start({ monitor });
+  }
+  assert.equal(endings(life).length, 1);
+  assert.ok(seenMs >= limitMs - limits.healthSaveMs && seenMs < limitMs + 60_000, `${seenMs} ms in ${lives} lives`);
+});
+
+test("a crash at any write around the close closes once", async (t) => {
+  async function tell(crashAt: number) {
+    await using owner = createOwner();
+    const dir = memoryFolder(owner);
+    const { stage, lease, life: before, pass, endings } = await start(owner, { dir });
+    await pass(limitMs - limits.healthConfirmMs - 20_000);
+    await before.stop();
+    const counting = createCountingBoundary(crashAt);
+    let isOpen = false;
+    const boundary: Boundary = { cross: (kind, point) => isOpen && counting.cross(kind, point) };
+    const life = await stage.start({ monitor, boundary });
+    isOpen = true;
+    await pass(3 * limits.healthConfirmMs);
+    await life.stop();
+    const next = await stage.start({ monitor });
+    await pass(3 * limits.healthConfirmMs);
+    return { counting, closed: endings(next).length, state: next.state(lease) };
+  }
+  const calm = await tell(0);
+  assert.equal(calm.closed, 1);
+  const boundaries = calm.counting.crossings.length;
+  let crashes = 0;
+  for (let at = 1; at <= boundaries; at += runs(7, 1)) {
+    const { counting, closed } = await tell(at);
+    assert.equal(closed, 1, `a crash at ${at}, ${counting.crossings.at(-1)}`);
+    crashes += counting.crashed ? 1 : 0;
+  }
+  t.diagnostic(`${crashes} crashes at ${boundaries} boundaries`);
+  assert.ok(crashes > 0);
+});
