@@ -13,6 +13,7 @@ import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { LeaseState } from "../src/cluster/leases/lease-states.ts";
+import { createLeaseClaims } from "../src/cluster/reservations/lease-claims.ts";
 import { createLeasePods } from "../src/cluster/reservations/lease-pods.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -147,12 +148,12 @@ export async function leaseStage(owner: Owner, options: StageOptions): Promise<L
       task: (_name, work) => void tasks.push(work(stopping.signal).catch(() => undefined)),
       onStop: (cleanup) => void cleanups.push(cleanup),
     };
-    const pods = createLeasePods(kube);
+    const [pods, claims] = [createLeasePods(kube), createLeaseClaims(kube)];
     const { monitor } = given;
-    const watched = { chain, journal, kube, leases: keeper, pods, ...deps };
+    const watched = { chain, journal, kube, leases: keeper, pods, claims, ...deps };
     const health = monitor && createHealthKeeper({ ...watched, options: { ...options, monitor } });
     keeper.open(scope);
-    if (health) await Promise.all([pods.open(scope), clock.settle()]);
+    if (health) await Promise.all([pods.open(scope), claims.open(scope), clock.settle()]);
     health?.open(scope);
     let isStopped = false;
     const life: Life = {

@@ -11,6 +11,7 @@ import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { freeInAll } from "../src/cluster/placement/room.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchOptions } from "../src/kube/kube.ts";
 import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
 import {
@@ -93,6 +94,8 @@ export interface World {
   readonly deployments: Map<string, Deployment>;
   /** Pods of the cluster, by name. */
   readonly pods: Map<string, KubeObject>;
+  /** Its volume claims, by name. */
+  readonly claims: Map<string, KubeObject>;
   picture: ClusterPicture | undefined;
   /** Since when it is known to be true. */
   trueAtMs: number;
@@ -110,6 +113,7 @@ export function createWorld(clock = createVirtualClock()): World {
     leases: new Map(),
     deployments: new Map(),
     pods: new Map(),
+    claims: new Map(),
     picture: undefined,
     trueAtMs: 0,
     trouble: undefined,
@@ -151,6 +155,8 @@ export interface Stage {
   show(picture: Partial<ClusterPicture>): void;
   /** Puts a pod into the cluster, or changes it; undefined for one that goes. */
   pod(name: string, object: KubeObject | undefined): void;
+  /** The same of a volume claim. */
+  claim(name: string, object: KubeObject | undefined): void;
   step(...changed: Step["changed"]): Promise<void>;
   /** Thousandths of cpu that could still be sold. */
   freeCpu(): bigint;
@@ -158,6 +164,8 @@ export interface Stage {
   document(): ClusterDocument;
   stop(): Promise<void>;
 }
+
+type Tell = (change: Change<unknown>) => void;
 
 export interface StageOptions {
   readonly dir: string;
@@ -173,7 +181,7 @@ export async function openStage(
   const { clock } = world;
   const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
   const pictureListeners: ((picture: ClusterPicture) => void)[] = [];
-  const watchers: ((change: Change<unknown>) => void)[] = [];
+  const watchers = { pods: [] as Tell[], claims: [] as Tell[] };
   const inventory: InventoryFeed = {
     get picture() {
       return world.picture;
@@ -192,11 +200,12 @@ export async function openStage(
   };
   const { chain, step } = chainOf(world);
   const kube = {
-    watch<T>({ project, handle }: WatchOptions<T>) {
+    watch<T>({ kind, project, handle }: WatchOptions<T>) {
+      const [objects, told] = kind === kinds.pod ? [world.pods, watchers.pods] : [world.claims, watchers.claims];
       const tell = (change: Change<unknown>) =>
         void handle?.({ ...change, value: project(change.value as KubeObject) });
-      watchers.push(tell);
-      for (const [name, value] of world.pods) tell({ type: "added", name, value });
+      told.push(tell);
+      for (const [name, value] of objects) tell({ type: "added", name, value });
       return {
         get ageMs() {
           return world.podsAgeMs;
@@ -229,6 +238,16 @@ export async function openStage(
     },
     onStop: () => undefined,
   };
+  function put(kind: "pods" | "claims", name: string, object: KubeObject | undefined): void {
+    const before = world[kind].get(name);
+    if (object) world[kind].set(name, object);
+    else world[kind].delete(name);
+    const change = object
+      ? ({ type: before ? "modified" : "added", name, value: object } as const)
+      : ({ type: "deleted", name, value: before } as const);
+    for (const tell of watchers[kind]) tell(change);
+  }
+
   await keeper.open(scope, queue);
   scope.task("queue", queue.run);
   await clock.settle();
@@ -243,15 +262,8 @@ export async function openStage(
       world.trueAtMs = clock.monotonicMs();
       for (const listener of pictureListeners) listener(world.picture);
     },
-    pod(name, object) {
-      const before = world.pods.get(name);
-      if (object) world.pods.set(name, object);
-      else world.pods.delete(name);
-      const change = object
-        ? ({ type: before ? "modified" : "added", name, value: object } as const)
-        : ({ type: "deleted", name, value: before } as const);
-      for (const tell of watchers) tell(change);
-    },
+    pod: (name, object) => put("pods", name, object),
+    claim: (name, object) => put("claims", name, object),
     step,
     document() {
       const leaseKeeper = { states: createLeaseStates(() => undefined), trouble: undefined };
@@ -308,6 +320,16 @@ export function leasePod(orderId: string, name: string, size: PodSize): KubeObje
       ...(node !== undefined && { nodeName: node }),
     },
     status: { phase, ...(boundAt !== undefined && { conditions: [scheduled] }) },
+  };
+}
+
+/** A claim of the order's lease, which has its volume. */
+export function leaseClaim(orderId: string, name: string, size: string, version = "1"): KubeObject {
+  const namespace = leaseNamespace(bidOf(orderId));
+  return {
+    metadata: { name, namespace, uid: `uid-${name}`, resourceVersion: version, labels: { "akash.network": "true" } },
+    spec: { storageClassName: "beta3", resources: { requests: { storage: size } } },
+    status: { phase: "Bound", capacity: { storage: size } },
   };
 }
 

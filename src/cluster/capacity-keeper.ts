@@ -2,7 +2,7 @@
 import type { Chain, MirrorKey } from "../chain/chain.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kube } from "../kube/kube.ts";
+import type { Kube, WatchCache } from "../kube/kube.ts";
 import type { ResourceUnit } from "../market/group-spec.ts";
 import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
@@ -20,6 +20,7 @@ import { place } from "./placement/place.ts";
 import { createAddressBook } from "./reservations/address-book.ts";
 import { createBook } from "./reservations/book.ts";
 import { readBody } from "./reservations/journal-body.ts";
+import { createLeaseClaims } from "./reservations/lease-claims.ts";
 import { createLeasePods, type LeasePod } from "./reservations/lease-pods.ts";
 import { createReservations, type PictureState } from "./reservations/reservations.ts";
 import { resettle } from "./reservations/resettle.ts";
@@ -53,13 +54,14 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, overcommit);
   const pods = createLeasePods(kube);
+  const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;
   const picture: PictureState = {
     get ageMs() {
       return inventory.ageMs;
     },
     get trouble() {
-      return inventory.trouble ?? podsTrouble();
+      return inventory.trouble ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
     },
   };
   const own = { book, overcommit, journal, clock, log };
@@ -68,11 +70,10 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const upkeep = createUpkeep({ ...own, chain, reservations, settle });
 
   /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
-  function podsTrouble(): string | undefined {
-    const { ageMs = 0, trouble } = pods.cache ?? {};
+  function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
     if (ageMs <= limits.feedOldMs) return undefined;
     const because = trouble ? `: ${reasonOf(trouble)}` : "";
-    return `the pods of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
+    return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
   }
 
   /** Moves what it can from where it cannot stay; where to is written down. */
@@ -107,6 +108,12 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     reservations.changed();
   });
 
+  claims.onChange(({ type, value }) => {
+    if (type === "deleted") book.claimGone(value);
+    else book.claim(value, clock.monotonicMs());
+    reservations.changed();
+  });
+
   function showPicture(): void {
     const { picture: newest, ageMs = 0 } = inventory;
     if (!newest) return;
@@ -135,6 +142,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     addresses,
     pool,
     pods,
+    claims,
     reservations,
     look: upkeep.look,
     /** Has the reservation of an order looked at and, where there is one, written down again. */
@@ -155,7 +163,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       queue = keys;
       load();
       // Until it is known what runs, all of it would be counted twice.
-      await pods.open(scope);
+      await Promise.all([pods.open(scope), claims.open(scope)]);
       inventory.onPicture(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);

@@ -127,6 +127,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         ...{ chain, journal, kube, clock, random, log, options },
         leases: leaseKeeper,
         pods: own.pods,
+        claims: own.claims,
       });
       health.onChange(publisher.changed);
       const reclaimer = createReclaimer({ chain, journal, clock, random, log });

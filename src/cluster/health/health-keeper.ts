@@ -17,6 +17,7 @@ import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { LeaseKeeper } from "../leases/lease-keeper.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
+import type { LeaseClaims } from "../reservations/lease-claims.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
@@ -24,15 +25,15 @@ import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from 
 import type { HealthView, LeaseHealth } from "./lease-health.ts";
 import { createMonitoring, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
-import { watchVolumeClaims } from "./volume-claims.ts";
 
 export interface HealthDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
   readonly journal: Pick<Journal, "read" | "relaxed" | "durable">;
-  readonly kube: Pick<Kube, "watch" | "list" | "create">;
+  readonly kube: Pick<Kube, "list" | "create">;
   readonly options: Pick<LeaseOptions, "monitor" | "manifestNamespace">;
   readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked" | "trouble">;
   readonly pods: LeasePods;
+  readonly claims: LeaseClaims;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -45,14 +46,13 @@ type Listener = Parameters<HealthView["onChange"]>[0];
 const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
-  const { chain, journal, kube, options, leases, pods, clock, random, log } = deps;
+  const { chain, journal, kube, options, leases, pods, claims, clock, random, log } = deps;
   const { live, nodes } = leases;
   const healths = new Map<string, LeaseHealth>();
   /** The last that was known: since when a trouble is there is not forgotten while nobody can look. */
   const judged = new Map<string, LeaseHealth>();
   const listeners: Listener[] = [];
   const readiness = new Map<string, boolean>();
-  const claims = watchVolumeClaims(kube, wakeNamespace);
   const monitoring = createMonitoring({
     ...{ journal, clock, counts },
     limitMs: unwellLimitMs(options.monitor),
@@ -85,7 +85,9 @@ export function createHealthKeeper(deps: HealthDeps) {
   /** Why nothing may be judged by what is known now. */
   function trouble(): string | undefined {
     if (!chain.mirror.ready) return "the mirror has not been built yet";
-    return leases.trouble ?? watchTrouble([...(pods.cache ? [pods.cache] : []), claims, nodes.cache]);
+    return (
+      leases.trouble ?? watchTrouble([pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined))
+    );
   }
 
   /** Undefined where nothing should run. */
@@ -107,7 +109,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       services,
       pods: podsNow ?? Array.from(pods.in(namespace), ({ facts }) => facts),
       workloads,
-      claims: [...claims.by("lease", namespace)],
+      claims: [...claims.in(namespace)],
       isHeardOf: nodes.isReady,
       nowMs: clock.now(),
     };
@@ -162,6 +164,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     onChange: (listener) => void listeners.push(listener),
   };
   pods.onChange(({ value }) => wakeNamespace(value.namespace));
+  claims.onChange(({ value }) => wakeNamespace(value.namespace));
   nodes.onChange(nodeChanged);
   leases.onLooked((key) => void queue.add(key));
 
@@ -174,7 +177,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
     open(scope: Scope): void {
       scope.onStop(async () => {
-        await Promise.all([claims.close(), monitoring.saveAll()]);
+        await monitoring.saveAll();
       });
       wakeAll();
       scope.task("health", queue.run);

@@ -1,7 +1,8 @@
 /**
  * The book of reservations: what is promised to whom, and what that leaves free. What is free is the newest picture less
  * everything that is promised and not yet in it. A replica is counted by us or by the picture, never by both: it leaves
- * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes.
+ * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes. Its volumes outlive
+ * its pods; they are counted lease by lease, by the claims that are there.
  */
 import { isLaterVersion } from "../../kube/object-version.ts";
 import { addTo, soldWith } from "../../market/group-totals.ts";
@@ -10,8 +11,18 @@ import { limits } from "../../runtime/limits.ts";
 import type { ClusterPicture } from "../inventory/feed.ts";
 import { roomOf } from "../inventory/room-of.ts";
 import { openRoom, type Room } from "../placement/room.ts";
+import type { LeaseClaim } from "./lease-claims.ts";
 import type { LeasePod, PodRequests } from "./lease-pods.ts";
-import { type Carrier, type Holding, holdingsOf, type Replica, type Reservation, unitsOf } from "./reservation.ts";
+import {
+  type Carrier,
+  type Holding,
+  holding,
+  nowhere,
+  promisedVolumes,
+  type Replica,
+  type Reservation,
+  unitsOf,
+} from "./reservation.ts";
 
 /** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
 interface ShownPicture {
@@ -35,6 +46,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
   const carried = new Map<string, Replica>();
   /** Bound and alive, by namespace; some have no replica: they came before their reservation, or there are too many. */
   const pods = new Map<string, Map<string, SeenPod>>();
+  /** Those that have a volume, by namespace and uid. */
+  const claims = new Map<string, Map<string, SeenClaim>>();
+  /** Of these no picture counts the volume yet. */
+  const awaitedClaims = new Set<SeenClaim>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
   let shown: ShownPicture | undefined;
 
@@ -80,21 +95,50 @@ export function createBook(namespaceOf: (orderId: string) => string) {
 
   /** What the picture before this one counted, and this one does not. */
   function takeUpAgain(): void {
-    for (const { onNode, volumes } of carried.values()) {
-      for (const holding of volumes ? [onNode, volumes] : [onNode]) {
-        const { carrier, inPicture } = holding;
-        if (!carrier || !inPicture || isCounted(carrier)) continue;
-        holding.inPicture = false;
-        awaited.add(holding);
-        hold(holding);
-      }
+    for (const { onNode } of carried.values()) {
+      const { carrier, inPicture } = onNode;
+      if (!carrier || !inPicture || isCounted(carrier)) continue;
+      onNode.inPicture = false;
+      awaited.add(onNode);
+      hold(onNode);
+    }
+    for (const [namespace, made] of claims) {
+      for (const claim of made.values()) if (!isCounted(claim)) awaitedClaims.add(claim);
+      holdVolumes(namespace);
     }
   }
 
-  function carry(holding: Holding, carrier: Carrier): void {
-    holding.carrier = carrier;
-    awaited.add(holding);
-    handOver(holding);
+  /** Of the volumes that a lease is promised, those that are not there, or that no picture counts. */
+  function holdVolumes(namespace: string): void {
+    const reservation = byNamespace.get(namespace);
+    if (!reservation) return;
+    const { volumes } = reservation;
+    letGo(volumes);
+    const left = promisedVolumes(reservation);
+    for (const claim of claims.get(namespace)?.values() ?? []) {
+      if (!awaitedClaims.has(claim)) addTo(left, soldAs(claim, left), -claim.bytes);
+    }
+    const classes = new Map([...left].filter(([, bytes]) => bytes > 0n));
+    volumes.claim = { ...volumes.claim, classes };
+    if (classes.size > 0) hold(volumes);
+  }
+
+  function forgetClaim({ namespace, uid }: Pick<LeaseClaim, "namespace" | "uid">): void {
+    const made = claims.get(namespace);
+    const claim = made?.get(uid);
+    if (!made || !claim) return;
+    awaitedClaims.delete(claim);
+    if (made.delete(uid) && made.size === 0) claims.delete(namespace);
+    holdVolumes(namespace);
+  }
+
+  /** The lease of this claim is over, and its volume is there. */
+  function awaitLone(claim: SeenClaim): void {
+    const classes = new Map([[claim.storageClass, claim.bytes]]);
+    const lone = holding({ node: nowhere, amounts: [], cards: undefined, classes });
+    lone.carrier = claim;
+    awaited.add(lone);
+    hold(lone);
   }
 
   /** Finds the replicas of all pods of a namespace that have none yet. */
@@ -104,29 +148,28 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     const spare =
       free.length > 0 ? [...(pods.get(namespace)?.values() ?? [])].filter(({ uid }) => !carried.has(uid)) : [];
     for (const { pod, replica } of pairs(spare, free)) {
-      const { onNode, volumes } = replica;
+      const { onNode } = replica;
       // Kubernetes has decided; what was planned elsewhere is free there from now on.
       move(onNode, pod.node);
       carried.set(pod.uid, replica);
-      carry(onNode, pod);
-      if (volumes && !volumes.inPicture) carry(volumes, pod);
+      onNode.carrier = pod;
+      awaited.add(onNode);
+      handOver(onNode);
     }
   }
 
-  /** A pod is gone or on its way out, and its replica needs room for the next one. Its volumes stay where they are. */
+  /** A pod is gone or on its way out, and its replica needs room for the next one. */
   function forget(namespace: string, uid: string): void {
     const seen = pods.get(namespace);
     if (seen?.delete(uid) && seen.size === 0) pods.delete(namespace);
     const replica = carried.get(uid);
     if (!replica) return;
     carried.delete(uid);
-    const { onNode, volumes } = replica;
-    for (const holding of volumes && !volumes.inPicture ? [onNode, volumes] : [onNode]) {
-      awaited.delete(holding);
-      holding.carrier = undefined;
-      holding.inPicture = false;
-      hold(holding);
-    }
+    const { onNode } = replica;
+    awaited.delete(onNode);
+    onNode.carrier = undefined;
+    onNode.inPicture = false;
+    hold(onNode);
     match(namespace);
   }
 
@@ -149,7 +192,19 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     held: held as ReadonlySet<Holding>,
     /** How many wait for a picture that counts them. */
     get awaited(): number {
-      return awaited.size;
+      return awaited.size + awaitedClaims.size;
+    },
+
+    /** What leases have of storage classes beyond what they were promised: volumes of replicas that they no longer have. */
+    *spareVolumes(): Iterable<{ readonly orderId: string; readonly storageClass: string; readonly bytes: bigint }> {
+      for (const [namespace, made] of claims) {
+        const reservation = byNamespace.get(namespace);
+        if (!reservation) continue;
+        const left = promisedVolumes(reservation);
+        for (const claim of made.values()) addTo(left, soldAs(claim, left), -claim.bytes);
+        const { orderId } = reservation;
+        for (const [storageClass, bytes] of left) if (bytes < 0n) yield { orderId, storageClass, bytes: -bytes };
+      }
     },
 
     add(reservation: Reservation): void {
@@ -157,9 +212,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       invariant(!reservations.has(orderId), "an order is promised the same twice", { orderId });
       reservations.set(orderId, reservation);
       sell(reservation, 1n);
-      for (const holding of holdingsOf(reservation)) hold(holding);
+      for (const { onNode } of reservation.replicas) hold(onNode);
       const namespace = namespaceOf(orderId);
       byNamespace.set(namespace, reservation);
+      holdVolumes(namespace);
       if (reservation.addresses > 0) withAddresses.add(reservation);
       match(namespace);
     },
@@ -169,13 +225,17 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       if (!reservation) return undefined;
       reservations.delete(orderId);
       sell(reservation, -1n);
-      byNamespace.delete(namespaceOf(orderId));
+      const namespace = namespaceOf(orderId);
+      byNamespace.delete(namespace);
       withAddresses.delete(reservation);
-      for (const holding of holdingsOf(reservation)) {
+      for (const { onNode } of reservation.replicas) {
         // A pod that no picture counts yet takes its room all the same; the picture that lets go of it is on its way.
-        if (!awaited.has(holding)) letGo(holding);
-        if (holding.carrier) carried.delete(holding.carrier.uid);
+        if (!awaited.has(onNode)) letGo(onNode);
+        if (onNode.carrier) carried.delete(onNode.carrier.uid);
       }
+      letGo(reservation.volumes);
+      // So does a volume.
+      for (const claim of claims.get(namespace)?.values() ?? []) if (awaitedClaims.delete(claim)) awaitLone(claim);
       return reservation;
     },
 
@@ -185,6 +245,11 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       // An operator that was restarted, or another one, may know less than the last picture had.
       if (isLaterVersion(before, next.picture.podsVersion ?? "")) takeUpAgain();
       for (const holding of awaited) handOver(holding);
+      for (const claim of awaitedClaims) {
+        if (!isCounted(claim)) continue;
+        awaitedClaims.delete(claim);
+        holdVolumes(claim.namespace);
+      }
       room = openRoom(roomOf(next.picture));
       for (const holding of held) room.take(holding.claim);
       // What the picture counts of our own it cannot tell from others', and which cards of a node it is only we can.
@@ -217,7 +282,34 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     },
 
     podGone: ({ uid, namespace }: LeasePod) => forget(namespace, uid),
+
+    /** A volume claim of a lease, as it is now. */
+    claim({ uid, namespace, storageClass = "", bytes, version }: LeaseClaim, seenAtMs: number): void {
+      const made = claims.get(namespace) ?? new Map<string, SeenClaim>();
+      const before = made.get(uid);
+      if (bytes === undefined) forgetClaim({ namespace, uid });
+      if (bytes === undefined || before?.bytes === bytes) return;
+      if (before) awaitedClaims.delete(before);
+      const claim = { uid, namespace, storageClass, bytes, version, seenAtMs };
+      claims.set(namespace, made.set(uid, claim));
+      if (!isCounted(claim)) awaitedClaims.add(claim);
+      holdVolumes(namespace);
+    },
+
+    claimGone: forgetClaim,
   };
+}
+
+/** What is kept of a claim that has a volume. */
+interface SeenClaim extends Carrier {
+  readonly namespace: string;
+  readonly storageClass: string;
+  readonly bytes: bigint;
+}
+
+/** Who asks for the default class has a volume of the class that is the cluster's own default. */
+function soldAs({ storageClass }: SeenClaim, promised: ReadonlyMap<string, bigint>): string {
+  return promised.has(storageClass) || !promised.has("default") ? storageClass : "default";
 }
 
 /** What is kept of a pod that is bound. */
@@ -232,10 +324,7 @@ function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
   const others: SeenPod[] = [];
   for (const pod of spare) {
     const alike = [...left].filter(({ requests }) => asksAlike(requests, pod.requests));
-    // Volumes that are there already wait for the next pod; with another replica, volumes that nobody made would be let go of.
-    const waiting = alike.filter(({ volumes }) => volumes?.inPicture);
-    const best = waiting.length > 0 ? waiting : alike;
-    const replica = best.find(({ onNode }) => onNode.claim.node === pod.node) ?? best[0];
+    const replica = alike.find(({ onNode }) => onNode.claim.node === pod.node) ?? alike[0];
     if (replica && left.delete(replica)) yield { pod, replica };
     else others.push(pod);
   }

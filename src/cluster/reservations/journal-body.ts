@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../bus/topics.ts";
 import type { CardDemand } from "../../market/gpu-attributes.ts";
 import { jsonText } from "../../runtime/json-text.ts";
-import { type Reservation, replicaOf } from "./reservation.ts";
+import { noVolumes, type Reservation, replicaOf } from "./reservation.ts";
 
 /** Another version is read by another schema; one that nobody knows is no reservation. */
 const version = 1;
@@ -53,9 +53,9 @@ const body = z.strictObject({
 });
 
 export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
-  const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, volumes }) => {
+  const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, classes: volumes }) => {
     const { node, amounts, cards } = onNode.claim;
-    const classes = [...(volumes?.claim.classes ?? [])];
+    const classes = [...volumes];
     return { unit, node, amounts, classes, ...(cards && { cards }), requests };
   });
   return JSON.parse(jsonText({ version, expiresAtMs, addresses, offer, replicas: rows }));
@@ -71,6 +71,7 @@ export function readBody(orderId: string, json: unknown): Reservation | undefine
       replicas: read.replicas.map(({ unit, node, amounts, classes, cards, requests }) =>
         replicaOf(unit, { node, amounts, classes: new Map(classes), cards: cards && cardDemand(cards) }, requests),
       ),
+      volumes: noVolumes(),
       addresses: read.addresses,
       expiresAtMs: read.expiresAtMs,
     }

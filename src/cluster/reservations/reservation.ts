@@ -1,7 +1,7 @@
 /** What is promised to one order: by a bid at first, by the lease when it is won, under the same key all the time. */
 import type { Fits } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
-import { type CountedUnit, leasedAddressesOf } from "../../market/group-totals.ts";
+import { addTo, type CountedUnit, leasedAddressesOf } from "../../market/group-totals.ts";
 import { committed, type Overcommit } from "../../market/overcommit.ts";
 import { type Claim, claimsOf } from "../placement/demand.ts";
 import { volumesAt } from "../placement/room.ts";
@@ -11,20 +11,23 @@ export interface Reservation {
   readonly orderId: string;
   readonly offer: Fits["offer"];
   readonly replicas: readonly Replica[];
+  /** Of its persistent volumes, all of them together, what no picture counts yet. */
+  readonly volumes: Holding;
   /** How many IP addresses it leases. */
   readonly addresses: number;
   /** When whoever reserved must have come back to it, at the latest. */
   expiresAtMs: number;
 }
 
-/** One replica takes of a node and, where it has persistent volumes, of the cluster. */
+/** One replica takes of a node and, where it has persistent volumes, of the cluster: these outlive the pods that use them. */
 export interface Replica {
   /** The id of its unit. */
   readonly unit: number;
   /** By these its pod is known. */
   readonly requests: PodRequests;
   readonly onNode: Holding;
-  readonly volumes: Holding | undefined;
+  /** Bytes of its persistent volumes, by storage class. */
+  readonly classes: ReadonlyMap<string, bigint>;
 }
 
 /** What is taken for as long as no picture counts it. */
@@ -64,6 +67,7 @@ export function reservationOf(
       const unit = replicas[at]?.unit ?? 0;
       return replicaOf(unit, claim, requestsOf(units.get(unit), overcommit));
     }),
+    volumes: noVolumes(),
     addresses: leasedAddressesOf(offer),
     expiresAtMs,
   };
@@ -71,18 +75,21 @@ export function reservationOf(
 
 const noClasses: ReadonlyMap<string, bigint> = new Map();
 
-/** Volumes outlive the pods that use them, so what they take is followed apart from what a pod takes. */
 export function replicaOf(unit: number, claim: Claim, requests: Omit<PodRequests, "volumes">): Replica {
-  const volumes: Claim = { node: nowhere, amounts: [], cards: undefined, classes: claim.classes };
   return {
     unit,
     requests: { ...requests, volumes: claim.amounts[volumesAt] ?? 0n },
     onNode: holding({ ...claim, classes: noClasses }),
-    volumes: claim.classes.size > 0 ? holding(volumes) : undefined,
+    classes: claim.classes,
   };
 }
 
-function holding(claim: Claim): Holding {
+/** To begin with; the book knows which there are. */
+export function noVolumes(): Holding {
+  return holding({ node: nowhere, amounts: [], cards: undefined, classes: noClasses });
+}
+
+export function holding(claim: Claim): Holding {
   return { claim, carrier: undefined, inPicture: false };
 }
 
@@ -100,6 +107,9 @@ export function unitsOf({ offer, replicas }: Reservation): CountedUnit[] {
   return offer.map((unit) => ({ ...unit, count: replicas.filter(({ unit: id }) => id === unit.id).length }));
 }
 
-export function holdingsOf({ replicas }: Reservation): Holding[] {
-  return replicas.flatMap(({ onNode, volumes }) => (volumes ? [onNode, volumes] : [onNode]));
+/** Bytes of all its persistent volumes, by storage class. */
+export function promisedVolumes({ replicas }: Pick<Reservation, "replicas">): Map<string, bigint> {
+  const volumes = new Map<string, bigint>();
+  for (const { classes } of replicas) for (const [name, bytes] of classes) addTo(volumes, name, bytes);
+  return volumes;
 }

@@ -7,6 +7,7 @@ import {
   bidOf,
   createWorld,
   groupOf,
+  leaseClaim,
   leaseOf,
   leasePod,
   openBid,
@@ -199,7 +200,7 @@ test("of two replicas that ask for the same cpu and memory, the one with volumes
   assert.equal(stage.keeper.book.room.classes.get("beta3"), 40n * gi);
 });
 
-test("a pod that comes again takes up its volumes, and not those that another replica still has to get", async (t) => {
+test("a replica that comes again takes up its volume, and not those that another replica still has to get", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const picture = (allocated: bigint, podsVersion: string) => {
@@ -210,6 +211,7 @@ test("a pod that comes again takes up its volumes, and not those that another re
     leasePod(order, `db-${version}`, { cpu: "5", volumes: 1, node, version });
   picture(0n, "1");
   reserve(stage, order, sampleUnit({ count: 2, cpuMilli: 5_000n, volumes: [volume("beta3", 10n * gi)] }));
+  stage.claim("data-0", leaseClaim(order, "data-0", "10Gi", "2"));
   stage.pod("db-2", db("a", "2"));
   picture(10n * gi, "2");
   stage.pod("db-2", undefined);
@@ -226,12 +228,56 @@ test("volumes stay in the picture when the pod that uses them goes", async (t) =
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 30n * gi)] })).fits);
   const free = () => [stage.freeCpu(), (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi];
   assert.deepEqual(free(), [5_000n, 70n]);
+  stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   stage.pod("db-0", leasePod(order, "db-0", { cpu: "3", version: "2", node: "a" }));
+  assert.deepEqual(free(), [5_000n, 70n]);
   stage.show({ nodes: [pictureNode("a", size, threeCpus)], storage: storage(30n * gi), podsVersion: "2" });
   assert.deepEqual(free(), [5_000n, 70n]);
   stage.pod("db-0", undefined);
   stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "3" });
   assert.deepEqual(free(), [5_000n, 70n]);
+});
+
+test("volumes beyond what a lease was promised are counted by the picture alone, and told; a claim that goes is promised again", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const show = (allocated: bigint, podsVersion: string) => {
+    const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: allocated * gi } }];
+    stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion });
+  };
+  const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
+  show(0n, "1");
+  reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 30n * gi)] }));
+  stage.claim("data-store-0", leaseClaim(order, "data-store-0", "30Gi", "2"));
+  show(30n, "2");
+  // The replica has moved to another service, which has a volume of its own.
+  stage.claim("data-cache-0", leaseClaim(order, "data-cache-0", "30Gi", "3"));
+  show(60n, "3");
+  assert.equal(free(), 40n);
+  const [spare, ...more] = stage.document().conditions;
+  assert.deepEqual([spare?.type, more], ["SpareVolumes", []]);
+  assert.match(spare?.message ?? "", /has 32212254720 bytes of storage class beta3 beyond its lease/);
+  for (const name of ["data-store-0", "data-cache-0"]) stage.claim(name, undefined);
+  show(0n, "4");
+  assert.equal(free(), 70n);
+  assert.deepEqual(stage.document().conditions, []);
+});
+
+test("a volume that no picture counts yet keeps its room when its lease is closed, until one does", async (t) => {
+  const stage = await stageOf(t);
+  const size = { storageClasses: ["beta3"] };
+  const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
+  const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 30n * gi)] }));
+  stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
+  await stage.capacity.release(order, "the lease is closed");
+  assert.equal(free(), 70n);
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "2" });
+  assert.equal(free(), 70n);
+  stage.claim("data-0", undefined);
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "3" });
+  assert.equal(free(), 100n);
 });
 
 test("a picture with fewer nodes loses no reservation: what it can it moves, the rest waits and is said aloud", async (t) => {

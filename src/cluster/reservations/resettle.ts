@@ -11,7 +11,7 @@ import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
 
-export const conditionTypes = ["Unplaced", "Overbooked"] as const;
+export const conditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as const;
 
 export interface Condition {
   readonly type: (typeof conditionTypes)[number];
@@ -90,7 +90,15 @@ export function conditionsOf(book: Book): Condition[] {
     conditions.push({ type: "Unplaced", message });
     if (conditions.length >= limits.reservationConditions) return conditions;
   }
-  return [...conditions, ...overbookedNodes(room)].slice(0, limits.reservationConditions);
+  return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, limits.reservationConditions);
+}
+
+/** They hold a tenant's data, and stay as long as his lease. */
+function* spareVolumes(book: Book): Iterable<Condition> {
+  for (const { orderId, storageClass, bytes } of book.spareVolumes()) {
+    const message = `${orderId} has ${bytes} bytes of storage class ${storageClass} beyond its lease: volumes of replicas that it had once`;
+    yield { type: "SpareVolumes", message };
+  }
 }
 
 function overbookedNodes({ nodes, classes }: Room): Condition[] {
