@@ -93,6 +93,12 @@ test("a crash loop is one line with its count, through restarts, new lists and n
   assert.deepEqual(shown(life.about("lease-1")), [["BackOff", 10]]);
   await life.stop();
   say("web-5d9c7bf6c8-4vwxz");
+  // Somebody deletes an Event, and its kubelet makes it again with the count that it had.
+  const [lost] = cluster.server.list(kinds.event, { namespace: "lease-1" });
+  assert.ok(lost);
+  cluster.server.delete(kinds.event, lost.metadata);
+  const { uid: _, resourceVersion: __, ...metadata } = lost.metadata;
+  cluster.server.create(kinds.event, { ...lost, metadata }, "kubelet");
   life = await start();
   assert.deepEqual(shown(life.about("lease-1")), [["BackOff", 11]]);
   await life.stop();

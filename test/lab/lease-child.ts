@@ -60,8 +60,10 @@ export type LeaseTold = "ready" | "done" | { readonly failed: string };
 const { values: unset } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
 const clock = realClock;
 const lookMs = 20;
-/** What concerns a lease. Whatever else the journal is told comes with time and blocks. */
-const counts = /^kube |^journal (manifest|lease)/;
+/** What concerns a lease. Whatever else the journal is told comes with time and blocks, and so do Events. */
+const counts = /^kube (?!.*events\.events)|^journal (manifest|lease)/;
+/** In which what was done is told to whoever looks with kubectl. */
+const tellsWithinMs = 2_000;
 
 process.once("message", (task: LeaseTask) => {
   live(task).catch((thrown: unknown) => {
@@ -87,6 +89,7 @@ async function live(task: LeaseTask): Promise<void> {
     if (task.until === "told") return;
     await send(task, manifests);
     await isSo(task.until, journal, () => provider.status().queues);
+    if (task.sends && !task.kill) await isTold(() => provider.status().queues);
     tell("done");
     stopping.abort();
   };
@@ -119,6 +122,12 @@ async function isSo({ lease, isSo }: Exclude<LeaseTask["until"], "told">, journa
     return counts !== undefined && counts.ready + counts.running === 0 && counts.outcomes.recheck > 0;
   };
   while (!look()) await sleep(clock, lookMs);
+}
+
+async function isTold(queues: Queues): Promise<void> {
+  const endMs = clock.monotonicMs() + tellsWithinMs;
+  const wasTold = () => (queues().find(({ name }) => name === "events")?.counts.outcomes.done ?? 0) > 0;
+  while (!wasTold() && clock.monotonicMs() < endMs) await sleep(clock, lookMs);
 }
 
 function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {

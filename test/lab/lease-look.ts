@@ -90,7 +90,7 @@ interface PodObject extends KubeObject {
 }
 
 /** The inventory operator does so where there is one; the tests of that one take its labels away when they end. */
-async function offerNode(): Promise<void> {
+export async function offerNode(): Promise<void> {
   await kubectl(
     "label",
     "node",

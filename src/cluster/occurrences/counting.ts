@@ -19,7 +19,7 @@ interface Counted {
 /** The row with what is new; undefined where nothing is. */
 export function counted(row: OccurrenceRow | undefined, seen: Sighting, nowMs: number): OccurrenceRow | undefined {
   const before = row ? readCounted(row.counted) : { forgottenMs: Number.NEGATIVE_INFINITY, events: {} };
-  // Chance gave it: eight signs tell those of one row apart.
+  // A digest: eight signs tell those of one row apart.
   const id = seen.event.slice(0, 8);
   const more = moreThan(before, id, seen);
   if (more <= 0) return undefined;

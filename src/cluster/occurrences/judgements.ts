@@ -75,7 +75,7 @@ export function createJudgements({ journal, health, tell, onRow, ...deps }: Judg
   ): Promise<void> {
     if (begun.length + over.length === 0) return;
     const nowMs = clock.now();
-    const rows = await journal.relaxed("lease health", ({ occurrences }) => {
+    const rows = await journal.relaxed("judgements", ({ occurrences }) => {
       const told = begun.map((trouble) =>
         begin(leaseId, trouble, occurrences.get(leaseId, troubleKey(trouble)), nowMs),
       );

@@ -21,9 +21,13 @@ const duration = /\b(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+(?![a-z])/g;
 const hex = /\b[0-9a-f]{7,}\b/gi;
 const number = /\d+/g;
 
+/** What a kubelet puts before the words when there are many like these. */
+const combined = "(combined from similar events): ";
+
 /** The note without names of pods, ids, times, addresses and amounts. */
 export function gist(note: string): string {
-  return [uid, generatedName, duration, hex, number].reduce((text, volatile) => text.replace(volatile, "#"), note);
+  const said = note.startsWith(combined) ? note.slice(combined.length) : note;
+  return [uid, generatedName, duration, hex, number].reduce((text, volatile) => text.replace(volatile, "#"), said);
 }
 
 /** Short, whatever somebody has written. */

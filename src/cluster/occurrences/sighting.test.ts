@@ -44,6 +44,7 @@ test("another pod, another id or another time is the same; another reason, servi
   const [a, b] = ["web-5d9c7bf6c8-x2kqz", "web-7f8b9c6d5b-4vwxz"];
   const first = read({ note: note(a, "0d9a2b7e-51a4-4f0e-9b8a-1c2d3e4f5a6b", "10s") }, a);
   assert.equal(read({ note: note(b, "ffffffff-4f0e-51a4-abcd-aaaaaaaaaaaa", "5m0s") }, b).key, first.key);
+  assert.equal(read({ note: `(combined from similar events): ${first.note}` }, a).key, first.key);
   const others = [
     read({ note: first.note, reason: "Failed" }, a),
     read({ note: first.note, type: "Normal" }, a),

@@ -11,7 +11,10 @@ import { toldText } from "./told-text.ts";
 
 export interface Sighting {
   readonly leaseId: string;
-  /** Of the Event, which is the same while it counts. */
+  /**
+   * Which Event it is, by its name, in which there is a time. One that somebody has deleted is made again under its name
+   * by the kubelet, and goes on counting where it was.
+   */
   readonly event: string;
   /** What it is the same as. */
   readonly key: string;
@@ -32,12 +35,12 @@ export function readSighting(leaseId: string, event: KubeObject, nowMs: number):
   const reason = toldText(textOf(event["reason"]) ?? "", limits.occurrenceReasonChars);
   const note = toldText(textOf(event["note"]) ?? "", limits.occurrenceNoteChars);
   const type = event["type"] === "Normal" ? "Normal" : "Warning";
-  const { creationTimestamp, uid = "", name: eventName } = event.metadata;
+  const { creationTimestamp } = event.metadata;
   const madeMs = firstTime(nowMs, creationTimestamp);
   const lastMs = firstTime(madeMs, series["lastObservedTime"], event["deprecatedLastTimestamp"], event["eventTime"]);
   return {
     ...{ leaseId, type, reason, note },
-    event: uid === "" ? keyOf(eventName) : uid,
+    event: keyOf(leaseId, event.metadata.name),
     key: keyOf("cluster", kind, familyOf(kind, name), type, reason, gist(note)),
     object: `${kind} ${name}`,
     count: Math.max(wholeNumber(series["count"]), wholeNumber(event["deprecatedCount"]), 1),

@@ -1,0 +1,133 @@
+/** What a real kubelet says of a lease that cannot run, and what we say, told long after the cluster has forgotten it. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Told } from "../../src/bidengine/questions.ts";
+import type { LeaseOccurrence } from "../../src/cluster/occurrences/lease-history.ts";
+import type { LeaseId } from "../../src/market/ids.ts";
+import { leaseNamespace } from "../../src/market/lease-namespace.ts";
+import { readSdl } from "../../src/market/sdl/sdl.ts";
+import { eventually } from "../eventually.ts";
+import { createOwner } from "../owner.ts";
+import { startProgram } from "../program.ts";
+import { kubectl, labIsMissing, takeNode } from "./cluster.ts";
+import { offerNode } from "./lease-look.ts";
+import { shellImage } from "./lease-sdl.ts";
+import { bodyOf, keyOf, leaseStage } from "./lease-stage.ts";
+import { providerAccount } from "./provider-account.ts";
+
+/** One ends as soon as it has begun; the image of the other is nowhere. */
+const failing = readSdl(`
+version: "2.1"
+services:
+  crash: { image: ${shellImage}, command: [/bin/sh, -c, exit 3], expose: [{ port: 80, to: [{ service: ghost }] }] }
+  ghost:
+    image: registry.invalid/ghost:1
+    expose: [{ port: 80, accept: [ghost-7101.example.com], to: [{ global: true }] }]
+profiles:
+  compute:
+    small: { resources: { cpu: { units: 0.02 }, memory: { size: 32Mi }, storage: { size: 64Mi } } }
+  placement:
+    lab: { pricing: { small: { denom: uact, amount: 1000 } } }
+deployment:
+  crash: { lab: { profile: small, count: 1 } }
+  ghost: { lab: { profile: small, count: 1 } }
+`);
+
+/** Back-offs grow to forty seconds before one of them is long enough to be told of. */
+const toldWithinMs = 150_000;
+
+describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
+  const owner = createOwner();
+  let endTurn: () => void = () => undefined;
+  let lease: LeaseId | undefined;
+
+  before(async () => {
+    endTurn = await takeNode();
+  });
+  after(async () => {
+    if (lease) await kubectl("delete", "namespace", "--ignore-not-found", leaseNamespace(lease));
+    await owner[Symbol.asyncDispose]();
+    endTurn();
+  });
+
+  it("shows a crash loop and a missing image in the kubelet's words and in ours, also when the Events are gone", async (t) => {
+    const stage = await leaseStage(owner, await providerAccount(owner));
+    await offerNode();
+    const won = await stage.win(7101n, failing);
+    lease = won;
+    const namespace = leaseNamespace(won);
+    await stage.live({
+      sends: { deployment: won, body: bodyOf(failing) },
+      until: { lease: keyOf(won), isSo: "deployed" },
+    });
+    const history = () => historyOf(stage.dir, won);
+    const running = await stage.start();
+    const awaited = [
+      ["cluster", "BackOff", "Pod crash-"],
+      ["cluster", "Failed", "Pod ghost-"],
+      ["ours", "CrashLoop", "service crash"],
+      ["ours", "ImageError", "service ghost"],
+      ["journal", "Deployed", ""],
+    ] as const;
+    let told: readonly Told<LeaseOccurrence>[] = [];
+    const isTold = ([origin, reason, object]: (typeof awaited)[number]) =>
+      told.some((each) => each.origin === origin && each.reason === reason && each.object.startsWith(object));
+    const areTold = async () => {
+      told = await history();
+      return awaited.every(isTold);
+    };
+    await eventually("all of it to be told", areTold, toldWithinMs).catch(() => {
+      assert.deepEqual(
+        awaited.filter((each) => !isTold(each)),
+        [],
+        JSON.stringify(told, undefined, 1),
+      );
+    });
+
+    const columns = "custom-columns=R:.reason,K:.involvedObject.kind,N:.involvedObject.name,C:.reportingComponent";
+    const isSaid = async () => {
+      const said = (await kubectl("get", "events", "--namespace", namespace, "--no-headers", "-o", columns))
+        .split("\n")
+        .map((line) => line.split(/\s+/).join(" "));
+      return ["CrashLoop Deployment crash", "ImageError Deployment ghost", `Deployed Namespace ${namespace}`].every(
+        (each) => said.includes(`${each} akash.network/provider`),
+      );
+    };
+    await eventually("ours to be among the Events", isSaid, 30_000);
+    await running.stop();
+
+    await kubectl("delete", "events", "--all", "--namespace", namespace);
+    const before = await history();
+    assert.deepEqual(
+      awaited.filter((each) => !isTold(each)),
+      [],
+    );
+    t.diagnostic(`${before.length} lines; ${before.map(({ reason, count }) => `${reason} ×${count}`).join(", ")}`);
+
+    // The kubelet makes its Events again, and counts on.
+    await kubectl("delete", "pod", "--namespace", namespace, "--selector", "akash.network/manifest-service=crash");
+    const again = await stage.start();
+    const backOffs = (lines: typeof before) =>
+      lines.filter(({ reason, object }) => reason === "BackOff" && object.startsWith("Pod crash-"));
+    const firstCount = backOffs(before)[0]?.count ?? 0;
+    const isCounted = async () => (backOffs(await history())[0]?.count ?? 0) > firstCount;
+    await eventually("the next crash to be counted with the others", isCounted, toldWithinMs);
+    assert.equal(backOffs(await history()).length, 1, "another pod of the same service has no line of its own");
+    await again.stop();
+
+    await stage.close(won);
+    await stage.live({ until: { lease: keyOf(won), isSo: "gone" } });
+    const [last] = (await history()).slice(-1);
+    assert.match(last?.note ?? "", /^torn down/);
+    assert.equal(backOffs(await history()).length, 1, "it outlives the lease");
+  });
+
+  async function historyOf(dir: string, of: LeaseId): Promise<Told<LeaseOccurrence>[]> {
+    const program = startProgram(owner, ["lease", "history", keyOf(of), "--json", "--data-dir", dir]);
+    assert.equal(await program.ended(), 0, program.said);
+    return program.said
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line));
+  }
+});
