@@ -5,12 +5,19 @@ import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createWatchedEvents } from "../src/cluster/occurrences/watched-events.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
+import type { KubeObject } from "../src/kube/kube.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { type Boundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, formatTime } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
+import { shop } from "./lease-sdl.ts";
+import { onLeaseStage } from "./lease-stage.ts";
+import { createTenant } from "./lease-tenant.ts";
 import { createOwner } from "./owner.ts";
+import { runs } from "./runs.ts";
 
 const controller = "akash.network/provider";
 
@@ -45,8 +52,8 @@ function eventStage(t: TestContext) {
   }
 
   async function start(boundary: Boundary = openBoundary) {
-    const { journal } = await openJournal({ dir, clock, log: silentLog });
-    const kube = cluster.connect("akash-provider", { boundary });
+    const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
+    const kube = cluster.connect("akash-provider");
     const events = createWatchedEvents({
       ...{ kube, journal, clock, controller, onRow: () => undefined, trouble: () => undefined },
       leaseIn: (namespace) => (namespace.startsWith("lease-") ? namespace : undefined),
@@ -63,7 +70,7 @@ function eventStage(t: TestContext) {
         await clock.settle();
         await running;
         await kube.close();
-        await Promise.all([journal.close(), clock.settle()]);
+        await Promise.all([journal.close().catch(() => undefined), clock.settle()]);
       },
     };
   }
@@ -117,3 +124,108 @@ test("what is said of others' namespaces, and by ourselves, is not written down"
   assert.equal(life.journal.rows().occurrences, 1);
   await life.stop();
 });
+
+test("a process that ends at any write of the journal counts nothing twice, and loses nothing that the cluster still has", async (t) => {
+  for (let at = 1; ; at += 1) {
+    const { clock, happens, start } = eventStage(t);
+    const boundary = createCountingBoundary(at);
+    let isOpen = false;
+    let life = await start({ cross: (kind, point) => isOpen && boundary.cross(kind, point) });
+    isOpen = true;
+    for (let minute = 0; minute < 3; minute += 1) {
+      for (const pod of ["web-0", "web-1"]) happens("lease-1", pod, "Back-off restarting failed container");
+      await clock.advance(60_000);
+    }
+    await life.stop();
+    life = await start();
+    assert.deepEqual(shown(life.about("lease-1")), [["BackOff", 6]], `a crash at ${boundary.crossings.at(-1)}`);
+    await life.stop();
+    if (!boundary.crashed) return assert.ok(at > 6, `${at - 1} boundaries`);
+  }
+});
+
+test("a tenant whose pods fail in a thousand ways has the newest rows of his own lease, and nobody else has fewer", async (t) => {
+  const { clock, happens, start } = eventStage(t);
+  const leases = runs(20, 1_000);
+  const ways = runs(300, 3_000);
+  for (let lease = 0; lease < leases; lease += 1) happens(`lease-${lease}`, "web-0", "Back-off restarting");
+  const life = await start();
+  // Letters, since numbers in it would make it the same.
+  const word = (way: number) => way.toString().replace(/\d/g, (digit) => "ghijklmnop"[Number(digit)] ?? "");
+  for (let way = 0; way < ways; way += 1) {
+    happens("lease-0", "web-0", `way of ${word(way)} ${"x".repeat(5_000)}`);
+    if (way % 100 === 99) await clock.advance(1_000);
+  }
+  await clock.advance(10_000);
+  const rows = life.about("lease-0");
+  assert.equal(rows.length, limits.occurrencesOfLease);
+  assert.ok(rows.every(({ note }) => note.length <= limits.occurrenceNoteChars));
+  assert.ok(rows[0]?.note.startsWith(`way of ${word(ways - 1)} `));
+  for (let lease = 1; lease < leases; lease += 1) assert.equal(life.about(`lease-${lease}`).length, 1);
+  assert.equal(life.journal.rows().occurrences, leases - 1 + limits.occurrencesOfLease);
+  await life.stop();
+});
+
+test("of a lease that cannot run, what the kubelet says and what we say is told to tenant, operator and kubectl, and outlives it", async (t) => {
+  const dir = memoryFolder(t);
+  await onLeaseStage({ dir }, async (stage) => {
+    const { server } = stage.cluster;
+    let house = await stage.start().house;
+    const heard = new Set<string>();
+    house.cluster.onOccurrence((lease, { origin, reason }) => void heard.add(`${lease} ${origin} ${reason}`));
+    const tenant = createTenant(stage, 1n);
+    const sdl = shop({ page: "example.com/crashing:1", store: "example.com/missing:1" });
+    await tenant.post(sdl);
+    await tenant.takeBid();
+    await tenant.sendManifest(sdl);
+    const lease = formatLeaseId(tenant.lease);
+    const awaited = ["cluster BackOff", "cluster Failed", "ours CrashLoop", "ours ImageError", "journal Deployed"];
+    await stage.until("all of it", () => awaited.every((each) => heard.has(`${lease} ${each}`)));
+    const told = () => house.cluster.occurrencesOf(lease);
+    const lines = () => told().map(({ origin, reason }) => `${origin} ${reason}`);
+    assert.deepEqual(
+      awaited.filter((each) => !lines().includes(each)),
+      [],
+    );
+
+    const events = () => server.list(kinds.event, { namespace: tenant.namespace });
+    const ours = () => events().filter((event) => event["reportingController"] === controller);
+    const isAbout = (kind: string, reason: string) =>
+      ours().some((event) => {
+        const regarding = event["regarding"] as { kind: string; uid?: string };
+        return event["reason"] === reason && regarding.kind === kind && regarding.uid !== undefined;
+      });
+    const said = [
+      ["Deployment", "CrashLoop"],
+      ["StatefulSet", "ImageError"],
+      ["Namespace", "Deployed"],
+    ] as const;
+    await stage.until("our Events", () => said.every(([kind, reason]) => isAbout(kind, reason)));
+    assert.equal(lines().filter((line) => line.endsWith("CrashLoop")).length, 1, "ours did not come back as another's");
+
+    const inCluster = () =>
+      events()
+        .filter(isBackOff)
+        .reduce((sum, event) => sum + Number(event["deprecatedCount"]), 0);
+    const inJournal = () =>
+      told().find(
+        ({ origin, reason, object }) => origin === "cluster" && reason === "BackOff" && object.startsWith("Pod page-"),
+      )?.count;
+    await stage.life?.stop();
+    house = await stage.start().house;
+    await stage.until("every crash to be counted, and each once", () => inCluster() === inJournal());
+
+    for (const { metadata } of events()) server.delete(kinds.event, metadata);
+    await tenant.close();
+    await tenant.isGone();
+    await stage.until("its end", () => lines().some((line) => line.startsWith("journal TornDown")));
+    assert.deepEqual(
+      awaited.filter((each) => !lines().includes(each)),
+      [],
+    );
+  });
+});
+
+function isBackOff({ reason, regarding }: KubeObject): boolean {
+  return reason === "BackOff" && (regarding as { name: string }).name.startsWith("page-");
+}

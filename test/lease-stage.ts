@@ -8,6 +8,7 @@ import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
@@ -282,12 +283,18 @@ export function registration(owner: string): PackedMessage {
 function simulateCluster(owner: Owner, clock: VirtualClock, random: Random): SimulatedCluster {
   const behaviour = { pullMs: random.int(5_000), startMs: random.int(2_000), stopMs: random.int(2_000) };
   const cluster = createSimulatedCluster(
-    { nodes: [machine], behaviour: () => behaviour, metrics: true },
+    { nodes: [machine], behaviour: (image) => ({ ...behaviour, ...faultOf(image) }), metrics: true },
     { clock, random, log: silentLog },
   );
   owner.after(() => cluster.close());
   prepareCluster(cluster);
   return cluster;
+}
+
+/** Of images whose names say so. */
+function faultOf(image: string): Behaviour {
+  if (image.includes("crashing")) return { exitAfterMs: 1_000, exitCode: 1 };
+  return image.includes("missing") ? { missing: true } : {};
 }
 
 /** What an operator brings to a cluster before a provider runs there. */
