@@ -45,8 +45,6 @@ const lifeMs = 120_000;
 export type Life = Pick<LeaseTask, "sends" | "until">;
 
 export interface LeaseStage {
-  /** Of the provider's journal. */
-  readonly dir: string;
   readonly queries: Queries;
   /** Where its commands find it. */
   readonly dir: string;
@@ -117,7 +115,6 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
   }
 
   return {
-    dir: task.dir,
     queries,
     dir: task.dir,
     start,
