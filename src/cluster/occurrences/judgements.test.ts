@@ -80,7 +80,13 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
   }
   assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
   await clock.advance(limits.troubleOverMs);
-  assert.deepEqual([told, life.rows().sort()], [[begun, over], ["CrashLoop 1", "Recovered 1"]]);
+  assert.deepEqual(
+    [told, life.rows().sort()],
+    [
+      [begun, over],
+      ["CrashLoop 1", "Recovered 1"],
+    ],
+  );
   becomes(ill());
   await clock.advance(minute);
   assert.deepEqual([told.length, life.rows().sort()], [3, ["CrashLoop 2", "Recovered 1"]]);
@@ -100,7 +106,13 @@ test("a restart tells nothing again, and what ended while nobody looked is over 
   becomes(well);
   life = await start();
   await clock.advance(limits.troubleOverMs);
-  assert.deepEqual([told, life.rows().sort()], [[begun, over], ["CrashLoop 1", "Recovered 1"]]);
+  assert.deepEqual(
+    [told, life.rows().sort()],
+    [
+      [begun, over],
+      ["CrashLoop 1", "Recovered 1"],
+    ],
+  );
   await life.stop();
 });
 
