@@ -92,14 +92,14 @@ test("one good moment, and all is forgotten", async (t) => {
   await pass(1_000);
   assert.equal(life.journal.read.unhealth.get(key), undefined);
   await stage.until("it is unwell again", () => stateOf(life) === "unhealthy");
-  assert.ok((life.health?.observedMs(key) ?? limitMs) <= 1_000);
+  assert.ok((life.health?.unwell(key)?.observedMs ?? limitMs) <= 1_000);
 });
 
 test("what nobody could see is not held against a lease: without a server, a chain or its node, and while we are away", async (t) => {
   const { life, stage, key, pass, endings, reasons } = await start(t);
   const { faults, nodes } = stage.cluster;
   await pass(limitMs / 2);
-  const seenMs = () => life.health?.observedMs(key) ?? Number.NaN;
+  const seenMs = () => life.health?.unwell(key)?.observedMs ?? Number.NaN;
   async function without(what: string, begin: () => void, end: () => void): Promise<void> {
     const before = seenMs();
     begin();
@@ -130,18 +130,18 @@ test("what nobody could see is not held against a lease: without a server, a cha
   const next = await stage.start({ monitor });
   await pass(10_000);
   assert.deepEqual(reasons(next), ["page ImageError"]);
-  const afterMs = (next.health?.observedMs(key) ?? 0) - before;
+  const afterMs = (next.health?.unwell(key)?.observedMs ?? 0) - before;
   assert.ok(afterMs > 0 && afterMs <= 10_000, `${afterMs} ms`);
 });
 
 test("watches that turn out to be dead take back what was counted by them", async (t) => {
   const { life, stage, key, pass } = await start(t);
   await pass(60_000);
-  const before = life.health?.observedMs(key) ?? 0;
+  const before = life.health?.unwell(key)?.observedMs ?? 0;
   stage.cluster.faults.silenceWatches();
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
   await pass(longMs);
-  assert.ok((life.health?.observedMs(key) ?? 0) - before <= limits.healthLookMs);
+  assert.ok((life.health?.unwell(key)?.observedMs ?? 0) - before <= limits.healthLookMs);
 });
 
 test("a cluster that takes no writes shows what was: nothing is closed by it, nor as soon as it takes some again", async (t) => {

@@ -20,6 +20,7 @@ import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import type { Cluster } from "../src/cluster/cluster-service.ts";
+import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { installDefinitions, readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -73,19 +74,25 @@ const bidding: BidEngineOptions = {
 };
 
 /** What these providers sell and how, but for where they look. */
-export function marketOptions({ manifestTimeoutMs = 300_000 }: { readonly manifestTimeoutMs?: number | undefined }) {
+export function marketOptions({ manifestTimeoutMs = 300_000, monitor }: SaleOptions) {
   const manifest = { timeoutMs: manifestTimeoutMs, requireHost: false };
-  return { cluster: { overcommit: noOvercommit }, bidengine: bidding, manifest };
+  const cluster = { overcommit: noOvercommit, ...(monitor && { leases: { monitor } }) };
+  return { cluster, bidengine: bidding, manifest };
 }
 
-export interface LeaseStageOptions {
+interface SaleOptions {
+  readonly manifestTimeoutMs?: number | undefined;
+  /** When a lease that does not work is closed. */
+  readonly monitor?: MonitorOptions | undefined;
+}
+
+export interface LeaseStageOptions extends SaleOptions {
   readonly seed?: number;
   /** Of the provider's journal, unless a life is told another. */
   readonly dir: string;
   readonly blockMs?: number;
   /** As some versions of the chain do. */
   readonly closeDryLeasesInEndBlock?: boolean;
-  readonly manifestTimeoutMs?: number;
   /** What the provider asks of every order, a block. */
   readonly price?: string;
 }

@@ -17,7 +17,7 @@ const key = z.string().min(1).max(256);
 const status = z.custom<JsonObject>(isRecord, "this is not a JSON object");
 
 const orderEvent = z.strictObject({ kind: z.enum(["OrderCreated", "OrderClosed"]), order: key });
-const leaseEvent = z.strictObject({ kind: z.enum(["LeaseCreated", "LeaseClosed"]), lease: key });
+const leaseEvent = z.strictObject({ kind: z.enum(["LeaseCreated", "LeaseClosed", "LeaseHealthChanged"]), lease: key });
 const manifestEvent = z.strictObject({ kind: z.literal("ManifestReceived"), lease: key, version: key });
 
 /** A stream holds one topic, or a family of topics when its name ends in "*". `keep` names its bound in Redis. */

@@ -1,8 +1,10 @@
 /** `akash-provider leases`: what runs for whom, and how it stands. */
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
+import type { SeenUnwell } from "../cluster/health/monitoring.ts";
 import { readLeases } from "../cluster/leases/journaled-leases.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
+import { formatDuration } from "../config/formats/duration.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { aligned } from "./columns.ts";
@@ -48,7 +50,12 @@ function readyText(health: Told<LeaseLine>["health"]): string {
   return `${sum("ready")}/${sum("wanted")}`;
 }
 
-function notesOf({ why, health, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
+function unwellText({ observedMs, limitMs }: SeenUnwell): string {
+  const end = limitMs === undefined ? "" : `; it is closed at ${formatDuration(limitMs)}`;
+  return `seen not to work for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
+}
+
+function notesOf({ why, health, unwell, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
   const troubles = health?.troubles ?? [];
   return [
     ...(reclaimedAtMs === undefined ? [] : [`reclaiming until ${formatTime(reclaimedAtMs)}, then it is closed`]),
@@ -57,6 +64,7 @@ function notesOf({ why, health, withheld = [], foreign = [], reclaimedAtMs }: To
       const which = replicas > 1 ? `${service} ×${replicas}` : service;
       return `${which}: ${reason}: ${message}`;
     }),
+    ...(unwell ? [unwellText(unwell)] : []),
     ...withheld.map((each) => `withheld: ${each}`),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),
   ].map((line) => `  ${line}`);

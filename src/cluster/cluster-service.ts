@@ -129,7 +129,11 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         pods: own.pods,
         claims: own.claims,
       });
-      health.onChange(publisher.changed);
+      health.onChange((lease, now, before) => {
+        publisher.changed();
+        if (now?.state === before?.state) return;
+        bus.publish("akash.provider.event.lease", { kind: "LeaseHealthChanged", lease });
+      });
       const reclaimer = createReclaimer({ chain, journal, clock, random, log });
       const closing = { chain, journal, hostsOf: leaseKeeper.hostnames.hostsOf, log };
       const occurrences = createOccurrenceKeeper({

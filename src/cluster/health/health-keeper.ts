@@ -172,8 +172,8 @@ export function createHealthKeeper(deps: HealthDeps) {
     ...view,
     view,
     queue,
-    /** How long it was seen unwell so far. */
-    observedMs: monitoring.observedMs,
+    /** How long it was seen not to work so far. */
+    unwell: monitoring.unwell,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
     open(scope: Scope): void {
       scope.onStop(async () => {

@@ -36,6 +36,12 @@ interface MonitoringDeps {
   readonly clock: Clock;
 }
 
+/** How long a lease was seen not to work, and when it is closed for that; without a limit it never is. */
+export interface SeenUnwell {
+  readonly observedMs: number;
+  readonly limitMs?: number;
+}
+
 interface Unwell {
   readonly sinceMs: number;
   observedMs: number;
@@ -122,7 +128,11 @@ export function createMonitoring(deps: MonitoringDeps) {
   return {
     observe,
     keys: (): Iterable<string> => all.keys(),
-    observedMs: (key: string) => all.get(key)?.observedMs,
+    unwell(key: string): SeenUnwell | undefined {
+      const { observedMs } = all.get(key) ?? {};
+      if (observedMs === undefined) return undefined;
+      return { observedMs, ...(limitMs !== Number.POSITIVE_INFINITY && { limitMs }) };
+    },
     /** Between now and the next look something went wrong: nobody knows how it was. */
     interrupt(): void {
       for (const unwell of all.values()) stopCounting(unwell);

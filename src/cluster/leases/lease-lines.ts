@@ -3,7 +3,9 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { HealthView, LeaseHealth } from "../health/lease-health.ts";
+import type { HealthKeeper } from "../health/health-keeper.ts";
+import type { LeaseHealth } from "../health/lease-health.ts";
+import type { SeenUnwell } from "../health/monitoring.ts";
 import type { LeaseUsage } from "../usage/lease-usage.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
@@ -19,20 +21,23 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly reclaimedAtMs?: number;
   /** Absent where it has nothing to run, or nobody has looked. */
   readonly health?: LeaseHealth;
+  /** While it does not work: how long it was seen so. */
+  readonly unwell?: SeenUnwell;
 }
 
 /** In the order of their ids. */
 export function leaseLines(
   { states, hostnames, trouble }: LeaseKeeper,
-  view: Pick<HealthView, "get">,
+  { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
   chain: Pick<Chain, "mirror" | "status">,
 ): LeaseLine[] {
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
     const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
-    const health = view.get(lease);
-    const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...(health && { health }) };
+    const [health, unwell] = [healthOf(lease), unwellOf(lease)];
+    const told = { ...(health && { health }), ...(unwell && { unwell }) };
+    const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...told };
     return { lease, namespace: leaseNamespace(id), ...about };
   });
 }
