@@ -289,8 +289,9 @@ export function registration(owner: string): PackedMessage {
 /** What its containers do follows from the seed too. */
 function simulateCluster(owner: Owner, clock: VirtualClock, random: Random): SimulatedCluster {
   const behaviour = { pullMs: random.int(5_000), startMs: random.int(2_000), stopMs: random.int(2_000) };
+  const metrics = { afterMs: 15_000 };
   const cluster = createSimulatedCluster(
-    { nodes: [machine], behaviour: (image) => ({ ...behaviour, ...faultOf(image) }), metrics: true },
+    { nodes: [machine], behaviour: (image) => ({ ...behaviour, ...faultOf(image) }), metrics },
     { clock, random, log: silentLog },
   );
   owner.after(() => cluster.close());

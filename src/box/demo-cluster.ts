@@ -58,7 +58,8 @@ export function createDemoCluster(deps: {
   const answers = new Map(machines.map((machine) => [machine.name, JSON.stringify(hardwareOf(machine))]));
   const cluster = createSimulatedCluster(
     {
-      metrics: true,
+      // Leases last for seconds here.
+      metrics: { afterMs: 500 },
       nodes: machines.map(({ name, cores, memoryGi, diskGi, gpus }) => ({
         name,
         cpuMilli: BigInt(cores * 1_000),

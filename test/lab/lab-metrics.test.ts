@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shellImage } from "../../lab/images.ts";
-import { nodeName } from "../../lab/places.ts";
+import { nodeName, places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { parseBytes, parseCpuMilli } from "../../src/market/quantity.ts";
 import { eventually } from "../eventually.ts";
+import { checkMetrics } from "../kube-metrics.contract.ts";
 import { busyCommand, heldBytes } from "./busy.ts";
 import { kubectl, labIsMissing, podStartsWithinMs, read, runPod, temporaryNamespace } from "./cluster.ts";
+import { openKube } from "./open-kube.ts";
 
 interface Metrics {
   readonly containers: readonly { readonly usage: { readonly cpu: string; readonly memory: string } }[];
@@ -34,6 +36,8 @@ describe("the lab's metrics API", { skip: labIsMissing, concurrency: true }, () 
       podStartsWithinMs,
     );
     assert.ok(memoryBytes >= heldBytes && memoryBytes < 2n * heldBytes, `${memoryBytes}`);
+    const kube = openKube(t, places.kubeconfig);
+    await checkMetrics(kube, { namespace, name: "busy", labelSelector: "app=busy" });
     const idle = await usageOf("idle");
     assert.ok(
       idle.cpuMilli < 20n && idle.memoryBytes < 8n * 2n ** 20n,

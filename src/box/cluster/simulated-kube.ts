@@ -54,7 +54,7 @@ export function createSimulatedCluster(
   });
   const watches: Watches = createWatches({ store: core.store, clock, faults: state });
   const nodes = startCluster(server, options, { clock, random, log: log.with({ module: "simulated cluster" }) });
-  const { metrics = false } = options;
+  const metrics = options.metrics !== undefined;
   const serve = createServe({ server: core, runtime: nodes.runtime, watches, faults: state, clock, metrics });
   const clients = new Set<Kube>();
   let requests = 0;

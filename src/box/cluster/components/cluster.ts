@@ -31,8 +31,8 @@ export interface ClusterOptions {
   readonly nodes?: readonly NodeSpec[];
   /** How containers behave, by image. */
   readonly behaviour?: Behaviours;
-  /** Whether there is a metrics API, which shows what pods and nodes use; most tests need none. */
-  readonly metrics?: boolean;
+  /** Makes a metrics API, which shows what pods and nodes use, of containers that have run for so long. */
+  readonly metrics?: { readonly afterMs: number };
 }
 
 export interface SimulatedNodes extends Nodes, Pick<Kubelets, "evict" | "restart"> {
@@ -88,7 +88,7 @@ export function startCluster(
       nodes.underPressure(view.get<Pod>(kinds.pod, at)?.spec.nodeName ?? "");
     },
     restart: kubelets.restart,
-    runtime: createPodRuntime(kubelets, clock),
+    runtime: createPodRuntime(kubelets, clock, options.metrics?.afterMs),
     get counts() {
       return queue.counts;
     },

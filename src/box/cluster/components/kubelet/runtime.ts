@@ -12,7 +12,7 @@ import type { Kubelets } from "./kubelet.ts";
 import type { ContainerUsage, ExecStreams, PodRequest, PodRuntime, TerminalSize } from "./pod-runtime.ts";
 import { runProgram } from "./shell.ts";
 
-export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
+export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfterMs = 0): PodRuntime {
   const source = { clock, wallMs: kubelets.wallMs, onEnd: kubelets.onEnd };
 
   function containerOf(object: KubeObject, name: string): ContainerRun | undefined {
@@ -89,9 +89,6 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock): PodRuntime {
     http,
   };
 }
-
-/** Two looks at its counters, as often as they are looked at. */
-const measuredAfterMs = 15_000;
 
 /** So many hundredths of what it asked for. */
 function usageOf({ container, life }: { readonly container: Container; readonly life: Life }): ContainerUsage {
