@@ -1,7 +1,6 @@
 /** What leases use of what is leased, in columns for a terminal. */
 import type { Told } from "../bidengine/questions.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
-import { formatCpuMilli } from "../market/quantity.ts";
 
 export const usageHeading = ["CPU", "MEMORY", "STORAGE"] as const;
 
@@ -11,7 +10,7 @@ type UsageLine = Pick<Told<LeaseLine>, "leased" | "usage">;
 export function usageCells({ leased, usage }: UsageLine): string[] {
   const used = usage && "cpuNano" in usage ? usage : undefined;
   return [
-    share(used?.cpuNano, leased?.cpuMilli, showCpuNano, (milli) => formatCpuMilli(milli)),
+    share(used?.cpuNano, leased?.cpuMilli, showCpuNano, showCpuMilli),
     share(used?.memoryBytes, leased?.memoryBytes, showBytes, showBytes),
     share(used?.storageBytes, leased?.storageBytes, showBytes, showBytes),
   ];
@@ -37,7 +36,14 @@ const nanoPerMilli = 10n ** 6n;
 
 /** A part of a thousandth counts as a whole one: what is used is not nothing. */
 function showCpuNano(nano: bigint): string {
-  return formatCpuMilli((nano + nanoPerMilli - 1n) / nanoPerMilli);
+  return showCpuMilli((nano + nanoPerMilli - 1n) / nanoPerMilli);
+}
+
+/** "370m" below a core, "2.12" from there on. */
+function showCpuMilli(milli: bigint): string {
+  if (milli < 1_000n) return milli === 0n ? "0" : `${milli}m`;
+  const fraction = `${milli % 1_000n}`.padStart(3, "0").replace(/0+$/, "");
+  return `${milli / 1_000n}${fraction && `.${fraction}`}`;
 }
 
 const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
