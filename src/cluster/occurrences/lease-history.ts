@@ -32,7 +32,8 @@ export function historyOf(
   isShown: (line: HistoryLine) => boolean = () => true,
 ): LeaseOccurrence[] {
   const deeds = history.about(leaseId, limit).filter(isShown).map(deedOf);
-  const all = [...deeds, ...occurrences.about(leaseId, limit).map(occurrenceOf)];
+  // Of one moment, in the order in which they were written down.
+  const all = [...occurrences.about(leaseId, limit).map(occurrenceOf), ...deeds].reverse();
   return all.sort((a, b) => a.atMs - b.atMs).slice(-limit);
 }
 
