@@ -142,16 +142,17 @@ export async function startAdopting(
   owner: Owner,
   connect: () => Kube,
   leases: readonly RecordedLease[],
-  { dir = memoryFolder(owner), options = {} }: { dir?: string; options?: Partial<LeaseOptions> } = {},
+  { dir = memoryFolder(owner), current = "" }: { dir?: string; current?: string } = {},
 ): Promise<AdoptingLife> {
   const [kube, writes] = counting(connect());
   const { journal } = await openJournal({ dir, clock, log: silentLog, boundary: openBoundary });
   const random = createSeededRandom(1);
-  const chain = chainWith(leases);
+  const hash = { current };
+  const chain = chainWith(leases, hash);
   const { overcommit } = leases[0]?.settings ?? { overcommit: { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 } };
   const keeper = createLeaseKeeper({
     ...{ chain, journal, kube, clock, random, log: silentLog, onChange: () => undefined },
-    options: { ...adoptedOptions, ...options, overcommit },
+    options: { ...adoptedOptions, overcommit },
   });
   const standings = createStandings(() => undefined);
   const loop = createManifestLoop({
@@ -173,6 +174,7 @@ export async function startAdopting(
     writes,
     async send(lease, group, version) {
       const leaseId = formatLeaseId(lease);
+      hash.current = version;
       await loop.reunite({ id: lease }, leaseId);
       await journal.durable("manifest", ({ manifests }) =>
         manifests.put({ leaseId, version, body: JSON.stringify([group]) }),
@@ -236,7 +238,8 @@ export function queriesWith(leases: readonly RecordedLease[]): Queries {
   } as unknown as Queries;
 }
 
-function chainWith(leases: readonly RecordedLease[]): Chain {
+/** `hash`: that of the manifest which the chain has now, of every deployment. */
+function chainWith(leases: readonly RecordedLease[], hash = { current: "" }): Chain {
   const [{ workload }] = leases as [RecordedLease];
   const { provider } = workload.lease;
   const records = leases.map(({ workload: { lease } }) => ({ id: lease, state: "active", createdAt: 1n }));
@@ -250,7 +253,7 @@ function chainWith(leases: readonly RecordedLease[]): Chain {
     deployment(id: { owner: string; dseq: bigint }) {
       const of = leases.filter((each) => formatDeploymentId(each.workload.lease) === formatDeploymentId(id as LeaseId));
       const groups = of.map((each) => ({ id: each.workload.lease, spec: { units: each.workload.offer } }));
-      return { groups, hash: Buffer.alloc(32) };
+      return { groups, hash: Buffer.from(hash.current, "hex") };
     },
   };
   const queries = { lease: async (id: LeaseId) => ({ value: lease(id), height: 10n, node: "test" }) };

@@ -48,7 +48,7 @@ export function readManifestNote({ metadata, ...object }: KubeObject): RecordedN
   const isTheirs = written?.fieldsV1?.["f:spec"] !== undefined;
   const notes = (isTheirs ? undefined : metadata.annotations) ?? {};
   const version = notes[manifestAnnotations.version] ?? "";
-  const notedAtMs = timeOf(isTheirs ? written.time : notes[manifestAnnotations.receivedAt]);
+  const notedAtMs = isTheirs ? endOfSecond(written.time) : timeOf(notes[manifestAnnotations.receivedAt]);
   const receivedAtMs = notedAtMs ?? timeOf(metadata.creationTimestamp) ?? 0;
   const withdrawnAtMs = timeOf(notes[manifestAnnotations.withdrawnAt]);
   return { lease, version, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
@@ -174,4 +174,10 @@ function amount(value: unknown): { val: string } {
 function timeOf(value: string | undefined): number | undefined {
   const atMs = parseTime(value ?? "");
   return Number.isNaN(atMs) ? undefined : atMs;
+}
+
+/** Owners are noted by whole seconds; what we wrote before in that second is not newer. */
+function endOfSecond(time: string | undefined): number | undefined {
+  const atMs = timeOf(time);
+  return atMs === undefined ? undefined : atMs + 999;
 }

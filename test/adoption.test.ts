@@ -1,0 +1,256 @@
+/** What can go wrong when a cluster is taken over, each by itself. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rehearse } from "../src/cluster/adoption/rehearsal.ts";
+import { installDefinitions } from "../src/kube/definitions.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import { keptLabel } from "../src/kube/objects/kept-workload.ts";
+import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import type { ManifestGroup } from "../src/market/manifest.ts";
+import { formatTime, realClock } from "../src/runtime/clock.ts";
+import { adoptedOptions, objectsOfLease, plant, queriesWith, startAdopting } from "./adoption-stage.ts";
+import { eventually } from "./eventually.ts";
+import { memoryFolder } from "./folder.ts";
+import { asRecorded, deployAsNetwork, plainSettings, versionLabel } from "./go-made.ts";
+import { startHttpFace } from "./http-face.ts";
+import { shop } from "./lease-keeper-stage.ts";
+import type { Owner } from "./owner.ts";
+import { bidOf, orderKey } from "./reservation-stage.ts";
+import { simulateKube } from "./simulated-kube.ts";
+
+const clock = realClock;
+
+function workloadOf(dseq: number, sdl = shop()): LeaseWorkload {
+  const [group] = sdl.manifest;
+  assert.ok(group);
+  return { lease: bidOf(orderKey(dseq)), group, offer: [] };
+}
+
+function changed(group: ManifestGroup, name: string, how: object): ManifestGroup {
+  return { ...group, services: group.services.map((each) => (each.name === name ? { ...each, ...how } : each)) };
+}
+
+/** A cluster with one lease of the network's provider. */
+async function open(t: Owner, workloads: readonly LeaseWorkload[] = [workloadOf(1)]) {
+  const cluster = simulateKube(t);
+  const theirs = cluster.connect("provider-services");
+  await installDefinitions(cluster.connect("operator"), clock);
+  const leases = workloads.map(asRecorded);
+  for (const lease of leases) await plant(theirs, lease);
+  const dir = memoryFolder(t);
+  const [first] = workloads;
+  assert.ok(first);
+  return {
+    ...{ cluster, theirs, leases, lease: first.lease, group: first.group },
+    start: (options: { dir?: string; current?: string } = {}) =>
+      startAdopting(t, () => cluster.connect("akash-provider"), leases, { dir, ...options }),
+    objects: () => objectsOfLease(theirs, first.lease),
+    at: (name: string) => ({ namespace: leaseNamespace(first.lease), name }),
+  };
+}
+
+const generations = (objects: ReadonlyMap<string, KubeObject>) =>
+  [...objects]
+    .filter(([text]) => /^(deployments|statefulsets) /.test(text))
+    .map(([text, { metadata }]) => [text, metadata.generation]);
+
+test("a field that only the network's provider wants goes with the tenant's change, and not before", async (t) => {
+  const { theirs, start, lease, group, at } = await open(t);
+  const templateLabels = async (kube: Kube) => {
+    const { spec } = (await kube.get(kinds.deployment, at("page"))) as unknown as {
+      spec: { template: { metadata: { labels: Record<string, string> } } };
+    };
+    return spec.template.metadata.labels[versionLabel];
+  };
+  const life = await start();
+  await life.atRest(lease);
+  assert.equal(await templateLabels(theirs), "1");
+  await life.send(lease, changed(group, "page", { image: "page:2" }), "02");
+  await life.atRest(lease, "02");
+  assert.equal(await templateLabels(theirs), undefined);
+});
+
+test("a kept workload is scaled in place, and stays kept", async (t) => {
+  const { theirs, start, lease, group, at } = await open(t);
+  const life = await start();
+  await life.atRest(lease);
+  const before = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  await life.send(lease, changed(group, "page", { count: 3 }), "02");
+  await life.atRest(lease, "02");
+  const after = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  assert.deepEqual(after["spec"], { ...(before["spec"] as object), replicas: 3 });
+  assert.equal(after.metadata.labels?.[keptLabel], before.metadata.labels?.[keptLabel]);
+  // What it was scaled with goes with the rest when it is ours.
+  await life.send(lease, changed(group, "page", { count: 2, image: "page:2" }), "03");
+  await life.atRest(lease, "03");
+  const ours = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  assert.equal((ours["spec"] as { replicas: number }).replicas, 2);
+  assert.deepEqual(
+    ours.metadata.managedFields
+      ?.filter(({ subresource }) => !subresource)
+      .map(({ manager, operation }) => [manager, operation]),
+    [["akash-provider", "Apply"]],
+  );
+});
+
+test("a kept workload that somebody deletes is made by us, and its label is gone", async (t) => {
+  const { theirs, start, lease, at } = await open(t);
+  const life = await start();
+  await life.atRest(lease);
+  await theirs.delete(kinds.deployment, at("page"));
+  await eventually("ours", async () => {
+    const made = await theirs.get(kinds.deployment, at("page"));
+    return made?.metadata.labels?.[keptLabel] === undefined && made?.metadata.managedFields?.[0]?.operation === "Apply";
+  });
+});
+
+test("a service that gives up its volumes changes its kind, and the kept StatefulSet goes", async (t) => {
+  const { theirs, start, lease, at } = await open(t);
+  const life = await start();
+  await life.atRest(lease);
+  assert.ok((await theirs.get(kinds.statefulSet, at("store")))?.metadata.labels?.[keptLabel]);
+  const [group] = shop({ persistent: false }).manifest;
+  assert.ok(group);
+  await life.send(lease, group, "02");
+  await life.atRest(lease, "02");
+  assert.equal(await theirs.get(kinds.statefulSet, at("store")), undefined);
+  assert.ok(await theirs.get(kinds.deployment, at("store")));
+  assert.ok((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], "the other is kept");
+});
+
+test("an update that comes before our first look rolls only what it changes", async (t) => {
+  const { theirs, start, lease, group, objects, at } = await open(t);
+  const before = generations(await objects());
+  const dir = memoryFolder(t);
+  const { openJournal } = await import("../src/journal/open.ts");
+  const { silentLog } = await import("../src/runtime/log.ts");
+  const { openBoundary } = await import("../src/runtime/boundary.ts");
+  const { journal } = await openJournal({ dir, clock, log: silentLog, boundary: openBoundary });
+  const body = JSON.stringify([group]);
+  const update = JSON.stringify([changed(group, "page", { image: "page:2" })]);
+  const leaseId = formatLeaseId(lease);
+  await journal.durable("found", ({ manifests }) => {
+    manifests.restore({ leaseId, version: "", body, receivedAtMs: 1, deployed: { version: "", body } });
+    manifests.put({ leaseId, version: "02", body: update });
+  });
+  await journal.close();
+  const life = await start({ dir, current: "02" });
+  await life.atRest(lease, "02");
+  const after = generations(await objects());
+  assert.deepEqual(after.slice(1), before.slice(1), "store is as it was");
+  assert.equal((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], undefined);
+});
+
+test("a workload that the manifest does not know is left alone and told, and nothing is made beside it", async (t) => {
+  const { theirs, start, lease, at } = await open(t);
+  const page = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  await theirs.create(kinds.deployment, {
+    metadata: { ...at("old"), labels: page.metadata.labels ?? {} },
+    spec: page["spec"],
+  });
+  await theirs.delete(kinds.deployment, at("page"));
+  const life = await start();
+  await life.atRest(lease);
+  assert.deepEqual(life.keeper.states.get(formatLeaseId(lease))?.foreign, ["deployments.apps old"]);
+  assert.ok(await theirs.get(kinds.deployment, at("old")));
+  assert.equal(await theirs.get(kinds.deployment, at("page")), undefined);
+});
+
+test("a name that the network's provider declared is nobody else's, also while it is taken over", async (t) => {
+  const other = workloadOf(2);
+  const someone = { ...other, lease: { ...other.lease, owner: bidOf(orderKey(1)).provider } };
+  const { start, leases, lease } = await open(t, [workloadOf(1)]);
+  // Another tenant wants the same name, and his lease is looked at first.
+  const life = await startAdoptingBoth();
+  async function startAdoptingBoth() {
+    leases.unshift(asRecorded(someone));
+    return start();
+  }
+  const key = formatLeaseId(someone.lease);
+  await life.send(someone.lease, someone.group, "07");
+  await life.atRest(lease);
+  await life.atRest(someone.lease, "07");
+  assert.match(life.keeper.states.get(key)?.withheld?.[0] ?? "", /shop\.example\.com: held by another owner/);
+  assert.deepEqual(life.keeper.hostnames.hostsOf(formatLeaseId(lease)).includes("shop.example.com"), true);
+  assert.match(life.keeper.hostnames.refusal(["shop.example.com"], someone.lease.owner) ?? "", /in use/);
+});
+
+test("what the network's provider writes over ours is read as its own, and taken over again", async (t) => {
+  const { cluster, theirs, start, lease, group, objects } = await open(t);
+  const manifestAt = { namespace: "lease", name: leaseNamespace(lease) };
+  const first = await start();
+  await first.send(lease, changed(group, "page", { image: "page:2" }), "02");
+  await first.atRest(lease, "02");
+  await first.stop();
+  const back = changed(group, "store", { image: "store:9" });
+  await deployAsNetwork(theirs, { ...workloadOf(1), group: back });
+  const before = generations(await objects());
+  // A minute later, as it would be; here all of it is of one second.
+  const resource = (await theirs.get(kinds.manifest, manifestAt)) as KubeObject;
+  const time = formatTime(clock.now() + 60_000);
+  const managedFields = resource.metadata.managedFields?.map((entry) =>
+    entry.manager === "provider-services" ? { ...entry, time } : entry,
+  );
+  await cluster.connect("operator").patch(kinds.manifest, manifestAt, [
+    { op: "replace", path: "/metadata/managedFields", value: managedFields },
+    { op: "add", path: "/metadata/labels/later", value: "yes" },
+  ]);
+  const second = await start({ current: "03" });
+  await eventually("found again", () => second.journal.read.manifests.get(formatLeaseId(lease))?.version === "");
+  await second.atRest(lease);
+  assert.deepEqual(generations(await objects()), before);
+  const row = second.journal.read.manifests.get(formatLeaseId(lease));
+  assert.match(row?.body ?? "", /store:9/);
+});
+
+test("a rehearsal reads only, and tells what has no place", async (t) => {
+  const { cluster, theirs, lease, leases, at } = await open(t);
+  const face = await startHttpFace(t, cluster);
+  const { createHttpKube } = await import("../src/kube/http/http-kube.ts");
+  const { silentLog } = await import("../src/runtime/log.ts");
+  const { realRandom } = await import("../src/runtime/random.ts");
+  const kubeconfig = face.writeKubeconfig(memoryFolder(t));
+  const kube = createHttpKube(
+    { kubeconfig, fieldManager: "akash-provider" },
+    { clock, random: realRandom, log: silentLog },
+  );
+  const [nowhere, over] = [asRecorded(workloadOf(3)), asRecorded(workloadOf(4, shop({ host: "other.example.com" })))];
+  await plant(theirs, over);
+  const page = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  await theirs.create(kinds.deployment, {
+    metadata: { ...at("old"), labels: page.metadata.labels ?? {} },
+    spec: page["spec"],
+  });
+  const queries = queriesWith([...leases, nowhere]);
+  const options = { ...adoptedOptions, overcommit: plainSettings.overcommit };
+  const told = await rehearse(
+    { queries, provider: lease.provider, kube, options, clock },
+    new AbortController().signal,
+  );
+  await kube.close();
+  assert.deepEqual([...new Set(face.requests.map((each) => each.split(" ")[0]))], ["GET"]);
+  const [one, none] = told.leases;
+  assert.deepEqual(
+    one?.kept.map(({ workload, replicas }) => [workload, replicas]),
+    [
+      ["deployments.apps page", 1],
+      ["statefulsets.apps store", 1],
+    ],
+  );
+  assert.ok(one?.unplaced.some((each) => each.startsWith("deployments.apps old: ")));
+  assert.ok(one?.unplaced.includes("deployments.apps page: 0 of 1 replicas are on a node"));
+  assert.deepEqual(
+    one?.changes.find(({ object }) => object === "services page"),
+    {
+      ...{ does: "change", object: "services page" },
+      fields: ["spec.ports", `metadata.labels.${versionLabel} (removed)`],
+    },
+  );
+  assert.match(none?.unplaced[0] ?? "", /the cluster has nothing of it/);
+  const name = leaseNamespace(over.workload.lease);
+  assert.ok(told.strays.some((each) => each.startsWith(`namespace ${name}: lease `) && each.includes("left alone")));
+  assert.ok(told.strays.some((each) => each.startsWith(`Manifest resource ${name}: `)));
+});
