@@ -94,7 +94,7 @@ async function play(seed: number, steps: number): Promise<void> {
   await using owner = createOwner();
   const random = createSeededRandom(seed);
   const stage = await capacityStage(owner, { machines: names, size, seed });
-  const ledger = createLedger(stage);
+  const ledger = createLedger(stage.truth);
   const actor: Actor = {
     ...{ stage, ledger, random },
     pick: (list) => list[random.int(list.length)],

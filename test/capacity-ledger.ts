@@ -4,13 +4,15 @@ import { requestsOf } from "../src/box/cluster/components/scheduler/requests.ts"
 import type { KubeNode } from "../src/box/cluster/components/shapes/node.ts";
 import { isActive, isFinished, type Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import type { Claim, PersistentVolume } from "../src/box/cluster/components/shapes/storage.ts";
+import type { CapacityKeeper } from "../src/cluster/capacity-keeper.ts";
 import type { Holding } from "../src/cluster/reservations/reservation.ts";
-import { kinds } from "../src/kube/kinds.ts";
+import { type Kind, kinds } from "../src/kube/kinds.ts";
+import type { KubeObject } from "../src/kube/kube.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { parseBytes } from "../src/market/quantity.ts";
+import { parseBytes, parseCpuMilli } from "../src/market/quantity.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
-import { type CapacityStage, storageClass } from "./capacity-stage.ts";
+import { storageClass } from "./capacity-stage.ts";
 import { bidOf, orderKey } from "./reservation-stage.ts";
 
 const mi = 1024n ** 2n;
@@ -29,7 +31,7 @@ export interface Wish {
   readonly caches: number;
 }
 
-export function adjustable({ pages, apis, stores, caches }: Wish): Sdl {
+export function adjustable({ pages, apis, stores, caches }: Wish, image = "web:1"): Sdl {
   const counts = { page: pages, api: apis, ...(stores + caches > 0 && { store: stores, cache: caches }) };
   const mounts = { storage: { data: { mount: "/data" }, shm: { mount: "/dev/shm" } } };
   const profileOf = (name: string) => (name === "page" || name === "api" ? "page" : "store");
@@ -37,7 +39,7 @@ export function adjustable({ pages, apis, stores, caches }: Wish): Sdl {
     Object.keys(counts).map((name) => [
       name,
       {
-        image: `${name}:1`,
+        image,
         expose: [{ port: 8080, to: [name === "page" ? { global: true } : { service: "page" }] }],
         ...(profileOf(name) === "store" && { params: mounts }),
       },
@@ -91,12 +93,19 @@ interface Promised {
   lease: LeaseId | undefined;
 }
 
-export function createLedger(stage: CapacityStage) {
-  const { server } = stage.cluster;
+interface LedgerDeps {
+  /** All objects of a kind, as they are now. */
+  readonly objects: (kind: Kind) => readonly KubeObject[];
+  readonly keeper: () => CapacityKeeper;
+}
+
+export function createLedger({ objects, keeper }: LedgerDeps) {
   const promises = new Map<number, Promised>();
   let dseqs = 0;
-  const list = <T>(kind: Parameters<typeof server.list>[0], namespace?: string) =>
-    server.list(kind, namespace === undefined ? {} : { namespace }) as unknown as readonly T[];
+  const list = <T>(kind: Kind, namespace?: string) =>
+    objects(kind).filter(
+      ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
+    ) as unknown as readonly T[];
 
   /** What a replica without a pod of its own is kept for, of all promises together. */
   function expectedHeld(): Amounts {
@@ -127,7 +136,7 @@ export function createLedger(stage: CapacityStage) {
           const { name } = node.metadata;
           const has = node.status?.allocatable;
           let left = {
-            cpuMilli: BigInt(has?.["cpu"] ?? 0) * 1_000n,
+            cpuMilli: parseCpuMilli(String(has?.["cpu"])),
             memoryBytes: parseBytes(String(has?.["memory"])),
             ephemeralBytes: parseBytes(String(has?.["ephemeral-storage"])),
             volumeBytes: 0n,
@@ -162,7 +171,7 @@ export function createLedger(stage: CapacityStage) {
 
     /** Throws where anything is sold twice or lost. */
     audit(): void {
-      const { book, picture } = stage.life.keeper;
+      const { book, picture } = keeper();
       const { room } = book;
       assert.equal(picture.trouble, undefined);
       const held = heldOn(book.held);
@@ -197,7 +206,8 @@ export function createLedger(stage: CapacityStage) {
       }
       for (const { dseq, lease } of promises.values()) {
         assert.ok(book.get(orderKey(dseq)), "what is promised is in the book");
-        if (lease) assert.ok(server.get(kinds.namespace, { name: leaseNamespace(lease) }), "the lease stays");
+        const isThere = (name: string) => objects(kinds.namespace).some(({ metadata }) => metadata.name === name);
+        if (lease) assert.ok(isThere(leaseNamespace(lease)), "the lease stays");
       }
       assert.equal(book.size, promises.size);
     },

@@ -16,7 +16,7 @@ const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * g
 /** A lease that runs, and the means to look after it. */
 async function running(t: TestContext, wish: Wish, machines = ["a", "b"]) {
   const stage = await capacityStage(t, { machines, size });
-  const ledger = createLedger(stage);
+  const ledger = createLedger(stage.truth);
   assert.ok(await stage.bid(1, adjustable(wish)));
   ledger.promised(1, wish);
   const [promised] = ledger.bids();

@@ -3,7 +3,9 @@
  * its pictures: all of it in one process, on the virtual clock, without a chain that makes blocks.
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import type { Chain } from "../src/chain/chain.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
+import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
 import { createMemoryFeed, type PictureSource } from "../src/cluster/inventory/memory-feed.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
@@ -17,13 +19,13 @@ import { noOvercommit } from "../src/market/overcommit.ts";
 import type { Sdl } from "../src/market/sdl/sdl.ts";
 import { createInventoryOperator } from "../src/operators/inventory/operator.ts";
 import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Clock, createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { endedBy } from "../src/runtime/ended-by.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
-import { silentLog } from "../src/runtime/log.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue } from "../src/runtime/queue.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
+import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { createLedger } from "./capacity-ledger.ts";
 import { memoryFolder } from "./folder.ts";
 import { defineCustomResources } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -35,6 +37,8 @@ export interface CapacityStage {
   readonly clock: VirtualClock;
   readonly cluster: SimulatedCluster;
   readonly world: World;
+  /** What a ledger is reckoned from. */
+  readonly truth: Parameters<typeof createLedger>[0];
   /** The one that lives. */
   readonly life: Life;
   /** Ends the provider and starts another one on its journal. */
@@ -49,9 +53,11 @@ export interface CapacityStage {
   close(lease: LeaseId): Promise<void>;
 }
 
-interface Life {
+/** One run of a provider. */
+export interface Life {
   readonly keeper: CapacityKeeper;
   readonly leases: LeaseKeeper;
+  readonly health: HealthKeeper;
   readonly journal: Journal;
   stop(): Promise<void>;
 }
@@ -72,45 +78,24 @@ export async function capacityStage(
   const cluster = createSimulatedCluster({ nodes: machines.map((name) => ({ name, ...size })), behaviour }, deps);
   prepare(cluster);
   const late = { pods: createGate(), pictures: createGate() };
-  const publisher = startOperator(owner, cluster, deps);
+  const publisher = startOperator(owner, cluster.connect("akash-operator-inventory"), deps);
   const world = createWorld(clock);
   const { chain, step } = chainOf(world);
   const dir = memoryFolder(owner);
 
   async function start(): Promise<Life> {
-    const { journal } = await openJournal({ dir, clock, log: silentLog });
     const kube = withLatePods(cluster.connect("akash-provider"), late.pods);
-    const source = Promise.resolve(withLatePictures(publisher, late.pictures));
-    const inventory = createMemoryFeed({ source, clock, log: silentLog });
-    const own = { chain, journal, kube, ...deps };
-    const keeper = createCapacityKeeper({ ...own, inventory, ipOperator: undefined, overcommit: noOvercommit });
-    const options = { ...leaseDefaults, overcommit: noOvercommit };
-    const leases = createLeaseKeeper({ ...own, options, onChange: () => undefined });
-    const queue = createQueue({ name: "reservations", work: keeper.look, ...deps });
-    const stopping = new AbortController();
-    const tasks: Promise<void>[] = [];
-    const cleanups: (() => Promise<void> | void)[] = [];
-    const scope = {
-      signal: stopping.signal,
-      task: (_name: string, work: (signal: AbortSignal) => Promise<void>) =>
-        void tasks.push(work(stopping.signal).catch(() => undefined)),
-      onStop: (cleanup: () => Promise<void> | void) => void cleanups.push(cleanup),
-    };
-    await Promise.all([keeper.open(scope, queue), clock.advance(1_000)]);
-    scope.task("reservations", queue.run);
-    leases.open(scope);
-    await clock.settle();
-    return {
-      ...{ keeper, leases, journal },
-      async stop() {
-        stopping.abort();
-        await clock.advance(limits.journalRelaxedFlushMs);
-        await Promise.all(tasks);
-        for (const cleanup of cleanups) await cleanup();
-        await kube.close();
-        await journal.close();
-      },
-    };
+    const source = withLatePictures(publisher, late.pictures);
+    const starting = startLife({
+      chain,
+      kube,
+      source,
+      dir,
+      manifestNamespace: leaseDefaults.manifestNamespace,
+      ...deps,
+    });
+    const [started] = await Promise.all([starting, clock.advance(1_000)]);
+    return { ...started, stop: async () => void (await Promise.all([started.stop(), clock.advance(5_000)])) };
   }
 
   const durable = (write: Parameters<Journal["durable"]>[1]) =>
@@ -124,6 +109,7 @@ export async function capacityStage(
 
   const stage: CapacityStage = {
     ...{ clock, cluster, world, late },
+    truth: { objects: (kind) => cluster.server.list(kind), keeper: () => life.keeper },
     get life() {
       return life;
     },
@@ -173,6 +159,53 @@ export async function capacityStage(
   return stage;
 }
 
+interface LifeDeps {
+  readonly chain: Chain;
+  readonly kube: Kube;
+  readonly source: PictureSource;
+  readonly dir: string;
+  readonly manifestNamespace: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** What keeps capacity, leases and their health, on any cluster. */
+export async function startLife({ chain, kube, source, dir, manifestNamespace, ...deps }: LifeDeps): Promise<Life> {
+  const { journal } = await openJournal({ dir, ...deps });
+  const inventory = createMemoryFeed({ source: Promise.resolve(source), ...deps });
+  const own = { chain, journal, kube, ...deps };
+  const keeper = createCapacityKeeper({ ...own, inventory, ipOperator: undefined, overcommit: noOvercommit });
+  const options = { ...leaseDefaults, manifestNamespace, overcommit: noOvercommit };
+  const leases = createLeaseKeeper({ ...own, options, onChange: () => undefined });
+  const { pods, claims } = keeper;
+  const health = createHealthKeeper({ ...own, options, leases, pods, claims });
+  const queue = createQueue({ name: "reservations", work: keeper.look, ...deps });
+  const stopping = new AbortController();
+  const tasks: Promise<void>[] = [];
+  const cleanups: (() => Promise<void> | void)[] = [];
+  const scope = {
+    signal: stopping.signal,
+    task: (_name: string, work: (signal: AbortSignal) => Promise<void>) =>
+      void tasks.push(work(stopping.signal).catch(() => undefined)),
+    onStop: (cleanup: () => Promise<void> | void) => void cleanups.push(cleanup),
+  };
+  await keeper.open(scope, queue);
+  scope.task("reservations", queue.run);
+  leases.open(scope);
+  health.open(scope);
+  return {
+    ...{ keeper, leases, health, journal },
+    async stop() {
+      stopping.abort();
+      await Promise.all(tasks);
+      for (const cleanup of cleanups) await cleanup();
+      await kube.close();
+      await journal.close();
+    },
+  };
+}
+
 function prepare(cluster: SimulatedCluster): void {
   cluster.server.create(kinds.namespace, { metadata: { name: leaseDefaults.manifestNamespace } }, "operator");
   defineCustomResources(cluster);
@@ -182,9 +215,9 @@ function prepare(cluster: SimulatedCluster): void {
 }
 
 /** It lives on when the provider does not. */
-function startOperator(
+export function startOperator(
   owner: Owner,
-  cluster: SimulatedCluster,
+  kube: Kube,
   deps: Omit<Parameters<typeof createInventoryOperator>[1], "kube" | "onInventory">,
 ) {
   const publisher = createPublisher({
@@ -195,7 +228,7 @@ function startOperator(
   const config = `version: v1\ncluster_storage: [${storageClass}]`;
   const operator = createInventoryOperator(
     { config, registry: undefined, registryPeriodMs: 10 ** 9, discovery: undefined },
-    { ...deps, kube: cluster.connect("akash-operator-inventory"), onInventory: publisher.show },
+    { ...deps, kube, onInventory: publisher.show },
   );
   const stopping = new AbortController();
   const running = createLifecycle({ services: [operator], ...deps }).run(stopping.signal);
