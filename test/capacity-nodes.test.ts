@@ -4,11 +4,13 @@ import { type TestContext, test } from "node:test";
 import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import { conditionsOf } from "../src/cluster/reservations/resettle.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import type { LeaseId } from "../src/market/ids.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { playHistory } from "./capacity-history.ts";
 import { adjustable, createLedger, type Wish } from "./capacity-ledger.ts";
 import { type CapacityStage, capacityStage } from "./capacity-stage.ts";
 import { gi } from "./placement-samples.ts";
+import { runs } from "./runs.ts";
 import { isRunningAndReady } from "./simulated-cluster-stage.ts";
 
 const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * gi };
@@ -39,7 +41,9 @@ async function running(t: TestContext, wish: Wish, machines = ["a", "b"]) {
     stage.cluster.server
       .list(kinds.persistentVolumeClaim, { namespace: leaseNamespace(lease) })
       .map(({ metadata }) => metadata.name);
-  return { stage, nodes: stage.cluster.nodes, lease, pods, rest, scale, claims };
+  const troubles = () =>
+    stage.life.health.get(formatLeaseId(lease))?.troubles.map(({ service, reason }) => `${service} ${reason}`) ?? [];
+  return { stage, nodes: stage.cluster.nodes, pods, rest, scale, claims, troubles };
 }
 
 function podsOf({ cluster }: CapacityStage, lease: LeaseId): Pod[] {
@@ -50,12 +54,16 @@ function podsOf({ cluster }: CapacityStage, lease: LeaseId): Pod[] {
 const oneStore: Wish = { pages: 1, apis: 0, stores: 1, caches: 0 };
 
 test("a volume that cannot move is counted once, also by a provider that starts while its pod waits", async (t) => {
-  const { stage, nodes, pods, rest } = await running(t, oneStore);
+  const { stage, nodes, pods, rest, troubles } = await running(t, oneStore);
   const home = pods().find(({ metadata }) => metadata.name === "store-0")?.spec.nodeName ?? "";
   nodes.drain(home);
   await rest();
   const waiting = pods().find(({ metadata }) => metadata.name === "store-0");
   assert.equal(waiting?.spec.nodeName, undefined);
+  assert.deepEqual(troubles(), ["store VolumeNotBound"]);
+  // For longer than a lease may be unwell: it is no fault of its tenant.
+  await rest(600_000);
+  assert.deepEqual(stage.closings, []);
   await stage.restart();
   await rest(90_000);
   nodes.uncordon(home);
@@ -125,13 +133,15 @@ test("the pods of a drained machine move, their room with them, and it is offere
 });
 
 test("what a lost machine ran is promised elsewhere as soon as it is given up, and nothing of it twice when it is back", async (t) => {
-  const { nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 1, caches: 0 });
+  const { stage, nodes, pods, rest, troubles } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 });
   nodes.lose("a");
   await rest(60_000);
   // It may be back any time: until the cluster gives them up, its pods are where they were.
   assert.ok(pods().some(({ spec }) => spec.nodeName === "a"));
+  assert.deepEqual(troubles(), ["page NodeLost"]);
   await rest(300_000);
   assert.ok(pods().every(({ spec }) => spec.nodeName !== "a"));
+  assert.deepEqual([troubles(), stage.closings], [[], []]);
   nodes.bringBack("a");
   await rest();
   assert.ok(pods().every(isRunningAndReady));
@@ -162,4 +172,9 @@ test("machines that an autoscaler adds and takes away are offered at once, and n
   await rest(5_000);
   await rest(60_000);
   assert.ok(pods().every((pod) => isRunningAndReady(pod) && pod.spec.nodeName === "b"));
+});
+
+test("whatever happens to machines and leases, capacity adds up to the byte", async () => {
+  const histories = runs(1, 40);
+  for (let seed = 1; seed <= histories; seed += 1) await playHistory(seed, runs(10, 25));
 });

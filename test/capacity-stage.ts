@@ -43,6 +43,8 @@ export interface CapacityStage {
   readonly life: Life;
   /** Ends the provider and starts another one on its journal. */
   restart(): Promise<void>;
+  /** Leases that it wanted to close. */
+  readonly closings: readonly string[];
   /** News of pods, or pictures, are kept from the provider until they are let through. */
   readonly late: { pods: Gate; pictures: Gate };
   /** Reserved for an order; false where there is no room for it. */
@@ -80,7 +82,13 @@ export async function capacityStage(
   const late = { pods: createGate(), pictures: createGate() };
   const publisher = startOperator(owner, cluster.connect("akash-operator-inventory"), deps);
   const world = createWorld(clock);
-  const { chain, step } = chainOf(world);
+  const { chain: mirrored, step } = chainOf(world);
+  const closings: string[] = [];
+  const chain: Chain = { ...mirrored, outbox: { ...mirrored.outbox, intentOf: ({ subject }) => refuse(subject) } };
+  const refuse = (subject: string) => {
+    closings.push(subject);
+    throw new Error("nothing is closed here");
+  };
   const dir = memoryFolder(owner);
 
   async function start(): Promise<Life> {
@@ -108,7 +116,7 @@ export async function capacityStage(
   });
 
   const stage: CapacityStage = {
-    ...{ clock, cluster, world, late },
+    ...{ clock, cluster, world, late, closings },
     truth: { objects: (kind) => cluster.server.list(kind), keeper: () => life.keeper },
     get life() {
       return life;

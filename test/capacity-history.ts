@@ -3,14 +3,11 @@
  * brought back and deleted. Whenever all is at rest, what is offered of every machine and storage class is, to the byte,
  * what it has, less what the pods there take, less what is promised and has no pod.
  */
-import assert from "node:assert/strict";
-import { test } from "node:test";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { adjustable, createLedger } from "./capacity-ledger.ts";
 import { type CapacityStage, capacityStage } from "./capacity-stage.ts";
 import { createOwner } from "./owner.ts";
 import { gi } from "./placement-samples.ts";
-import { runs } from "./runs.ts";
 
 const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * gi };
 const names = ["a", "b", "c"] as const;
@@ -90,7 +87,8 @@ const actions: Record<string, (actor: Actor) => Promise<unknown> | unknown> = {
 const often = ["bid", "bid", "win", "win", "win", "scale", "scale", "close", "lose", "restart", "evict", "wait"];
 const deeds = Object.keys(actions);
 
-async function play(seed: number, steps: number): Promise<void> {
+/** One of them, from beginning to end. */
+export async function playHistory(seed: number, steps: number): Promise<void> {
   await using owner = createOwner();
   const random = createSeededRandom(seed);
   const stage = await capacityStage(owner, { machines: names, size, seed });
@@ -120,9 +118,3 @@ async function play(seed: number, steps: number): Promise<void> {
     throw new Error(`seed ${seed}: ${told.join(", ")}`, { cause: thrown });
   }
 }
-
-test("whatever happens to machines and leases, capacity adds up to the byte", async () => {
-  const histories = runs(1, 150);
-  for (let seed = 1; seed <= histories; seed += 1) await play(seed, runs(12, 25));
-  assert.ok(deeds.length > 15);
-});
