@@ -126,7 +126,7 @@ test("what is said of others' namespaces, and by ourselves, is not written down"
 });
 
 test("a process that ends at any write of the journal counts nothing twice, and loses nothing that the cluster still has", async (t) => {
-  for (let at = 1; ; at += 1) {
+  for (let at = 1; ; at += runs(3, 1)) {
     const { clock, happens, start } = eventStage(t);
     const boundary = createCountingBoundary(at);
     let isOpen = false;
@@ -163,6 +163,38 @@ test("a tenant whose pods fail in a thousand ways has the newest rows of his own
   assert.ok(rows[0]?.note.startsWith(`way of ${word(ways - 1)} `));
   for (let lease = 1; lease < leases; lease += 1) assert.equal(life.about(`lease-${lease}`).length, 1);
   assert.equal(life.journal.rows().occurrences, leases - 1 + limits.occurrencesOfLease);
+  await life.stop();
+});
+
+test("a cluster full of Events is read in slices, whatever they are about, and known again at the next start", async (t) => {
+  const { clock, happens, start } = eventStage(t);
+  const leases = runs(20, 1_000);
+  const [pods, words] = [
+    ["web-5d9c7bf6c8-x2kqz", "web-5d9c7bf6c8-4vwxz", "store-0"],
+    ["Back-off", "Failed", "Killing"],
+  ];
+  for (let lease = 0; lease < leases; lease += 1) {
+    for (const pod of pods) for (const word of words) happens(`lease-${lease}`, pod, `${word} container in ${pod}`);
+    for (const word of words) happens("kube-system", `pod-${lease}`, word);
+  }
+  const [cpu, heap] = [process.cpuUsage(), process.memoryUsage().heapUsed];
+  let life = await start();
+  await clock.advance(60_000);
+  const { user, system } = process.cpuUsage(cpu);
+  const cpuMs = Math.round((user + system) / 1_000);
+  const heapMb = Math.round((process.memoryUsage().heapUsed - heap) / 2 ** 20);
+  const events = 12 * leases;
+  t.diagnostic(`${events} Events: ${cpuMs} ms of CPU, ${heapMb} MB more`);
+  assert.ok(cpuMs < events, "the server's part included");
+  // Two replicas of the web are one; the store is another.
+  assert.equal(life.journal.rows().occurrences, leases * 2 * words.length);
+  assert.equal(life.events.counts.seen, leases * pods.length * words.length);
+  assert.equal(life.events.watch?.size, 0);
+  const { kept } = life.events.counts;
+  await life.stop();
+  life = await start();
+  await clock.advance(60_000);
+  assert.deepEqual([life.events.counts.kept, kept > 0], [0, true], "nothing is written a second time");
   await life.stop();
 });
 
