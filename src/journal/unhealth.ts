@@ -26,7 +26,9 @@ export function createUnhealth(sql: Sql) {
     },
     /** There are never more than leases. */
     all: () => all().map((row) => ({ ...row })),
-    put: ({ leaseId, sinceMs, observedMs, atMs }: UnhealthRow) => void put(leaseId, sinceMs, observedMs, atMs),
+    /** Of a real clock's time there are parts of a millisecond. */
+    put: ({ leaseId, sinceMs, observedMs, atMs }: UnhealthRow) =>
+      void put(leaseId, sinceMs, Math.floor(observedMs), atMs),
     remove: (leaseId: string) => void remove(leaseId),
   };
 }

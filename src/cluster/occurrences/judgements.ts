@@ -127,7 +127,7 @@ function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefi
     object: toldText(`${serviceObject}${service}`, limits.occurrenceNameChars),
     note: `${toldText(message, limits.occurrenceNoteChars)}${many}`,
     count: (before?.count ?? 0) + 1,
-    firstAtMs: before?.firstAtMs ?? Math.min(sinceMs, nowMs),
+    firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
     lastAtMs: nowMs,
     counted: stillSo,
   };
