@@ -55,7 +55,15 @@ function unwellText({ observedMs, limitMs }: SeenUnwell): string {
   return `seen not to work for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
 }
 
-function notesOf({ why, health, unwell, withheld = [], foreign = [], reclaimedAtMs }: Told<LeaseLine>): string[] {
+function notesOf({
+  why,
+  health,
+  unwell,
+  withheld = [],
+  foreign = [],
+  kept = [],
+  reclaimedAtMs,
+}: Told<LeaseLine>): string[] {
   const troubles = health?.troubles ?? [];
   return [
     ...(reclaimedAtMs === undefined ? [] : [`reclaiming until ${formatTime(reclaimedAtMs)}, then it is closed`]),
@@ -66,6 +74,7 @@ function notesOf({ why, health, unwell, withheld = [], foreign = [], reclaimedAt
     }),
     ...(unwell ? [unwellText(unwell)] : []),
     ...withheld.map((each) => `withheld: ${each}`),
+    ...(kept.length === 0 ? [] : [`kept as the provider before us made it: ${kept.join(", ")}`]),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),
   ].map((line) => `  ${line}`);
 }
