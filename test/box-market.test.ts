@@ -57,6 +57,7 @@ async function playMarket(
       // Nothing is won, so nobody looks at these.
       const nothing = {
         workloads: Promise.resolve({ of: () => undefined, namespaces: 0 }),
+        health: Promise.resolve({ get: () => undefined }),
         submit: () => Promise.reject(new Error("nobody takes manifests here")),
       };
       tenants = createTenantsService(

@@ -24,7 +24,7 @@ import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
  */
 async function tellDemo(t: TestContext, tries = 3): Promise<string> {
   const folder = temporaryFolder(t);
-  const program = startProgram(t, ["demo", "--stories", "7"], { TMPDIR: folder });
+  const program = startProgram(t, ["demo", "--stories", "8"], { TMPDIR: folder });
   assert.equal(await program.ended(), 0, program.said);
   assert.deepEqual(readdirSync(folder), []);
   return tries > 1 && /no answer within/.test(program.said) ? tellDemo(t, tries - 1) : program.said;
@@ -43,8 +43,10 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   assert.match(said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
   assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
+  // One whose image nobody has: it is told so, and mends it.
+  assert.match(said, /typo .*, manifest updated after ImageError: .*example\/typo:lastest.*: won\n/);
   const summary =
-    /7 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+    /8 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
   const [, won, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
   assert.ok(Number(won) >= 1, said);
   // The whole of that deposit, and what the others earned until they were closed. The books explain the wallet, in which

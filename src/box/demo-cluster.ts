@@ -7,6 +7,7 @@ import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "./cluster/simulated-kube.ts";
+import { isMisspelt } from "./wishes.ts";
 
 /** Of the discovery pods; nobody pulls it. */
 const image = "akash-provider:demo";
@@ -68,6 +69,7 @@ export function createDemoCluster(deps: {
         ...(gpus && { gpus: { "nvidia.com/gpu": gpus.count } }),
       })),
       behaviour(pulled, { pod }) {
+        if (isMisspelt(pulled)) return { missing: true };
         if (pulled !== image) return undefined;
         const body = answers.get(pod.spec.nodeName ?? "") ?? "";
         return { http: () => ({ status: 200, body }) };

@@ -144,13 +144,14 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       pictures.resolve(operator.opened);
       const observed = createWorkloadsService({ kube: kube.opened });
       workloads = observed;
-      const { manifests } = house;
-      invariant(manifests, "the provider of the demo takes manifests");
+      const { manifests, cluster: leases } = house;
+      invariant(manifests && leases, "the provider of the demo takes manifests");
       tenants = createTenantsService(
         { signers: tenantSigners, wishes: readWishes(), settings, stories },
         {
           ...house,
           workloads: observed.opened,
+          health: leases.then(({ health }) => health),
           submit: async (deployment, manifest) => {
             await (await manifests).submit(deployment, JSON.stringify(manifest));
           },

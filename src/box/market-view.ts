@@ -49,7 +49,10 @@ export function leaseLines({ tenants, workloads }: MarketView, palette: Palette)
     if (!workload) return [];
     const pods = `${workload.ready}/${workload.asked}`.padEnd(podsColumns);
     const manifest = fit(story.manifest ?? "awaited", manifestColumns);
-    return [`${numberOf(story)} ${pods} ${manifest} ${palette.faint(workload.hosts.join(", "))}`];
+    const isUp = workload.ready === workload.asked;
+    const last =
+      isUp || story.trouble === undefined ? palette.faint(workload.hosts.join(", ")) : palette.bad(story.trouble);
+    return [`${numberOf(story)} ${pods} ${manifest} ${last}`];
   });
   if (rows.length === 0) return [];
   const head = `LEASE ${"pods".padEnd(podsColumns)} ${"manifest".padEnd(manifestColumns)} hosts`;
@@ -58,10 +61,11 @@ export function leaseLines({ tenants, workloads }: MarketView, palette: Palette)
 
 /** One line about a story that has ended, for where nothing is drawn. */
 export function storyLine(story: StoryDocument, answer: SaidToOrder | undefined): string {
-  const { order, wish, asked, bids, lease, manifest, end } = story;
+  const { order, wish, asked, bids, lease, manifest, trouble, end } = story;
   const paid = lease ? `leased for ${showDecCoin(lease.price)} a block` : "closed";
   const sent = manifest === undefined ? "" : `, manifest ${manifest}`;
-  return `${order} ${wish} (${asked}): ${answerWords(answer)}; ${bids} bids, ${paid}${sent}: ${end}`;
+  const unwell = trouble === undefined ? "" : ` after ${trouble}`;
+  return `${order} ${wish} (${asked}): ${answerWords(answer)}; ${bids} bids, ${paid}${sent}${unwell}: ${end}`;
 }
 
 /** A lease of ours that has ended is closed; the heading counts it as won. */

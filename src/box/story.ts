@@ -7,9 +7,10 @@ import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/tenant-messages.ts";
+import type { HealthView } from "../cluster/health/lease-health.ts";
 import { type Coin, type DecCoin, parseCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
-import type { BidId, DeploymentId, OrderId } from "../market/ids.ts";
+import { type BidId, type DeploymentId, formatLeaseId, type OrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import { type Manifest, manifestHash } from "../market/manifest.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
@@ -35,6 +36,8 @@ export interface StoryDocument {
   readonly namespace: string | undefined;
   /** What the provider said to its manifest: that it took it, and why not. */
   readonly manifest: string | undefined;
+  /** What kept it from running, in the provider's words. */
+  readonly trouble: string | undefined;
   readonly end: StoryEnd | undefined;
 }
 
@@ -45,6 +48,7 @@ export interface StoryGround {
   /** Hands a manifest to the provider of the demo, which throws what it has against it. */
   readonly submit: (deployment: DeploymentId, manifest: Manifest) => Promise<void>;
   readonly workloads: Workloads;
+  readonly health: Pick<HealthView, "get">;
   readonly sending: SendDeps;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -115,8 +119,9 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
     const { ready = 0, asked = 0 } = ground.workloads.of(story.namespace ?? "") ?? {};
     return asked > 0 && ready === asked;
   };
+  if (wish.misspelt) await until("it is told what is wrong", ground, () => isTroubled(story, lease, ground));
   // On a machine that is busy the least deposit may be spent before they are.
-  await until("its pods are ready", ground, () => isUp() || (wish.funds === "least" && isOver()));
+  else await until("its pods are ready", ground, () => isUp() || (wish.funds === "least" && isOver()));
   if (wish.update) {
     const { manifest } = wish.update;
     const { height } = await sendMessages(sending, [updateDeployment(lease, manifestHash(manifest))]);
@@ -133,6 +138,13 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
   const { value } = await chain.queries.lease(lease, { atOrAbove: chain.mirror.height, signal: ground.signal });
   if (value?.state !== "insufficient_funds") throw new Error(`a lease without money ended as ${value?.state}`);
   return "out of funds";
+}
+
+/** Writes down what the provider says, as its tenant would read it. */
+function isTroubled(story: Story, lease: BidId, { health }: StoryGround): boolean {
+  const trouble = health.get(formatLeaseId(lease))?.troubles.find(({ reason }) => reason === "ImageError");
+  story.trouble = trouble && `${trouble.reason}: ${trouble.message}`;
+  return trouble !== undefined;
 }
 
 /** What the provider has against it, in its own words. */

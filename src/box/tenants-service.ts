@@ -29,6 +29,7 @@ interface TenantsOptions extends Pick<SendDeps, "settings"> {
 interface TenantsGround extends Pick<StoryGround, "submit"> {
   readonly chain: Promise<Pick<Chain, "chainId" | "provider" | "broadcaster" | "mirror" | "queries">>;
   readonly workloads: Promise<Workloads>;
+  readonly health: Promise<StoryGround["health"]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -54,8 +55,8 @@ export function createTenantsService(
 
   function begin(order: OrderId, { name, groups }: Wish): Story {
     const asked = groups.map(askedFor).join(" + ");
-    const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, end: undefined };
-    const story = { order: formatOrderId(order), wish: name, asked, ...nothingYet };
+    const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined };
+    const story = { order: formatOrderId(order), wish: name, asked, ...nothingYet, end: undefined };
     stories.push(story);
     if (stories.length > limits.demoStories) stories.shift();
     return story;
@@ -95,12 +96,12 @@ export function createTenantsService(
   return {
     name: "tenants",
     async start(scope) {
-      const [chain, workloads] = await Promise.all([ground.chain, ground.workloads]);
+      const [chain, workloads, health] = await Promise.all([ground.chain, ground.workloads, ground.health]);
       const { chainId, broadcaster } = chain;
       signers.forEach((signer, index) => {
         scope.task(`tenant ${index + 1}`, (signal) => {
           const sending = { chainId, chain: broadcaster, settings, clock, random, signer, signal };
-          return live(index + 1, { chain, workloads, submit, sending, clock, signal });
+          return live(index + 1, { chain, workloads, health, submit, sending, clock, signal });
         });
       });
     },

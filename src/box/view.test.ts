@@ -15,7 +15,7 @@ import { renderView, shortId } from "./view.ts";
 
 const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
 const price = { denom: "uact", amount: parseDecimal("4.5") };
-const unleased = { lease: undefined, namespace: undefined, manifest: undefined, end: undefined };
+const unleased = { lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined, end: undefined };
 const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, ...unleased };
 const stories: StoryDocument[] = [
   { ...story, order: `${owner}/10001/1/1`, lease: { provider: "us", price }, end: "won" },
@@ -179,6 +179,8 @@ test("where nothing is drawn, a story that has ended is a line", () => {
   );
   const refused = { ...won, manifest: "refused: another hash", end: "refused" } as const;
   assert.match(storyLine(refused, answers["10001"]), /a block, manifest refused: another hash: refused$/);
+  const mended = { ...won, manifest: "updated", trouble: "ImageError: no such image" };
+  assert.match(storyLine(mended, answers["10001"]), /, manifest updated after ImageError: no such image: won$/);
   assert.match(storyLine(unserved, answers["10004"]), /: no: placement: no node .*; 0 bids, closed: no bids$/);
 });
 

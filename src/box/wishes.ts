@@ -14,6 +14,8 @@ export interface Wish extends Sdl {
   readonly funds: "plenty" | "least";
   /** The same with a newer image, where its tenant updates it. */
   readonly update: Sdl | undefined;
+  /** Nobody has its first image: it is updated when its tenant has read that. */
+  readonly misspelt: boolean;
 }
 
 interface Written {
@@ -32,6 +34,14 @@ interface Written {
   readonly sends?: Wish["sends"];
   readonly funds?: Wish["funds"];
   readonly updates?: boolean;
+  readonly misspelt?: boolean;
+}
+
+/** There is no such tag. */
+const misspeltTag = "lastest";
+
+export function isMisspelt(image: string): boolean {
+  return image.endsWith(`:${misspeltTag}`);
 }
 
 const region = { region: "box" };
@@ -51,6 +61,10 @@ const written: readonly Written[] = [
   },
   { name: "silent", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "nothing" },
   { name: "liar", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "lie" },
+  {
+    ...{ name: "typo", cpu: 1, memory: "2Gi", attributes: { ...region, "capabilities/storage/1/class": "beta3" } },
+    ...{ most: 60, updates: true, misspelt: true },
+  },
   { name: "h100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "h100" }, most: 5_000 },
   { name: "a100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "a100" }, most: 4_000 },
   { name: "audited", cpu: 1, memory: "2Gi", auditor: strangeAuditor, most: 40 },
@@ -64,15 +78,16 @@ const written: readonly Written[] = [
 /** Read once: the reader is worth more to a tenant than to a demo that runs all day. */
 export function readWishes(): Wish[] {
   return written.map((wish) => {
-    const { name, sends = "manifest", funds = "plenty", updates = false } = wish;
+    const { name, sends = "manifest", funds = "plenty", updates = false, misspelt = false } = wish;
     const read = (version: number) => readSdl(sdlOf(wish, version), name);
-    return { name, sends, funds, update: updates ? read(2) : undefined, ...read(1) };
+    return { name, sends, funds, misspelt, update: updates ? read(2) : undefined, ...read(1) };
   });
 }
 
 /** JSON is YAML too. */
 function sdlOf(wish: Written, version: number) {
   const { name, cpu, memory, count = 1, most, cards, volume, address, attributes = region, auditor } = wish;
+  const tag = wish.misspelt && version === 1 ? misspeltTag : version;
   const vendor = { nvidia: cards?.model === undefined ? [] : [{ model: cards.model }] };
   const data = { name: "data", size: volume, attributes: { persistent: true, class: "beta3" } };
   const to = [{ global: true, ...(address && { ip: "front" }) }];
@@ -81,7 +96,7 @@ function sdlOf(wish: Written, version: number) {
     ...(address && { endpoints: { front: { kind: "ip" } } }),
     services: {
       main: {
-        image: `example/${name.replaceAll(" ", "-")}:${version}`,
+        image: `example/${name.replaceAll(" ", "-")}:${tag}`,
         expose: [{ port: 8080, as: 80, to }],
         ...(volume !== undefined && { params: { storage: { data: { mount: "/data" } } } }),
       },
