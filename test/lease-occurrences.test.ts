@@ -3,12 +3,14 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createWatchedEvents } from "../src/cluster/occurrences/watched-events.ts";
+import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { type Boundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, formatTime } from "../src/runtime/clock.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -51,11 +53,12 @@ function eventStage(t: TestContext) {
     server.create(kinds.event, { metadata: at, eventTime: null, ...told, ...first }, "kubelet");
   }
 
-  async function start(boundary: Boundary = openBoundary) {
-    const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
+  async function start(boundary: Boundary = openBoundary, plant = (sound: Journal): Journal => sound) {
+    const { journal: sound } = await openJournal({ dir, clock, log: silentLog, boundary });
+    const journal = plant(sound);
     const kube = cluster.connect("akash-provider");
     const events = createWatchedEvents({
-      ...{ kube, journal, clock, controller, onRow: () => undefined, trouble: () => undefined },
+      ...{ kube, journal, clock, log: silentLog, controller, onRow: () => undefined, trouble: () => undefined },
       leaseIn: (namespace) => (namespace.startsWith("lease-") ? namespace : undefined),
     });
     const stopping = new AbortController();
@@ -142,6 +145,33 @@ test("a process that ends at any write of the journal counts nothing twice, and 
     await life.stop();
     if (!boundary.crashed) return assert.ok(at > 6, `${at - 1} boundaries`);
   }
+});
+
+test("Events that cannot be written down end nobody: those of a busy journal wait, and the next ones are written", async (t) => {
+  const { clock, happens, start } = eventStage(t);
+  const faults: Error[] = [];
+  const life = await start(openBoundary, (sound) => ({
+    ...sound,
+    relaxed: async (label, unit) => {
+      const fault = faults.shift();
+      if (fault) throw fault;
+      return sound.relaxed(label, unit);
+    },
+  }));
+  faults.push(new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", reason: "test" }));
+  happens("lease-1", "web-0", "it waits");
+  await clock.advance(5_000);
+  assert.deepEqual(shown(life.about("lease-1")), [["BackOff", 1]]);
+  faults.push(new Error("no such column"));
+  happens("lease-1", "web-0", "it is lost");
+  await clock.advance(5_000);
+  happens("lease-1", "web-0", "it is written");
+  await clock.advance(5_000);
+  assert.deepEqual(
+    life.about("lease-1").map(({ note }) => note),
+    ["it is written", "it waits"],
+  );
+  await life.stop();
 });
 
 test("a tenant whose pods fail in a thousand ways has the newest rows of his own lease, and nobody else has fewer", async (t) => {

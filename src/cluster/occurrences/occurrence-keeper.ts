@@ -6,6 +6,7 @@ import type { OccurrenceRow } from "../../journal/occurrences.ts";
 import { createEventRecorder } from "../../kube/event-recorder.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -41,17 +42,23 @@ interface OccurrenceKeeperDeps {
 export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;
 
 export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
-  const { chain, kube, journal, live, leaseIn, trouble, clock } = deps;
+  const { chain, kube, journal, live, leaseIn, trouble, clock, log } = deps;
   const listeners = new Set<OccurrenceListener>();
   const onOccurrence: OccurrenceListener = (leaseKey, occurrence) => {
-    for (const listener of listeners) listener(leaseKey, occurrence);
+    for (const listener of listeners) {
+      try {
+        listener(leaseKey, occurrence);
+      } catch (thrown) {
+        log.error("failed to tell of an occurrence", { lease: leaseKey, error: ProviderError.from(thrown) });
+      }
+    }
   };
   const onRow = (row: OccurrenceRow) => onOccurrence(row.leaseId, occurrenceOf(row));
   const recorder = createEventRecorder({ controller, instance: hostname() }, deps);
   const tell = tellAbout(live, recorder);
   const judgements = createJudgements({ ...deps, tell, onRow });
   const deeds = createToldDeeds({ journal, tell, onOccurrence });
-  const watched = createWatchedEvents({ kube, journal, clock, leaseIn, trouble, controller, onRow });
+  const watched = createWatchedEvents({ kube, journal, clock, log, leaseIn, trouble, controller, onRow });
 
   return {
     counts: watched.counts,

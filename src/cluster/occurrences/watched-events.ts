@@ -10,6 +10,7 @@ import { type Clock, sleep } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { counted } from "./counting.ts";
 import { readSighting, type Sighting } from "./sighting.ts";
@@ -18,6 +19,7 @@ export interface WatchedEventsDeps {
   readonly kube: Pick<Kube, "watch">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly clock: Clock;
+  readonly log: Log;
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
   /** Why it is not known yet which namespaces are whose. */
@@ -28,7 +30,7 @@ export interface WatchedEventsDeps {
 }
 
 export function createWatchedEvents(deps: WatchedEventsDeps) {
-  const { kube, journal, clock, leaseIn, trouble, controller, onRow } = deps;
+  const { kube, journal, clock, log, leaseIn, trouble, controller, onRow } = deps;
   /** By Event, the newest of each. */
   const waiting = new Map<string, Sighting>();
   const counts = { seen: 0, kept: 0 };
@@ -61,8 +63,10 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
         await write(slice);
       } catch (thrown) {
         // Somebody else holds the file for a moment.
-        if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
-        return arrived.resolve();
+        if (ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) return arrived.resolve();
+        if (ProviderError.is(thrown, "AKP_JOURNAL_CLOSED")) throw thrown;
+        // What nobody needs in order to go on must not end us; a file that cannot be written ends us by itself.
+        log.error("failed to write down Events", { events: slice.length, error: ProviderError.from(thrown) });
       }
       // What has come meanwhile of the same Event waits on.
       for (const seen of slice) if (waiting.get(seen.event) === seen) waiting.delete(seen.event);

@@ -5,7 +5,7 @@ import type { Clock } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { ApiServer } from "../api-server/in-process.ts";
 import type { Stored } from "./shapes/metadata.ts";
-import { stampOf } from "./shapes/time.ts";
+import { microStampOf, stampOf } from "./shapes/time.ts";
 import type { View } from "./view.ts";
 
 export interface Events {
@@ -19,6 +19,8 @@ interface About {
   readonly by: string;
   readonly node?: string | undefined;
   readonly container?: string;
+  /** In the newer way, as the scheduler does: what happens again is a series. */
+  readonly asSeries?: boolean;
 }
 
 export function createEvents(server: ApiServer, view: View, clock: Clock): Events {
@@ -36,15 +38,21 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
     const name = before?.metadata.name ?? nameFor(object.metadata.name);
     known.delete(what);
     known.set(what, { at: { namespace, name }, lastMs: clock.now() });
-    const now = { deprecatedLastTimestamp: stampOf(clock.now()) };
-    if (before) {
-      const deprecatedCount = Number(before["deprecatedCount"]) + 1;
-      server.update(kinds.event, { ...before, ...now, deprecatedCount }, by);
-    } else {
-      const first = { type, reason, note, deprecatedFirstTimestamp: stampOf(clock.now()), deprecatedCount: 1 };
-      server.create(kinds.event, { metadata: { name, namespace }, ...first, ...now, ...saidOf(about) }, by);
+    if (before) server.update(kinds.event, { ...before, ...again(before) }, by);
+    else {
+      const times = about.asSeries ? { eventTime: microStampOf(clock.now()) } : firstTimes(stampOf(clock.now()));
+      const said = { type, reason, note, ...saidOf(about), ...times };
+      server.create(kinds.event, { metadata: { name, namespace }, ...said }, by);
     }
     dropOld();
+  }
+
+  function again({ deprecatedCount, series }: Stored): Record<string, unknown> {
+    const now = stampOf(clock.now());
+    if (typeof deprecatedCount === "number")
+      return { deprecatedCount: deprecatedCount + 1, deprecatedLastTimestamp: now };
+    const { count = 1 } = (series ?? {}) as { count?: number };
+    return { series: { count: count + 1, lastObservedTime: microStampOf(clock.now()) } };
   }
 
   /** A real one ends with the time in nanoseconds; a count makes up for a clock of milliseconds. */
@@ -65,7 +73,11 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
 }
 
 /** In the older way, with counts and seconds, as kubelets and most controllers still do. */
-function saidOf({ kind, object, by, node = "", container }: About): Record<string, unknown> {
+function firstTimes(now: string): Record<string, unknown> {
+  return { eventTime: null, deprecatedFirstTimestamp: now, deprecatedLastTimestamp: now, deprecatedCount: 1 };
+}
+
+function saidOf({ kind, object, by, node = "", container, asSeries = false }: About): Record<string, unknown> {
   const { namespace, name, uid } = object.metadata;
   return {
     regarding: {
@@ -76,9 +88,9 @@ function saidOf({ kind, object, by, node = "", container }: About): Record<strin
       ...(namespace === undefined ? {} : { namespace }),
       ...(container === undefined ? {} : { fieldPath: `spec.containers{${container}}` }),
     },
-    eventTime: null,
     reportingController: by,
-    reportingInstance: node,
-    deprecatedSource: { component: by, host: node },
+    // The newer way asks for both.
+    ...(asSeries ? { reportingInstance: `${by}-control-plane`, action: "Scheduling" } : { reportingInstance: node }),
+    ...(!asSeries && { deprecatedSource: { component: by, host: node } }),
   };
 }

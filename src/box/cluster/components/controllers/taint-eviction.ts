@@ -1,12 +1,12 @@
 /** Pods leave a node with a NoExecute taint: at once, or when the time is over for which they tolerate it. */
 import { kinds } from "../../../../kube/kinds.ts";
 import type { Component, Ground } from "../component.ts";
-import { isDeleting } from "../shapes/metadata.ts";
+import { isDeleting, keyOf } from "../shapes/metadata.ts";
 import { isTolerated, type KubeNode, type Taint } from "../shapes/node.ts";
 import { type Pod, withDisruption } from "../shapes/pod.ts";
 import { stampOf } from "../shapes/time.ts";
 
-export function createTaintEviction({ server, view, clock }: Ground): Component {
+export function createTaintEviction({ server, view, clock, events }: Ground): Component {
   /** By the uid of the pod, since when its node is tainted. */
   const sinceMs = new Map<string, number>();
 
@@ -28,6 +28,13 @@ export function createTaintEviction({ server, view, clock }: Ground): Component 
 
   function evict(pod: Pod): void {
     const why = { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
+    const note = `Marking for deletion Pod ${keyOf(pod.metadata)}`;
+    events.tell(
+      { kind: kinds.pod, object: pod, by: "taint-eviction-controller" },
+      "Normal",
+      "TaintManagerEviction",
+      note,
+    );
     server.updateStatus(kinds.pod, withDisruption(pod, why, stampOf(clock.now())));
     server.delete(kinds.pod, pod.metadata, { uid: pod.metadata.uid });
   }

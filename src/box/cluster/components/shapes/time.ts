@@ -1,4 +1,4 @@
-/** Times as objects carry them: whole seconds, in UTC. */
+/** Times as objects carry them: whole seconds, in UTC; Events of the newer way have millionths of them. */
 import { formatTime } from "../../../../runtime/clock.ts";
 
 let lastSecond = Number.NaN;
@@ -16,4 +16,9 @@ export function stampOf(ms: number): string {
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
+
+/** "2026-11-15T08:55:00.123000Z", with exactly six digits after the second. */
+export function microStampOf(ms: number): string {
+  return formatTime(ms).replace("Z", "000Z");
 }
