@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
-import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { steadyMs, unwellLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
@@ -82,17 +82,28 @@ test("a close that failed is tried again after a pause", async (t) => {
   assert.equal(endings(life).length, 2);
 });
 
-test("one good moment, and all is forgotten", async (t) => {
+test("once it has worked for a while, all is forgotten", async (t) => {
   const { life, stage, key, ills, pass, observedMs, stateOf } = await start(t);
   await pass(limitMs - 60_000);
   assert.ok((observedMs(life) ?? 0) >= limitMs - 80_000);
   // It comes up when it is next pulled, and goes down again some time later.
-  ills.page = { exitAfterMs: 20_000, exitCode: 1 };
+  ills.page = { exitAfterMs: 30_000, exitCode: 1 };
   await stage.until("it is well", () => stateOf(life) === "healthy", 400_000);
-  await pass(1_000);
+  await pass(steadyMs(monitor) + limits.healthLookMs);
   assert.equal(life.journal.read.unhealth.get(key), undefined);
   await stage.until("it is unwell again", () => stateOf(life) === "unhealthy");
   assert.ok((life.health?.unwell(key)?.observedMs ?? limitMs) <= 1_000);
+});
+
+test("what is up for a second between two crashes does not work, and is closed", async (t) => {
+  const { life, ills, key, pass, endings } = await start(t);
+  ills.page = { exitAfterMs: 1_000, exitCode: 1 };
+  await pass(400_000);
+  assert.equal(endings(life).length, 1);
+  assert.match(
+    life.journal.read.history.about(key, 1)[0]?.line ?? "",
+    /page: CrashLoop: it ends by itself, with exit code 1, /,
+  );
 });
 
 test("what nobody could see is not held against a lease: without a server, a chain or its node, and while we are away", async (t) => {

@@ -23,7 +23,7 @@ import { watchTrouble } from "../watch-trouble.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
 import type { HealthView, LeaseHealth } from "./lease-health.ts";
-import { createMonitoring, unwellLimitMs } from "./monitoring.ts";
+import { createMonitoring, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
 
 export interface HealthDeps {
@@ -56,6 +56,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   const monitoring = createMonitoring({
     ...{ journal, clock, counts },
     limitMs: unwellLimitMs(options.monitor),
+    steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
     tryToWrite: createWriteTrial(kube, options.manifestNamespace),
     close: createCloseUnwell({ chain, journal, kube, judge: look, clock, log }),
@@ -135,7 +136,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     const now = look(key);
     note(key, before, now);
     await monitoring.observe(key, now, signal);
-    return now?.state === "unhealthy" ? recheck(limits.healthLookMs) : done();
+    return now?.state === "unhealthy" || monitoring.has(key) ? recheck(limits.healthLookMs) : done();
   }
 
   function note(key: string, before: LeaseHealth | undefined, now: LeaseHealth | undefined): void {

@@ -1,7 +1,8 @@
 /**
  * Adds up how long leases are seen unwell, over all our runs, and has those closed that never get well. Only what was seen
  * counts: while chain or cluster are out of reach, while we are not there, and where a node of ours is what is missing,
- * nothing is added. One good moment, and all is forgotten.
+ * nothing is added. Once it works for as long as there is between two looks of the network's provider, all is forgotten; what
+ * crashes a second after its start is ready for a second, and does not work.
  */
 import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/unhealth.ts";
@@ -16,8 +17,13 @@ export interface MonitorOptions {
 }
 
 /** With none, no lease is closed: what starts or is updated is unwell for a moment, and nobody means to close that. */
-export function unwellLimitMs({ maxRetries, retryPeriodMs, retryJitterMs }: MonitorOptions): number {
-  return maxRetries === 0 ? Number.POSITIVE_INFINITY : maxRetries * (retryPeriodMs + retryJitterMs / 2);
+export function unwellLimitMs(options: MonitorOptions): number {
+  return options.maxRetries === 0 ? Number.POSITIVE_INFINITY : options.maxRetries * steadyMs(options);
+}
+
+/** The average pause between two looks of the network's provider. */
+export function steadyMs({ retryPeriodMs, retryJitterMs }: MonitorOptions): number {
+  return retryPeriodMs + retryJitterMs / 2;
 }
 
 /** What came of it when a lease was to be closed. "well": by what the server itself says, it is not so. */
@@ -26,6 +32,8 @@ export type CloseResult = "filed" | "later" | "well";
 interface MonitoringDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly limitMs: number;
+  /** How long a lease has to work until all is forgotten. */
+  readonly steadyMs: number;
   /** How long ago the cluster was last heard of: what was so then is sure. */
   readonly silentMs: () => number;
   /** Whether what is seen of this lease may be held against it now. */
@@ -50,6 +58,8 @@ interface Unwell {
   savedAtMs: number;
   /** When it was last looked at and added up; undefined while it is not. */
   seenMs: number | undefined;
+  /** It works now, and perhaps not for long. */
+  worksSinceMs: number | undefined;
   /** How much was observed when the cluster last was known to take writes, since when nothing went wrong. */
   writtenAtMs: number | undefined;
   /** The server is not asked about it before this. */
@@ -59,19 +69,18 @@ interface Unwell {
 export type Monitoring = ReturnType<typeof createMonitoring>;
 
 export function createMonitoring(deps: MonitoringDeps) {
-  const { journal, limitMs, silentMs, counts, tryToWrite, close, clock } = deps;
+  const { journal, limitMs, steadyMs, silentMs, counts, tryToWrite, close, clock } = deps;
   const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);
   const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
   async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
-    if (!health || health.state === "healthy") return forget(key);
-    const isUnwell = isSeenUnwell(health) && counts(key);
     const known = all.get(key);
-    if (!isUnwell) {
-      if (known) stopCounting(known);
-      return;
-    }
+    if (!health) return forget(key);
+    if (health.state === "healthy") return known && works(key, known);
+    if (health.state === "unknown") return known && takeBack(known);
+    if (!isSeenUnwell(health) || !counts(key)) return known && stopCounting(known);
     const unwell = known ?? begin(clock.now());
+    unwell.worksSinceMs = undefined;
     all.set(key, unwell);
     add(unwell);
     const isDue = clock.monotonicMs() - unwell.savedAtMs >= limits.healthSaveMs;
@@ -79,17 +88,33 @@ export function createMonitoring(deps: MonitoringDeps) {
     if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
   }
 
+  async function works(key: string, unwell: Unwell): Promise<void> {
+    const nowMs = clock.monotonicMs();
+    stopCounting(unwell);
+    // What works now has been heard of.
+    unwell.sureMs = unwell.observedMs;
+    unwell.worksSinceMs ??= nowMs;
+    if (nowMs - unwell.worksSinceMs >= steadyMs) await forget(key);
+  }
+
   /** Where nothing has been in the way since the last look. */
   function add(unwell: Unwell): void {
     const nowMs = clock.monotonicMs();
-    if (unwell.seenMs === undefined || nowMs - unwell.seenMs > limits.healthGapMs) stopCounting(unwell);
+    // We slept.
+    if (nowMs - (unwell.seenMs ?? nowMs) > limits.healthGapMs) takeBack(unwell);
     unwell.observedMs += nowMs - (unwell.seenMs ?? nowMs);
     unwell.sureMs = Math.max(unwell.sureMs, unwell.observedMs - silentMs());
     unwell.seenMs = nowMs;
   }
 
-  function stopCounting(unwell: Unwell): void {
+  /** Nobody knows how it was since the cluster was last heard of. */
+  function takeBack(unwell: Unwell): void {
+    stopCounting(unwell);
     unwell.observedMs = unwell.sureMs;
+    unwell.worksSinceMs = undefined;
+  }
+
+  function stopCounting(unwell: Unwell): void {
     unwell.seenMs = undefined;
     unwell.writtenAtMs = undefined;
   }
@@ -109,7 +134,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     await tryToWrite(signal);
     unwell.writtenAtMs = writtenAtMs ?? observedMs;
     if (!isConfirmed) return;
-    if ((await close(key, observedMs, signal)) === "well") await forget(key);
+    if ((await close(key, observedMs, signal)) === "well") stopCounting(unwell);
   }
 
   function save(key: string, unwell: Unwell): Promise<void> {
@@ -128,6 +153,7 @@ export function createMonitoring(deps: MonitoringDeps) {
   return {
     observe,
     keys: (): Iterable<string> => all.keys(),
+    has: (key: string) => all.has(key),
     unwell(key: string): SeenUnwell | undefined {
       const { observedMs } = all.get(key) ?? {};
       if (observedMs === undefined) return undefined;
@@ -135,7 +161,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     },
     /** Between now and the next look something went wrong: nobody knows how it was. */
     interrupt(): void {
-      for (const unwell of all.values()) stopCounting(unwell);
+      for (const unwell of all.values()) takeBack(unwell);
     },
     /** All that was seen. */
     async saveAll(): Promise<void> {
@@ -147,7 +173,7 @@ export function createMonitoring(deps: MonitoringDeps) {
 function begin(sinceMs: number): Unwell {
   return {
     ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, notBeforeMs: 0 },
-    ...{ seenMs: undefined, writtenAtMs: undefined },
+    ...{ seenMs: undefined, worksSinceMs: undefined, writtenAtMs: undefined },
   };
 }
 
