@@ -7,9 +7,18 @@ import { apiVersionOf, type Kind, kinds } from "../../../../kube/kinds.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
 import type { Component, Ground } from "../component.ts";
 import { hashText, randomSuffix } from "../names.ts";
-import { atOf, byAge, isDeleting, keyOf, type Stored } from "../shapes/metadata.ts";
+import {
+  atOf,
+  byAge,
+  isDeleting,
+  keyOf,
+  type StatusCondition,
+  type Stored,
+  withConditions,
+} from "../shapes/metadata.ts";
 import { isActive, isFinished, isReady, type Pod, type PodSpec, type PodTemplate } from "../shapes/pod.ts";
 import type { Claim } from "../shapes/storage.ts";
+import { stampOf } from "../shapes/time.ts";
 
 export interface Workload extends Stored {
   readonly spec: {
@@ -29,13 +38,14 @@ export interface Workload extends Stored {
     readonly updatedReplicas?: number;
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
+    readonly conditions?: readonly StatusCondition[];
   };
 }
 
 /** When a pod that was refused is tried again. */
 const refusedAgainMs = 5_000;
 
-export function createReplicas({ server, view, random, events }: Ground, kind: Kind): Component {
+export function createReplicas({ server, view, random, events, clock }: Ground, kind: Kind): Component {
   const isOrdered = kind === kinds.statefulSet;
   /** Under which label a pod says of which template it is. */
   const hashLabel = isOrdered ? "controller-revision-hash" : "pod-template-hash";
@@ -44,17 +54,19 @@ export function createReplicas({ server, view, random, events }: Ground, kind: K
     const set = view.get<Workload>(kind, atOf(key));
     if (!set) return undefined;
     let againMs: number | undefined;
+    let refusal: string | undefined;
     if (!isDeleting(set) && view.isOpen(set.metadata.namespace ?? "")) {
       try {
         if (isOrdered) keepInOrder(set);
         else keepCount(set);
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
-        tell(set, "Warning", "FailedCreate", `Error creating: ${thrown.details["reason"]}`);
+        refusal = String(thrown.details["reason"]);
+        tell(set, "Warning", "FailedCreate", `Error creating: ${refusal}`);
         againMs = refusedAgainMs;
       }
     }
-    writeStatus(set);
+    writeStatus(set, refusal);
     return againMs;
   }
 
@@ -149,7 +161,7 @@ export function createReplicas({ server, view, random, events }: Ground, kind: K
     events.tell({ kind, object, by: `${kind.kind.toLowerCase()}-controller` }, type, reason, note);
   }
 
-  function writeStatus(seen: Workload): void {
+  function writeStatus(seen: Workload, refusal: string | undefined): void {
     const set = view.get<Workload>(kind, seen.metadata);
     if (!set) return;
     const pods = podsOf(set).filter(isActive);
@@ -161,8 +173,17 @@ export function createReplicas({ server, view, random, events }: Ground, kind: K
       replicas: pods.length,
       // Zero is left out, as the API writes it.
       ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+      // Of a stateful set only Events tell.
+      ...(refusal !== undefined && !isOrdered && { conditions: replicaFailure(set, refusal) }),
     };
     if (!isDeepStrictEqual(status, set.status)) server.updateStatus(kind, { ...set, status });
+  }
+
+  /** Said once: it names a pod that never was, each time another one. */
+  function replicaFailure({ status }: Workload, message: string): readonly StatusCondition[] {
+    if (status?.conditions) return status.conditions;
+    const failure = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message } as const;
+    return withConditions(status?.conditions, [failure], stampOf(clock.now()));
   }
 
   return {

@@ -1,0 +1,82 @@
+/** How leases are seen to do, on a cluster where things happen to their pods and nodes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
+import type { LeaseHealth } from "../src/cluster/health/lease-health.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { memoryFolder } from "./folder.ts";
+import { leaseStage, shop } from "./lease-keeper-stage.ts";
+import type { Owner } from "./owner.ts";
+
+const { monitor } = leaseDefaults;
+
+interface Options {
+  /** What the page does. */
+  readonly page?: Behaviour;
+  readonly runtimeClass?: string;
+}
+
+async function start(owner: Owner, { page, runtimeClass }: Options = {}) {
+  const behaviour = (image: string) => (image.startsWith("page") ? page : undefined);
+  const stage = await leaseStage(owner, { dir: memoryFolder(owner), behaviour });
+  const lease = stage.won(1);
+  const key = formatLeaseId(lease);
+  const life = await stage.start({ monitor, ...(runtimeClass !== undefined && { leases: { runtimeClass } }) });
+  const told: (LeaseHealth["state"] | undefined)[] = [];
+  life.health?.onChange((_, now, before) => {
+    if (now?.state !== before?.state) told.push(now?.state);
+  });
+  await life.send(lease, shop().manifest);
+  const troubles = () => life.health?.get(key)?.troubles.map(({ service, reason }) => `${service} ${reason}`) ?? [];
+  const state = () => life.health?.get(key)?.state;
+  return { stage, lease, key, life, told, troubles, state };
+}
+
+test("a lease comes up, its cluster is lost and found, it goes: each is told once", async (t) => {
+  const { stage, lease, life, told, state } = await start(t);
+  await stage.until("healthy", () => state() === "healthy");
+  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.cutWatches();
+  await stage.until("unknown", () => state() === "unknown");
+  stage.cluster.faults.clear();
+  await stage.until("healthy again", () => state() === "healthy");
+  await life.withdraw(lease);
+  await stage.until("nothing to run", () => state() === undefined);
+  assert.deepEqual(told, ["unhealthy", "healthy", "unknown", "healthy", undefined]);
+});
+
+test("what crashes, takes too much memory, or cannot be made is told by its own reason", async (t) => {
+  const reasonOf = async (options: Options) => {
+    const { stage, troubles } = await start(t, options);
+    await stage.clock.advance(40_000);
+    return troubles().find((each) => each.startsWith("page"));
+  };
+  assert.equal(await reasonOf({ page: { exitAfterMs: 10, exitCode: 2 } }), "page CrashLoop");
+  assert.equal(await reasonOf({ page: { exitAfterMs: 10, oom: true } }), "page OutOfMemory");
+  assert.equal(await reasonOf({ page: { pullMs: 60_000 } }), "page NotReady");
+  assert.equal(await reasonOf({ runtimeClass: "nowhere" }), "page NotCreated");
+});
+
+test("a node that falls silent, is drained or comes back: the reason is right, no time is held against the lease, and it stays", async (t) => {
+  const { stage, key, life, troubles, state } = await start(t);
+  const { nodes } = stage.cluster;
+  await stage.until("healthy", () => state() === "healthy");
+  nodes.notReady("one");
+  await stage.until("both are lost", () => troubles().length === 2);
+  assert.deepEqual(troubles(), ["page NodeLost", "store NodeLost"]);
+  nodes.ready("one");
+  await stage.until("healthy again", () => state() === "healthy", 400_000);
+  nodes.drain("one");
+  await stage.until("both wait", () => troubles().includes("page Unschedulable"));
+  // The page may go anywhere, and its time counts; the store's volume is on that node.
+  assert.deepEqual(troubles(), ["page Unschedulable", "store VolumeNotBound"]);
+  const { services = [] } = life.health?.get(key) ?? {};
+  assert.deepEqual(
+    services.map(({ name, unobserved }) => `${name} ${unobserved}`),
+    ["page 0", "store 1"],
+  );
+  nodes.uncordon("one");
+  await stage.until("it is as it was", () => state() === "healthy");
+  assert.deepEqual(life.journal.read.intents.about(key), []);
+});
