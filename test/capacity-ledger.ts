@@ -167,7 +167,12 @@ export function createLedger({ objects, keeper }: LedgerDeps) {
     bids: () => [...promises.values()].filter(({ lease }) => lease === undefined),
     leases: () => [...promises.values()].filter(({ lease }) => lease !== undefined),
     machines: () => list<KubeNode>(kinds.node).map(({ metadata }) => metadata.name),
-    runningPods: () => list<Pod>(kinds.pod).filter((pod) => pod.status?.phase === "Running" && isActive(pod)),
+    /** On machines that are well. */
+    runningPods() {
+      const machines = list<KubeNode>(kinds.node).filter(isForSale);
+      const isOnOne = ({ spec }: Pod) => machines.some(({ metadata }) => metadata.name === spec.nodeName);
+      return list<Pod>(kinds.pod).filter((pod) => pod.status?.phase === "Running" && isActive(pod) && isOnOne(pod));
+    },
 
     /** Throws where anything is sold twice or lost. */
     audit(): void {

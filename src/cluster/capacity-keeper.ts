@@ -79,10 +79,13 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   /** Moves what it can from where it cannot stay; where to is written down. */
   function settle(): void {
     if (!book.picture) return;
-    for (const { orderId } of resettle(book, placeNow)) {
+    const { moved, hasMore } = resettle(book, placeNow);
+    for (const { orderId } of moved) {
       upkeep.unsaved.add(orderId);
       queue?.add(orderId);
     }
+    // In their own turn, and as long as that helps any.
+    if (hasMore && moved.length > 0) clock.timer(0, settle);
   }
 
   /** A row that makes no sense is made again from the chain, where that has what it was for. */
@@ -100,11 +103,14 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     return clock.monotonicMs() - (agoMs > limits.reservationLongBoundMs ? agoMs : 0);
   }
 
+  // Before all who would sell it.
+  reservations.capacity.onRoom(settle);
+
   pods.onChange(({ type, value }) => {
     if (type === "deleted") book.podGone(value);
     else book.pod(value, newsAtMs(value));
     // What it leaves may be a node that is not for sale, as one that is drained, and no picture tells of that.
-    if (type === "deleted" || value.node === undefined) settle();
+    settle();
     reservations.changed();
   });
 
@@ -118,7 +124,6 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     const { picture: newest, ageMs = 0 } = inventory;
     if (!newest) return;
     book.show({ picture: newest, trueAtMs: clock.monotonicMs() - ageMs });
-    settle();
     reservations.room();
   }
 

@@ -59,7 +59,7 @@ export function measureCluster(metrics: Metrics, { book, reservations, addresses
   metrics.read(
     {
       name: "akash_provider_reservation_conditions",
-      help: "Replicas that are promised and have no node, and nodes and storage classes that are promised twice",
+      help: "Replicas that are promised and have no node, and nodes and storage classes that are promised twice, and spare volumes",
       kind: "gauge",
       labels: ["type"],
     },

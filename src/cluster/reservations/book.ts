@@ -141,12 +141,16 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     hold(lone);
   }
 
-  /** Finds the replicas of all pods of a namespace that have none yet. */
+  /** Finds the replicas of all pods of a namespace that have none yet, or one of another unit: their own may be free now. */
   function match(namespace: string): void {
     const reservation = byNamespace.get(namespace);
+    const seen = [...(pods.get(namespace)?.values() ?? [])];
+    for (const { uid, requests } of reservation ? seen : []) {
+      const replica = carried.get(uid);
+      if (replica && !asksAlike(replica.requests, requests)) putDown(uid, replica);
+    }
     const free = reservation?.replicas.filter(({ onNode }) => onNode.carrier === undefined) ?? [];
-    const spare =
-      free.length > 0 ? [...(pods.get(namespace)?.values() ?? [])].filter(({ uid }) => !carried.has(uid)) : [];
+    const spare = free.length > 0 ? seen.filter(({ uid }) => !carried.has(uid)) : [];
     for (const { pod, replica } of pairs(spare, free)) {
       const { onNode } = replica;
       // Kubernetes has decided; what was planned elsewhere is free there from now on.
@@ -164,13 +168,17 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     if (seen?.delete(uid) && seen.size === 0) pods.delete(namespace);
     const replica = carried.get(uid);
     if (!replica) return;
+    putDown(uid, replica);
+    match(namespace);
+  }
+
+  /** This pod does not stand for it any more. */
+  function putDown(uid: string, { onNode }: Replica): void {
     carried.delete(uid);
-    const { onNode } = replica;
     awaited.delete(onNode);
     onNode.carrier = undefined;
     onNode.inPicture = false;
     hold(onNode);
-    match(namespace);
   }
 
   return {

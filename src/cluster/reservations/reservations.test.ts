@@ -180,6 +180,21 @@ test("a pod stands for the replica that asks for the same, else for one that it 
   assert.deepEqual(standing(), [undefined, "large"]);
 });
 
+test("a pod that stood for a replica of another unit goes back to its own as soon as that is free", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 3_000n }));
+  const page = (name: string, version: string) => leasePod(order, name, { cpu: "1", node: "a", version });
+  stage.pod("page-1", page("page-1", "2"));
+  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "2" });
+  assert.equal(stage.freeCpu(), 4_000n);
+  // A replica shifts to another service: for a moment there is one more than promised, while the other unit has none.
+  stage.pod("api-1", page("api-1", "3"));
+  stage.pod("page-1", undefined);
+  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "4" });
+  assert.equal(stage.freeCpu(), 4_000n);
+});
+
 test("a pod that asks for more than its unit lets go of no larger replica than it takes", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
@@ -303,6 +318,36 @@ test("a picture with fewer nodes loses no reservation: what it can it moves, the
   await stage.world.clock.advance(1_000);
   const [row] = stage.journal.read.reservations.all();
   assert.match(JSON.stringify(row?.body), /"node":"c"/, "a new place is written down");
+});
+
+test("however many promises a node leaves behind, all that fit elsewhere move at once, also behind many that do not", async (t) => {
+  const stage = await stageOf(t);
+  const many = limits.reservationMoves + 20;
+  const large = { cpuMilli: BigInt(many) * 9_000n, memoryBytes: 1_000n * gi, ephemeralBytes: 1_000n * gi };
+  stage.show({ nodes: [pictureNode("a", large)] });
+  reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 8_000n, count: many }));
+  reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 100n, count: many }));
+  stage.show({
+    nodes: [pictureNode("b", { ...large, cpuMilli: 7_000n }), pictureNode("c", { ...large, cpuMilli: 7_000n })],
+  });
+  await stage.world.clock.advance(1);
+  assert.equal(stage.freeCpu(), 14_000n - 100n * BigInt(many));
+});
+
+test("a promise without a place gets the room that another gives back, before anybody else is told of it", async (t) => {
+  const stage = await stageOf(t);
+  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 5_000n }));
+  reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 5_000n }));
+  const [home] = [...stage.keeper.book.held].map(({ claim }) => claim.node);
+  stage.show({ nodes: ["a", "b"].filter((name) => name !== home).map((name) => pictureNode(name)) });
+  assert.deepEqual([stage.freeCpu(), stage.document().conditions.length], [3_000n, 1]);
+  let free: bigint | undefined;
+  stage.capacity.onRoom(() => {
+    free = stage.freeCpu();
+  });
+  await stage.capacity.release(orderKey(2), "lost");
+  assert.deepEqual([free, stage.document().conditions], [3_000n, []]);
 });
 
 test("a promise with volumes moves although its class has nothing left beside them, or less than nothing", async (t) => {

@@ -6,6 +6,7 @@ import { zero } from "../../market/decimal.ts";
 import type { Fit } from "../../market/fit.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
+import { jsonText } from "../../runtime/json-text.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
@@ -23,25 +24,35 @@ interface Promised {
   readonly replica: Replica;
 }
 
-/** The reservations that have a replica on another node now. */
-export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => Fit): Reservation[] {
+interface Resettled {
+  /** The reservations that have a replica on another node now. */
+  readonly moved: readonly Reservation[];
+  /** There are more than are tried at once. */
+  readonly hasMore: boolean;
+}
+
+export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => Fit): Resettled {
   const moved = new Set<Reservation>();
+  /** What asks for the same fits no better. */
+  const hopeless = new Set<string>();
   let tries = 0;
   for (const { reservation, replica } of promisedInVain(book)) {
     const { onNode } = replica;
     const node = book.room.node(onNode.claim.node);
     if (node && !isOverbooked(node)) continue;
+    const unit = reservation.offer.find(({ id }) => id === replica.unit);
+    const demand = jsonText({ ...unit, id: 0 });
+    if (!unit || hopeless.has(demand)) continue;
     tries += 1;
     if (tries > limits.reservationMoves) break;
-    const unit = reservation.offer.find(({ id }) => id === replica.unit);
-    if (!unit) continue;
     const found = book.without(onNode, () => place([oneReplica(unit)]));
     const [spot] = found.fits ? found.replicas : [];
+    if (!spot) hopeless.add(demand);
     if (!spot || spot.node === onNode.claim.node) continue;
     book.move(onNode, spot.node);
     moved.add(reservation);
   }
-  return [...moved];
+  return { moved: [...moved], hasMore: tries > limits.reservationMoves };
 }
 
 /** Its volumes are promised already, or there: all that they need of another node is to be mounted. */

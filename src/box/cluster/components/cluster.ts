@@ -84,8 +84,9 @@ export function startCluster(
   return {
     ...nodes,
     evict(at) {
-      kubelets.evict(at);
-      nodes.underPressure(view.get<Pod>(kinds.pod, at)?.spec.nodeName ?? "");
+      const isEvicted = kubelets.evict(at);
+      if (isEvicted) nodes.underPressure(view.get<Pod>(kinds.pod, at)?.spec.nodeName ?? "");
+      return isEvicted;
     },
     restart: kubelets.restart,
     runtime: createPodRuntime(kubelets, clock, options.metrics?.afterMs),

@@ -23,8 +23,8 @@ export interface Kubelets extends Component {
   runOf(podUid: string): PodRun | undefined;
   /** Tells once when this process has ended; also when its pod is gone. */
   onEnd(life: Life, listener: () => void): () => void;
-  /** Its node has too little memory left, and this pod has to go for it. */
-  evict(at: ObjectAt): void;
+  /** Its node has too little memory left, and this pod has to go for it. False where the node's machine is not heard of. */
+  evict(at: ObjectAt): boolean;
   /** The kubelet of a node starts again, and asks anew of every pod whether it may run there. */
   restart(node: string): void;
   /** The time of day of a monotonic reading. */
@@ -129,11 +129,12 @@ export function createKubelets(
     }
   }
 
-  function evict(at: ObjectAt): void {
+  function evict(at: ObjectAt): boolean {
     const pod = view.get<Pod>(kinds.pod, at);
     const run = pod && runs.get(pod.metadata.uid);
-    const { hostIp } = machines.get(pod?.spec.nodeName ?? "") ?? {};
+    const { hostIp, silence } = machines.get(pod?.spec.nodeName ?? "") ?? {};
     invariant(pod && run && hostIp, "there is no such pod to evict", { ...at });
+    if (silence) return false;
     const [nowMs, now] = [clock.monotonicMs(), stampOf(clock.now())];
     for (const container of run.containers) container.stop(nowMs, 0);
     advance(run, nowMs);
@@ -144,6 +145,7 @@ export function createKubelets(
     const evicted = withDisruption({ ...pod, status: failed }, { reason: "TerminationByKubelet", message }, now);
     events.tell({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", "Evicted", message);
     writeStatus(pod, evicted.status ?? failed);
+    return true;
   }
 
   /** From 10.244.0.2 on; so many that none comes again while its pod lives. */
