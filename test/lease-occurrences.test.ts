@@ -114,6 +114,24 @@ test("a crash loop is one line with its count, through restarts, new lists and n
   await life.stop();
 });
 
+test("a cluster that is restored from a while ago is counted on from what was counted", async (t) => {
+  const { clock, cluster, happens, start } = eventStage(t);
+  const say = () => happens("lease-1", "web-0", "Back-off restarting failed container");
+  const life = await start();
+  for (let crash = 0; crash < 6; crash += 1) say();
+  await clock.advance(3_000);
+  cluster.faults.goBack(3);
+  const [event] = cluster.server.list(kinds.event, { namespace: "lease-1" });
+  const back = Number(event?.["deprecatedCount"]);
+  assert.ok(back < 6, `it is back at ${back}`);
+  await clock.advance(60_000);
+  assert.deepEqual(shown(life.about("lease-1")), [["BackOff", 6]], "what is told again is known");
+  for (let crash = 0; crash < 5; crash += 1) say();
+  await clock.advance(60_000);
+  assert.deepEqual(shown(life.about("lease-1")), [["BackOff", back + 5]], "some of them have been counted already");
+  await life.stop();
+});
+
 test("what is said of others' namespaces, and by ourselves, is not written down", async (t) => {
   const { happens, start } = eventStage(t);
   happens("kube-system", "web-0", "not ours");
