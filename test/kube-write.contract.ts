@@ -11,6 +11,7 @@ export function checkWrites(open: OpenKube): void {
   checkStatus(open);
   checkReplace(open);
   checkPatch(open);
+  checkOwners(open);
 }
 
 const told = (ip: string) => ({ loadBalancer: { ingress: [{ ip }] } });
@@ -180,4 +181,119 @@ function checkPatch(open: OpenKube): void {
 
 async function dataOf(kube: Kube, at: ObjectAt): Promise<unknown> {
   return (await kube.get(kinds.configMap, at))?.["data"];
+}
+
+/** Who owns what is written by the server, unless somebody writes just that. */
+function checkOwners(open: OpenKube): void {
+  const fields = (object: KubeObject | undefined) =>
+    object?.metadata.managedFields?.map(({ manager, operation, fieldsV1 }) => [
+      `${manager} ${operation}`,
+      Object.keys((fieldsV1?.["f:data"] ?? {}) as object).filter((step) => step !== "."),
+    ]);
+
+  test("owners are written by a patch, and an apply then removes what was somebody else's", async (t) => {
+    const { kube, connect, namespace } = await open(t);
+    const other = connect("somebody");
+    const made = await other.create(kinds.configMap, configMap(namespace, "map", { a: "1", b: "1" }));
+    const wish = configMap(namespace, "map", { a: "1" });
+    const forced = await kube.apply(kinds.configMap, wish, { force: true });
+    assert.deepEqual(forced.object?.["data"], { a: "1", b: "1" }, "by force alone it stays");
+    const before = forced.object as KubeObject;
+    const owned = before.metadata.managedFields?.find(({ manager }) => manager === "somebody");
+    const value = [{ ...owned, manager: kube.fieldManager, operation: "Apply" }];
+    const moved = await kube.patch(kinds.configMap, made.metadata, [
+      { op: "test", path: "/metadata/resourceVersion", value: before.metadata.resourceVersion },
+      { op: "replace", path: "/metadata/managedFields", value },
+      { op: "add", path: "/data/c", value: "1" },
+    ]);
+    assert.deepEqual(fields(moved), [
+      [`${kube.fieldManager} Apply`, ["f:a", "f:b"]],
+      [`${kube.fieldManager} Update`, ["f:c"]],
+    ]);
+    assert.notEqual(moved.metadata.resourceVersion, before.metadata.resourceVersion);
+    assert.deepEqual((await kube.apply(kinds.configMap, wish)).object?.["data"], { a: "1", c: "1" });
+    await refusal(
+      kube.patch(kinds.configMap, made.metadata, [
+        { op: "test", path: "/metadata/resourceVersion", value: before.metadata.resourceVersion },
+        { op: "replace", path: "/metadata/managedFields", value },
+      ]),
+      "AKP_KUBE_CONFLICT",
+    );
+  });
+
+  test("who says nothing of owners keeps them, and who writes that there are none takes them all away", async (t) => {
+    const { kube, namespace } = await open(t);
+    const made = await kube.create(kinds.configMap, configMap(namespace, "map", { a: "1" }));
+    const { managedFields: _, ...metadata } = made.metadata;
+    assert.deepEqual(fields(await kube.replace(kinds.configMap, { ...made, metadata })), fields(made));
+    const without = await kube.patch(kinds.configMap, made.metadata, [
+      { op: "replace", path: "/metadata/managedFields", value: [] },
+    ]);
+    assert.equal(without.metadata.managedFields, undefined);
+    assert.deepEqual(without["data"], made["data"]);
+  });
+
+  test("a label of a Deployment and its owners are no new generation of it", async (t) => {
+    const { kube, connect, namespace } = await open(t);
+    const labels = { app: "web" };
+    const spec = {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "nowhere.example/web:1" }] } },
+    };
+    const made = await connect("somebody").create(kinds.deployment, {
+      metadata: { namespace, name: "web", labels },
+      spec,
+    });
+    const value = made.metadata.managedFields?.map((entry) => ({
+      ...entry,
+      manager: kube.fieldManager,
+      operation: "Apply",
+    }));
+    const moved = await kube.patch(kinds.deployment, made.metadata, [
+      { op: "replace", path: "/metadata/managedFields", value },
+      { op: "add", path: "/metadata/labels/kept", value: "yes" },
+    ]);
+    assert.equal(moved.metadata.generation, made.metadata.generation);
+    assert.deepEqual(moved["spec"], made["spec"]);
+  });
+
+  test("a list in which a name stands twice becomes what is applied over it, once it is ours", async (t) => {
+    const { kube, connect, namespace } = await open(t);
+    const labels = { app: "web" };
+    const web = (env: object[], ports: object[]): KubeObject => ({
+      metadata: { namespace, name: "web" },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ name: "web", image: "nowhere.example/web:1", env, ports }] },
+        },
+      },
+    });
+    const [one, two] = [
+      { name: "A", value: "1" },
+      { name: "A", value: "2" },
+    ];
+    const port = { containerPort: 80, protocol: "TCP" };
+    const made = await connect("somebody").create(
+      kinds.deployment,
+      web([one, { name: "B", value: "b" }, two], [port, port]),
+    );
+    const value = made.metadata.managedFields?.map((entry) => ({
+      ...entry,
+      manager: kube.fieldManager,
+      operation: "Apply",
+    }));
+    await kube.patch(kinds.deployment, made.metadata, [{ op: "replace", path: "/metadata/managedFields", value }]);
+    await refusal(kube.apply(kinds.deployment, web([one, two], [port]), { force: true }), "AKP_KUBE_REFUSED");
+    const { object } = await kube.apply(kinds.deployment, web([two, { name: "B", value: "b" }], [port]), {
+      force: true,
+    });
+    const { spec } = object as unknown as { spec: { template: { spec: { containers: Record<string, unknown>[] } } } };
+    const [container] = spec.template.spec.containers;
+    assert.deepEqual(container?.["env"], [two, { name: "B", value: "b" }]);
+    assert.deepEqual(container?.["ports"], [port]);
+  });
 }

@@ -179,10 +179,10 @@ export function createWrites(deps: WriteDeps): Writes {
   };
 }
 
-/** Who writes owners is believed, as long as they are any: one who knows nothing of them must not wipe them out. */
-function givenOwners(sent: KubeObject, live: KubeObject): readonly ManagedFields[] | undefined {
-  const { managedFields = [] } = sent.metadata;
-  return managedFields.length > 0 ? managedFields : live.metadata.managedFields;
+/** Who writes owners is believed, also that there are none; who knows nothing of them leaves them as they are. */
+function givenOwners({ metadata }: KubeObject, live: KubeObject): readonly ManagedFields[] | undefined {
+  const { managedFields = live.metadata.managedFields } = metadata;
+  return managedFields?.length === 0 ? undefined : managedFields;
 }
 
 /** A node tells its state when it registers; of all others it is for somebody else to say, later. */
