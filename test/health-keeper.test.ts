@@ -47,15 +47,18 @@ test("a lease comes up, its cluster is lost and found, it goes: each is told onc
 });
 
 test("what crashes, takes too much memory, or cannot be made is told by its own reason", async (t) => {
+  const alarms: number[] = [];
   const reasonOf = async (options: Options) => {
-    const { stage, troubles } = await start(t, options);
+    const { stage, life, troubles } = await start(t, options);
     await stage.clock.advance(40_000);
+    alarms.push([...(life.health?.alarms() ?? [])].length);
     return troubles().find((each) => each.startsWith("page"));
   };
   assert.equal(await reasonOf({ page: { exitAfterMs: 10, exitCode: 2 } }), "page CrashLoop");
   assert.equal(await reasonOf({ page: { exitAfterMs: 10, oom: true } }), "page OutOfMemory");
   assert.equal(await reasonOf({ page: { pullMs: 60_000 } }), "page NotReady");
   assert.equal(await reasonOf({ runtimeClass: "nowhere" }), "page NotCreated");
+  assert.deepEqual(alarms, [1, 1, 0, 1], "what merely starts alarms nobody");
 });
 
 test("a node that falls silent, is drained or comes back: the reason is right, no time is held against the lease, and it stays", async (t) => {

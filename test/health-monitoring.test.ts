@@ -170,6 +170,15 @@ test("a cluster that takes no writes shows what was: nothing is closed by it, no
   assert.equal(endings(life).length, 1);
 });
 
+test("the tenant of a lease with a reclamation window is told, and it is not closed at once", async (t) => {
+  const { life, stage, key, pass, endings } = await start(t);
+  const lease = stage.world.leases.get(key);
+  assert.ok(lease);
+  stage.world.leases.set(key, { ...lease, reclamation: { windowNs: 10n ** 12n } as never });
+  await pass(limitMs + limits.healthSaveMs);
+  assert.match(endings(life).join(), /^startReclaim: unhealthy for 12\d s$/);
+});
+
 test("a lease that is being reclaimed, is withdrawn, or waits for its manifest is not closed for its health", async (t) => {
   const { life, stage, lease, pass, endings, stateOf } = await start(t);
   await pass(limitMs / 2);

@@ -22,7 +22,7 @@ import type { LeasePods } from "../reservations/lease-pods.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
-import type { HealthView, LeaseHealth } from "./lease-health.ts";
+import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
 import { createMonitoring, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
 
@@ -176,6 +176,14 @@ export function createHealthKeeper(deps: HealthDeps) {
     /** How long it was seen not to work so far. */
     unwell: monitoring.unwell,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
+    /** What an operator should know of: not what merely starts. */
+    *alarms(): Iterable<readonly [string, readonly Trouble[]]> {
+      const longAgoMs = clock.now() - limits.healthStartingMs;
+      for (const [key, { troubles }] of healths) {
+        const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
+        if (alarming.length > 0) yield [key, alarming];
+      }
+    },
     open(scope: Scope): void {
       scope.onStop(async () => {
         await monitoring.saveAll();

@@ -1,6 +1,6 @@
 /** What an operator should know about leases: those that are not as they should be, and why. */
 import { limits } from "../../runtime/limits.ts";
-import type { LeaseHealth } from "../health/lease-health.ts";
+import type { Trouble } from "../health/lease-health.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
@@ -31,13 +31,12 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
 /** Of leases that are not well; while nothing is known, nothing is said of them. */
 export function healthConditions(
   { trouble }: Pick<LeaseKeeper, "trouble">,
-  { all }: { all(): Iterable<readonly [string, LeaseHealth]> },
+  { alarms }: { alarms(): Iterable<readonly [string, readonly Trouble[]]> },
 ): LeaseCondition[] {
   if (trouble !== undefined) return [];
   const found: LeaseCondition[] = [];
-  for (const [key, { state, troubles }] of all()) {
+  for (const [key, troubles] of alarms()) {
     if (found.length >= limits.leaseConditions) break;
-    if (state !== "unhealthy") continue;
     const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
     found.push({ type: "LeaseUnhealthy", message: `lease ${key}: ${texts.join("; ")}` });
   }

@@ -1,0 +1,101 @@
+/** What real kubelets, schedulers and controllers write about pods that do not work, and what a tenant is told of it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shellImage } from "../../lab/images.ts";
+import { places } from "../../lab/places.ts";
+import { podFacts } from "../../src/cluster/health/pod-facts.ts";
+import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
+import { type Kind, kinds } from "../../src/kube/kinds.ts";
+import { eventually } from "../eventually.ts";
+import { labIsMissing, podStartsWithinMs, temporaryNamespace } from "./cluster.ts";
+import { container, putPod } from "./odd-pods.ts";
+import { openKube } from "./open-kube.ts";
+
+const small = { cpu: "10m", memory: "16Mi" };
+const shell = (script: string, more: object = {}) => ({
+  containers: [container(small, { command: ["/bin/sh", "-c", script], ...more })],
+});
+const claims = (claimName: string) => ({ volumes: [{ name: "data", persistentVolumeClaim: { claimName } }] });
+
+/** Each with what it is told as, and in which words. */
+const sick: Readonly<Record<string, readonly [spec: object, reason: string, message: RegExp]>> = {
+  crashing: [shell("exit 3"), "CrashLoop", /exit code 3/],
+  ending: [shell("exit 0"), "CrashLoop", /exit code 0/],
+  hungry: [
+    shell("head -c 100000000 /dev/zero | tail", { resources: { requests: small, limits: { memory: "16Mi" } } }),
+    "OutOfMemory",
+    /more memory/,
+  ],
+  unnamed: [{ containers: [container(small, { image: "No Image" })] }, "ImageError", /"No Image" is not a name/],
+  missing: [
+    { containers: [container(small, { image: `${shellImage}-missing` })] },
+    "ImageError",
+    // The lab's images are loaded, and nobody answers under the name of their registry.
+    /shell:1-missing" cannot be pulled: its registry does not answer/,
+  ],
+  commandless: [
+    { containers: [container(small, { command: ["/not/there"] })] },
+    "CannotStart",
+    /the command is not in the image/,
+  ],
+  secretless: [
+    shell("sleep 1000", { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "none", key: "a" } } }] }),
+    "CannotStart",
+    /cannot be started/,
+  ],
+  large: [{ containers: [container({ cpu: "10000" })] }, "Unschedulable", /not enough cpu/],
+  elsewhere: [{ ...shell("sleep 1000"), nodeSelector: { nowhere: "true" } }, "Unschedulable", /no machine can take it/],
+  claiming: [{ ...shell("sleep 1000"), ...claims("none") }, "VolumeNotBound", /waits for its volume/],
+  writing: [
+    {
+      ...shell("head -c 30000000 /dev/zero > /data/file; sleep 1000", {
+        volumeMounts: [{ name: "data", mountPath: "/data" }],
+      }),
+      volumes: [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }],
+    },
+    "Evicted",
+    /more storage/,
+  ],
+};
+
+test("every trouble of a pod is told by its own reason", { skip: labIsMissing }, async (t) => {
+  const namespace = await temporaryNamespace(t);
+  const kube = openKube(t, places.kubeconfig);
+  await Promise.all(Object.entries(sick).map(([name, [spec]]) => putPod(namespace, name, spec)));
+  for (const [name, [, reason, message]] of Object.entries(sick)) {
+    const facts = () => kube.get(kinds.pod, { namespace, name }).then((pod) => pod && podFacts(pod));
+    let told = "";
+    await eventually(
+      `${name} to be ${reason}`,
+      async () => {
+        const { trouble } = (await facts()) ?? {};
+        told = `${trouble?.reason}: ${trouble?.message}`;
+        return trouble?.reason === reason && message.test(trouble.message);
+      },
+      2 * podStartsWithinMs,
+    ).catch((thrown: unknown) => assert.fail(`${String(thrown)}; it is told as ${told}`));
+    assert.doesNotMatch(told, /\d+\/\d+ nodes|containerd|\/var\//);
+  }
+});
+
+const resourceQuota: Kind = {
+  ...{ group: "", version: "v1", kind: "ResourceQuota", plural: "resourcequotas", namespaced: true },
+};
+
+test("a deployment whose pods a quota refuses says so", { skip: labIsMissing }, async (t) => {
+  const namespace = await temporaryNamespace(t);
+  const kube = openKube(t, places.kubeconfig);
+  await kube.create(resourceQuota, { metadata: { namespace, name: "none" }, spec: { hard: { pods: "0" } } });
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [container(small)] } };
+  await kube.create(kinds.deployment, {
+    metadata: { namespace, name: "web" },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  });
+  await eventually("its failure", async () => {
+    const deployment = await kube.get(kinds.deployment, { namespace, name: "web" });
+    return recordsOf(fieldsOf(deployment?.["status"])["conditions"]).some(
+      ({ type, status, message }) => type === "ReplicaFailure" && status === "True" && /quota/.test(String(message)),
+    );
+  });
+});
