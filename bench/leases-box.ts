@@ -1,21 +1,43 @@
 /**
- * The world of the leases benchmark in a process of its own: a chain whose node is reached over the wire, and a simulated
- * cluster behind real HTTP. It tells its parent where they are and, when asked, which requests the cluster has had.
+ * The world of the benchmarks of leases in a process of its own: a chain whose node is reached over the wire, and a simulated
+ * cluster behind real HTTP. It tells its parent where they are and, when asked, which requests the cluster has had and
+ * when which lease had a ready pod or none.
  */
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import { conditionHolds, fieldsOf } from "../src/kube/json-fields.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { KubeObject } from "../src/kube/kube.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { startHttpFace } from "../test/http-face.ts";
 import { machine, prepareCluster, purse } from "../test/lease-stage.ts";
 import { createOwner } from "../test/owner.ts";
-import { chainId, providerSigner, tenantSigner } from "./leases-people.ts";
+import { chainId, leaseOf, providerSigner, tenantSigner } from "./leases-people.ts";
+import { sharedMs } from "./shared-time.ts";
 
 export type Told =
   | { readonly what: "ready"; readonly rpcUrl: string; readonly kubeconfig: string }
   /** Since it was last asked: "GET /api/v1/pods?watch=1…". */
-  | { readonly what: "requests"; readonly requests: readonly string[] };
+  | { readonly what: "requests"; readonly requests: readonly string[] }
+  | { readonly what: "changes"; readonly changes: readonly PodChange[] };
+
+export type Asked =
+  | { readonly what: "requests" | "stop" }
+  /** Somebody deletes the pods of these leases; each gets another. */
+  | { readonly what: "delete"; readonly dseqs: readonly number[] }
+  /** Since it was last asked. */
+  | { readonly what: "changes" };
+
+/** Of a lease that has one pod: from now on it is ready, or none is. */
+export interface PodChange {
+  readonly namespace: string;
+  readonly isReady: boolean;
+  /** When the API server wrote it, by the clock that all processes of this machine share. */
+  readonly atMs: number;
+}
 
 /** Quick, so that leases are soon there; nothing that is measured waits for a block. */
 const blockMs = 200;
@@ -40,10 +62,35 @@ const cluster = createSimulatedCluster(
 prepareCluster(cluster);
 const face = await startHttpFace(owner, cluster);
 tell({ what: "ready", rpcUrl: node.rpcUrl, kubeconfig: face.writeKubeconfig(folder) });
-process.on("message", (asked: "requests" | "stop") => {
-  if (asked === "requests") tell({ what: "requests", requests: face.requests.splice(0) });
-  else void stop();
+/** Pods that are ready, by namespace. */
+const ready = new Map<string, Set<string>>();
+const changes: PodChange[] = [];
+cluster.server.subscribe(({ type, kind, object }) => {
+  const { namespace = "", uid = "", deletionTimestamp } = object.metadata;
+  if (kind !== kinds.pod) return;
+  const own = ready.get(namespace) ?? new Set();
+  const wasReady = own.size > 0;
+  if (type !== "deleted" && deletionTimestamp === undefined && isReady(object)) own.add(uid);
+  else own.delete(uid);
+  ready.set(namespace, own);
+  if (wasReady !== own.size > 0) changes.push({ namespace, isReady: !wasReady, atMs: sharedMs() });
 });
+process.on("message", (asked: Asked) => {
+  if (asked.what === "requests") tell({ what: "requests", requests: face.requests.splice(0) });
+  if (asked.what === "changes") tell({ what: "changes", changes: changes.splice(0) });
+  if (asked.what === "delete") for (const dseq of asked.dseqs) deletePod(leaseNamespace(leaseOf(dseq)));
+  if (asked.what === "stop") void stop();
+});
+
+function deletePod(namespace: string): void {
+  for (const { metadata } of cluster.server.list(kinds.pod, { namespace })) {
+    if (metadata.deletionTimestamp === undefined) cluster.server.delete(kinds.pod, { namespace, name: metadata.name });
+  }
+}
+
+function isReady({ status }: KubeObject): boolean {
+  return conditionHolds(fieldsOf(status)["conditions"], "Ready");
+}
 
 async function stop(): Promise<void> {
   await owner[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-/** The parent's side of the leases benchmark: the tenant, and the other processes. */
+/** The parent's side of the benchmarks of leases: the tenant, and the other processes. */
 import { type ChildProcess, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { join } from "node:path";
@@ -18,9 +18,9 @@ import { temporaryFolder } from "../test/folder.ts";
 import { cell } from "../test/lease-sdl.ts";
 import { fees, registration } from "../test/lease-stage.ts";
 import type { Owner } from "../test/owner.ts";
-import type { Told as BoxTold } from "./leases-box.ts";
+import type { Asked as BoxAsked, Told as BoxTold, PodChange } from "./leases-box.ts";
 import { chainId, deploymentOf, leaseOf, providerSigner, tenantSigner } from "./leases-people.ts";
-import type { Asked, Told } from "./leases-provider.ts";
+import type { Asked, HealthChange, Reconciled, Told } from "./leases-provider.ts";
 import { nodeFlags } from "./node-flags.ts";
 
 /** Messages of one transaction. */
@@ -31,8 +31,9 @@ export type Market = Awaited<ReturnType<typeof startMarket>>;
 export async function startMarket(owner: Owner) {
   const box = launch("leases-box.ts", temporaryFolder(owner));
   const boxEnded = once(box, "exit");
+  const askBox = (asked: BoxAsked) => void box.send(asked);
   owner.after(async () => {
-    box.send("stop");
+    askBox({ what: "stop" });
     await boxEnded;
   });
   const { rpcUrl, kubeconfig } = await told<BoxTold, "ready">(box, "ready");
@@ -74,8 +75,15 @@ export async function startMarket(owner: Owner) {
     /** What the simulated cluster was asked since the last time, by a provider that does only what is measured. */
     async requests(): Promise<readonly string[]> {
       const answer = told<BoxTold, "requests">(box, "requests");
-      box.send("requests");
+      askBox({ what: "requests" });
       return (await answer).requests;
+    },
+    deletePods: (dseqs: readonly number[]) => askBox({ what: "delete", dseqs }),
+    /** What became of the pods of leases in the simulated cluster, since the last time. */
+    async changes(): Promise<readonly PodChange[]> {
+      const answer = told<BoxTold, "changes">(box, "changes");
+      askBox({ what: "changes" });
+      return (await answer).changes;
     },
   };
 }
@@ -94,6 +102,17 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       const answer = told<Told, "applied">(child, "applied");
       ask({ what: "submit", dseqs });
       return (await answer).ms;
+    },
+    /** As it saw leases become well or unwell, since the last time. */
+    async healths(): Promise<readonly HealthChange[]> {
+      const answer = told<Told, "healths">(child, "healths");
+      ask({ what: "healths" });
+      return (await answer).changes;
+    },
+    async reconcile(): Promise<Reconciled> {
+      const answer = told<Told, "reconciled">(child, "reconciled");
+      ask({ what: "reconcile" });
+      return answer;
     },
     async memory(): Promise<number> {
       const answer = told<Told, "memory">(child, "memory");

@@ -1,5 +1,5 @@
 /**
- * The provider that the leases benchmark measures, in a process of its own: all of it, over the wire, with a journal on
+ * The provider that the benchmarks of leases measure, in a process of its own: all of it, over the wire, with a journal on
  * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR`; it does what its parent asks and tells how long
  * that took.
  */
@@ -7,7 +7,8 @@ import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
-import { formatLeaseId } from "../src/market/ids.ts";
+import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { createProvider, type House } from "../src/provider/provider.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
@@ -18,10 +19,14 @@ import { cell } from "../test/lease-sdl.ts";
 import { fees, marketOptions } from "../test/lease-stage.ts";
 import { deploymentOf, leaseOf, providerSigner } from "./leases-people.ts";
 import { rssMb } from "./report.ts";
+import { sharedMs } from "./shared-time.ts";
 
 export type Asked =
   /** The manifests of these deployments, all at once. */
   | { readonly what: "submit"; readonly dseqs: readonly number[] }
+  /** Since it was last asked. */
+  | { readonly what: "healths" }
+  | { readonly what: "reconcile" }
   | { readonly what: "memory" }
   | { readonly what: "stop" };
 
@@ -29,7 +34,22 @@ export type Told =
   | ({ readonly what: "ready" } & Start)
   /** Of each, from the answer to its tenant until its objects were in the cluster. */
   | { readonly what: "applied"; readonly ms: readonly number[] }
+  | { readonly what: "healths"; readonly changes: readonly HealthChange[] }
+  | ({ readonly what: "reconciled" } & Reconciled)
   | { readonly what: "memory"; readonly rssMb: number };
+
+export interface HealthChange {
+  readonly namespace: string;
+  readonly isHealthy: boolean;
+  /** By the clock that all processes of this machine share. */
+  readonly atMs: number;
+}
+
+export interface Reconciled {
+  readonly cpuS: number;
+  readonly leases: number;
+  readonly drifts: number;
+}
 
 /** When what was so, in seconds since the process began. */
 export interface Start {
@@ -67,6 +87,16 @@ const ended = provider.run(stopping.signal);
 const house = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
 const readyS = performance.now() / 1_000;
 const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
+const healths: HealthChange[] = [];
+const cluster = await house.cluster;
+cluster?.health.onChange((key, now, before) => {
+  if (now?.state === before?.state || now === undefined || now.state === "unknown") return;
+  healths.push({
+    namespace: leaseNamespace(parseLeaseId(key)),
+    isHealthy: now.state === "healthy",
+    atMs: sharedMs(),
+  });
+});
 await atRest();
 const { user, system } = process.cpuUsage();
 tell({
@@ -80,12 +110,24 @@ process.on("message", (asked: Asked) => void answer(asked));
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
+  if (asked.what === "healths") tell({ what: "healths", changes: healths.splice(0) });
+  if (asked.what === "reconcile") tell({ what: "reconciled", ...(await reconcile()) });
   if (asked.what === "memory") tell({ what: "memory", rssMb: rssMb() });
   if (asked.what === "stop") {
     stopping.abort();
     await ended;
     process.disconnect();
   }
+}
+
+/** All work of the process meanwhile: at rest there is hardly any other. */
+async function reconcile(): Promise<Reconciled> {
+  globalThis.gc?.();
+  const before = process.cpuUsage();
+  const report = await cluster?.reconcile({ dryRun: true }, stopping.signal);
+  const { user, system } = process.cpuUsage(before);
+  const { compared, drifts = [], more = 0 } = report ?? {};
+  return { cpuS: (user + system) / 1e6, leases: compared?.leases ?? 0, drifts: drifts.length + more };
 }
 
 async function submit(dseq: number): Promise<number> {
