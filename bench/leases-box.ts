@@ -56,6 +56,8 @@ await node.start();
 const cluster = createSimulatedCluster(
   {
     nodes: Array.from({ length: machines }, (_, n) => ({ ...machine, name: `node-${n}` })),
+    // Long enough for a pod that is missed to be seen as missing, whatever else the machine does.
+    behaviour: () => ({ startMs: 2_000 }),
   },
   deps,
 );

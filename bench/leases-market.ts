@@ -104,10 +104,10 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       return (await answer).ms;
     },
     /** As it saw leases become well or unwell, since the last time. */
-    async healths(): Promise<readonly HealthChange[]> {
+    async healths(): Promise<{ readonly changes: readonly HealthChange[]; readonly cpuMs: number }> {
       const answer = told<Told, "healths">(child, "healths");
       ask({ what: "healths" });
-      return (await answer).changes;
+      return answer;
     },
     async reconcile(): Promise<Reconciled> {
       const answer = told<Told, "reconciled">(child, "reconciled");

@@ -34,7 +34,7 @@ export type Told =
   | ({ readonly what: "ready" } & Start)
   /** Of each, from the answer to its tenant until its objects were in the cluster. */
   | { readonly what: "applied"; readonly ms: readonly number[] }
-  | { readonly what: "healths"; readonly changes: readonly HealthChange[] }
+  | { readonly what: "healths"; readonly changes: readonly HealthChange[]; readonly cpuMs: number }
   | ({ readonly what: "reconciled" } & Reconciled)
   | { readonly what: "memory"; readonly rssMb: number };
 
@@ -98,19 +98,18 @@ cluster?.health.onChange((key, now, before) => {
   });
 });
 await atRest();
-const { user, system } = process.cpuUsage();
 tell({
   what: "ready",
   readyS,
   lookedS: performance.now() / 1_000,
-  cpuS: (user + system) / 1e6,
+  cpuS: cpuMs() / 1_000,
   leases: provider.status().cluster?.leases ?? 0,
 });
 process.on("message", (asked: Asked) => void answer(asked));
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
-  if (asked.what === "healths") tell({ what: "healths", changes: healths.splice(0) });
+  if (asked.what === "healths") tell({ what: "healths", changes: healths.splice(0), cpuMs: cpuMs() });
   if (asked.what === "reconcile") tell({ what: "reconciled", ...(await reconcile()) });
   if (asked.what === "memory") tell({ what: "memory", rssMb: rssMb() });
   if (asked.what === "stop") {
@@ -123,11 +122,11 @@ async function answer(asked: Asked): Promise<void> {
 /** All work of the process meanwhile: at rest there is hardly any other. */
 async function reconcile(): Promise<Reconciled> {
   globalThis.gc?.();
-  const before = process.cpuUsage();
+  const beforeMs = cpuMs();
   const report = await cluster?.reconcile({ dryRun: true }, stopping.signal);
-  const { user, system } = process.cpuUsage(before);
+  const cpuS = (cpuMs() - beforeMs) / 1_000;
   const { compared, drifts = [], more = 0 } = report ?? {};
-  return { cpuS: (user + system) / 1e6, leases: compared?.leases ?? 0, drifts: drifts.length + more };
+  return { cpuS, leases: compared?.leases ?? 0, drifts: drifts.length + more };
 }
 
 async function submit(dseq: number): Promise<number> {
@@ -141,6 +140,12 @@ async function submit(dseq: number): Promise<number> {
 async function atRest(): Promise<void> {
   const isBusy = () => provider.status().queues.some(({ counts }) => counts.ready + counts.running > 0);
   while (isBusy()) await sleep(realClock, 5);
+}
+
+/** How long this process was at work. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 function tell(message: Told): void {
