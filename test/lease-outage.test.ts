@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
-import { type LeaseStage, onLeaseStage } from "./lease-stage.ts";
+import { type LeaseStage, machine, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
 import { runs } from "./runs.ts";
 
@@ -105,17 +105,46 @@ test(`${leases} leases, and for long`, async (t) => {
   });
 });
 
+test("machines that fall silent for longer than any lease may be unwell, also while nobody can look: none is closed, all runs again", async (t) => {
+  await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
+    stage.start();
+    const tenants = Array.from({ length: runs(2, 20) }, (_, n) => createTenant(stage, BigInt(100 + n)));
+    await Promise.all(tenants.map((tenant) => tenant.deploy(cell())));
+    await stage.atRest();
+    const { nodes, faults } = stage.cluster;
+    const wanted = () =>
+      objectsOf(stage, tenants, ["namespaces", "manifests", "deployments", "services"], "generation");
+    const [before, sent] = [wanted(), stage.sent];
+    for (const isAway of [false, true]) {
+      nodes.lose(machine.name);
+      // Long enough for the cluster to give the machine up, and its pods.
+      await stage.meanwhile(6 * 60_000);
+      if (isAway) apiGone(stage);
+      await stage.meanwhile(runs(8, 30) * 60_000);
+      assert.deepEqual([await statesOf(stage, tenants), stage.sent, wanted()], [["active"], sent, before]);
+      faults.clear();
+      nodes.bringBack(machine.name);
+      await Promise.all(tenants.map((tenant) => tenant.runs(cell())));
+      await stage.atRest();
+      assert.deepEqual([await statesOf(stage, tenants), stage.sent, wanted()], [["active"], sent, before]);
+    }
+  });
+});
+
 /** Whatever there is of these leases in the cluster, as every write would change it. */
-function objectsOf({ cluster }: LeaseStage, tenants: readonly Tenant[]): string[] {
+function objectsOf(
+  { cluster }: LeaseStage,
+  tenants: readonly Tenant[],
+  plurals?: readonly string[],
+  mark: "generation" | "resourceVersion" = "resourceVersion",
+): string[] {
   const names = new Set(tenants.map(({ namespace }) => namespace));
   const { namespace, manifest, deployment, replicaSet, service, networkPolicy, pod } = kinds;
   return [namespace, manifest, deployment, replicaSet, service, networkPolicy, pod]
+    .filter(({ plural }) => !plurals || plurals.includes(plural))
     .flatMap((kind) => cluster.server.list(kind).map((object) => ({ kind, object })))
     .filter(({ object: { metadata } }) => names.has(metadata.namespace ?? "") || names.has(metadata.name))
-    .map(({ kind, object: { metadata } }) => {
-      const { name, uid, generation = 0, resourceVersion } = metadata;
-      return `${kind.plural} ${name} ${uid} ${generation} ${resourceVersion}`;
-    });
+    .map(({ kind, object: { metadata } }) => `${kind.plural} ${metadata.name} ${metadata.uid} ${metadata[mark]}`);
 }
 
 async function statesOf({ queries }: LeaseStage, tenants: readonly Tenant[]): Promise<string[]> {

@@ -112,6 +112,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       workloads,
       claims: [...claims.in(namespace)],
       isHeardOf: nodes.isReady,
+      isNodeLost: nodes.someLost,
       nowMs: clock.now(),
     };
   }

@@ -15,7 +15,8 @@ const crash = { reason: "CrashLoop", message: "it ends by itself" } as const;
 function health(given: Partial<HealthFacts>, before?: LeaseHealth): LeaseHealth {
   const services = [{ name: "web", count: 2 }];
   const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
-  return judge({ services, pods: [], workloads, claims: [], isHeardOf: () => true, nowMs, ...given }, before);
+  const nodes = { isHeardOf: () => true, isNodeLost: () => false };
+  return judge({ services, pods: [], workloads, claims: [], ...nodes, nowMs, ...given }, before);
 }
 
 /** "1/2 healthy: CrashLoop ×1" */
@@ -104,6 +105,15 @@ test("a pod with a volume that no node takes while nodes are closed waits for th
   const claims = [{ service: "web", storageClass: "beta3", phase: "Bound" }];
   assert.equal(brief(health({ ...facts, claims })), "0/1-1 unhealthy VolumeNotBound ×1");
   assert.equal(brief(health(facts)), "0/1 unhealthy Unschedulable ×1");
+});
+
+test("a pod that finds no room while the node is away that it had it on waits for that node", () => {
+  const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
+  const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
+  const lost = health({ ...facts, isNodeLost: () => true });
+  assert.equal(brief(lost), "0/1-1 unhealthy Unschedulable ×1");
+  assert.equal(isSeenUnwell(lost), false);
+  assert.equal(isSeenUnwell(health(facts)), true, "a taint that is there for good is no reason");
 });
 
 test("an eviction is told while its successor starts, and not for ever", () => {

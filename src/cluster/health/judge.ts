@@ -35,6 +35,8 @@ export interface HealthFacts {
   readonly workloads: ReadonlyMap<string, WorkloadFacts>;
   readonly claims: readonly ClaimFacts[];
   readonly isHeardOf: (node: string) => boolean;
+  /** Some node of the cluster is not heard of. */
+  readonly isNodeLost: () => boolean;
   readonly nowMs: number;
 }
 
@@ -77,9 +79,12 @@ function waitsForNode({ reason, waitsForNode = false }: PodTrouble): boolean {
   return reason === "NodeLost" || waitsForNode;
 }
 
-function troubleOf({ trouble, service, on, createdAtMs }: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
+function troubleOf(pod: PodFacts, { claims, isNodeLost, nowMs }: HealthFacts): PodTrouble {
+  const { trouble, service, on, createdAtMs } = pod;
   const own = claims.filter((claim) => claim.service === service);
   if (trouble?.nodesAway && own.some(({ phase }) => phase === "Bound")) return volumeElsewhere;
+  // The room that it had is on that node.
+  if (trouble?.nodesAway && isNodeLost()) return { ...trouble, waitsForNode: true };
   if (trouble) return trouble;
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };

@@ -26,6 +26,7 @@ export function watchNodes(kube: Pick<Kube, "watch">) {
     cache,
     onChange: (listener: (name: string) => void) => void listeners.push(listener),
     isReady: (name: string) => cache.get({ name })?.isReady ?? false,
+    someLost: () => [...cache.list()].some(({ isReady }) => !isReady),
   };
 }
 
