@@ -13,7 +13,7 @@ import type { Change, KubeObject } from "../kube.ts";
 type Handle = (change: Change<string>) => void | Promise<void>;
 
 /** A watch of config maps on a clock that stands until it is moved. */
-function stage(owner: Owner, { handle }: { handle?: Handle } = {}) {
+function stage(owner: Owner, { handle, passing = false }: { handle?: Handle; passing?: boolean } = {}) {
   const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock });
   const { server, faults, counts } = cluster;
@@ -25,6 +25,7 @@ function stage(owner: Owner, { handle }: { handle?: Handle } = {}) {
       namespace,
       // The cluster puts one of its own into every namespace.
       labelSelector: "ours",
+      passing,
       project: (object) => (object["data"] as Record<string, string>)["n"] ?? "",
       async handle(change) {
         await handle?.(change);
@@ -87,6 +88,24 @@ test("a watch that is cut goes on where it was, without a list", async (t) => {
   await eventually("the second", () => seen.length === 2);
   assert.deepEqual(seen, ["added a 1", "modified a 2"]);
   assert.equal(cache.counts.lists, 1);
+});
+
+test("a watch that keeps nothing hands over what is there and what comes, and all that is there after a new list", async (t) => {
+  const { watch, seen, put, remove, until, faults } = stage(t, { passing: true });
+  put("old", "1");
+  const cache = watch();
+  await until("the list", () => seen.length === 1);
+  put("old", "2");
+  put("new", "1");
+  remove("new");
+  await until("the events", () => seen.length === 3);
+  faults.cutWatches();
+  put("old", "3");
+  faults.forgetPast();
+  await until("the list again", () => seen.length === 4);
+  assert.deepEqual(seen, ["added old 1", "added old 2", "added new 1", "added old 3"]);
+  assert.deepEqual([cache.size, cache.get({ namespace, name: "old" }), [...cache.list()]], [0, undefined, []]);
+  assert.equal(cache.counts.relists, 1);
 });
 
 test("when the past is gone, the list is read anew and what went meanwhile is deleted, also what came again by the same name", async (t) => {

@@ -19,8 +19,8 @@ interface About {
   readonly by: string;
   readonly node?: string | undefined;
   readonly container?: string;
-  /** In the newer way, as the scheduler does: what happens again is a series. */
-  readonly asSeries?: boolean;
+  /** What it was doing; with it, the Event is one of the newer way, in which what happens again is a series. */
+  readonly action?: string;
 }
 
 export function createEvents(server: ApiServer, view: View, clock: Clock): Events {
@@ -40,7 +40,8 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
     known.set(what, { at: { namespace, name }, lastMs: clock.now() });
     if (before) server.update(kinds.event, { ...before, ...again(before) }, by);
     else {
-      const times = about.asSeries ? { eventTime: microStampOf(clock.now()) } : firstTimes(stampOf(clock.now()));
+      const times =
+        about.action !== undefined ? { eventTime: microStampOf(clock.now()) } : firstTimes(stampOf(clock.now()));
       const said = { type, reason, note, ...saidOf(about), ...times };
       server.create(kinds.event, { metadata: { name, namespace }, ...said }, by);
     }
@@ -77,7 +78,7 @@ function firstTimes(now: string): Record<string, unknown> {
   return { eventTime: null, deprecatedFirstTimestamp: now, deprecatedLastTimestamp: now, deprecatedCount: 1 };
 }
 
-function saidOf({ kind, object, by, node = "", container, asSeries = false }: About): Record<string, unknown> {
+function saidOf({ kind, object, by, node = "", container, action }: About): Record<string, unknown> {
   const { namespace, name, uid } = object.metadata;
   return {
     regarding: {
@@ -89,8 +90,8 @@ function saidOf({ kind, object, by, node = "", container, asSeries = false }: Ab
       ...(container === undefined ? {} : { fieldPath: `spec.containers{${container}}` }),
     },
     reportingController: by,
-    // The newer way asks for both.
-    ...(asSeries ? { reportingInstance: `${by}-control-plane`, action: "Scheduling" } : { reportingInstance: node }),
-    ...(!asSeries && { deprecatedSource: { component: by, host: node } }),
+    ...(action === undefined
+      ? { reportingInstance: node, deprecatedSource: { component: by, host: node } }
+      : { reportingInstance: `${by}-control-plane`, action }),
   };
 }

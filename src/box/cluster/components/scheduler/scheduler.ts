@@ -96,7 +96,8 @@ export function createScheduler({ server, view, clock, events }: Ground): Compon
   }
 
   function tell(object: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
-    events.tell({ kind: kinds.pod, object, by, asSeries: true }, type, reason, note);
+    const action = reason === "Scheduled" ? "Binding" : "Scheduling";
+    events.tell({ kind: kinds.pod, object, by, action }, type, reason, note);
   }
 
   return { name: "scheduler", notice, work };
