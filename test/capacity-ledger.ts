@@ -99,6 +99,8 @@ interface LedgerDeps {
   readonly keeper: () => CapacityKeeper;
 }
 
+export type Ledger = ReturnType<typeof createLedger>;
+
 export function createLedger({ objects, keeper }: LedgerDeps) {
   const promises = new Map<number, Promised>();
   let dseqs = 0;
