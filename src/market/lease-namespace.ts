@@ -24,11 +24,14 @@ function hashedName(lease: BidId): string {
 
 /** Base 32 with the "extended hex" alphabet in lower case and without padding. */
 export function base32Hex(bytes: Uint8Array): string {
-  let bits = 0n;
-  for (const byte of bytes) bits = (bits << 8n) | BigInt(byte);
-  const digits = Math.ceil((bytes.length * 8) / 5);
-  bits <<= BigInt(digits * 5 - bytes.length * 8);
-  return Array.from({ length: digits }, (_, n) => alphabet[Number((bits >> BigInt((digits - 1 - n) * 5)) & 31n)]).join(
-    "",
-  );
+  let text = "";
+  /** Bits that are not written yet, and how many. */
+  let [held, count] = [0, 0];
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    count += 8;
+    for (; count >= 5; count -= 5) text += alphabet[(held >> (count - 5)) & 31];
+    held &= (1 << count) - 1;
+  }
+  return count > 0 ? text + alphabet[(held << (5 - count)) & 31] : text;
 }

@@ -724,6 +724,8 @@ export const limits = {
   reconcileStuckMs: 5 * minute,
   /** Drift that was found in a report and is in one so much later did not heal by itself: a person should know. */
   reconcileHealMs: 6 * minute,
+  /** Objects of a list that are read between two breaths of the event loop: a few milliseconds. */
+  reconcileSlice: 200,
   /** Leases that do not run and of which something is left, asked about in one look: each is a query to the chain. */
   reconcileAsks: 200,
   /** What holds a namespace, in the words of the server: the beginning says it. */

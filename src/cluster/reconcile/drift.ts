@@ -88,6 +88,10 @@ export interface Compared {
   readonly reservations: number;
 }
 
-export function sameDrift(drift: Drift): string {
-  return `${drift.kind} ${drift.subject}`;
+export function sameDrift({ kind, subject }: Drift): string {
+  return `${kind} ${subject}`;
+}
+
+export function drift(kind: DriftKind, subject: string, evidence: string): Drift {
+  return { kind, subject, evidence };
 }

@@ -13,6 +13,7 @@ import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { leaseOfLabels, looksLikeLease, managedSelector } from "../../kube/objects/lease-labels.ts";
 import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, parseTime } from "../../runtime/clock.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -95,13 +96,26 @@ function readMirror(mirror: Chain["mirror"]) {
   return { height: mirror.height, running, hashes };
 }
 
-async function readCluster({ kube, manifestNamespace }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
+async function readCluster({ kube, manifestNamespace, clock }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
   const selection = { labelSelector: managedSelector, signal, deadlineMs: limits.reconcileListMs };
   const [namespaces, resources] = await Promise.all([
     kube.list(kinds.namespace, selection),
     kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace }),
   ]);
-  return { namespaces: namespaces.flatMap(readNamespace), resources: resources.map(readResource) };
+  return {
+    namespaces: await inSlices(namespaces, readNamespace, clock),
+    resources: await inSlices(resources, readResource, clock),
+  };
+}
+
+/** Each takes some microseconds, and there may be thousands. */
+async function inSlices<T, R>(items: readonly T[], read: (item: T) => readonly R[], clock: Clock): Promise<R[]> {
+  const made: R[] = [];
+  for (let at = 0; at < items.length; at += limits.reconcileSlice) {
+    for (const item of items.slice(at, at + limits.reconcileSlice)) made.push(...read(item));
+    await clock.yield();
+  }
+  return made;
 }
 
 /** The network's label is on namespaces of operators too. */
@@ -109,12 +123,20 @@ function readNamespace(object: KubeObject): ListedNamespace[] {
   const { name, uid = "", labels, deletionTimestamp } = object.metadata;
   if (!looksLikeLease(name, labels)) return [];
   const deletingSinceMs = deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp);
-  return [{ name, uid, lease: leaseOfLabels(labels), deletingSinceMs, heldBy: heldBy(object) }];
+  return [{ name, uid, lease: named(leaseOfLabels(labels)), deletingSinceMs, heldBy: heldBy(object) }];
 }
 
-function readResource(object: KubeObject): ListedResource {
+function readResource(object: KubeObject): ListedResource[] {
   const { name, uid = "" } = object.metadata;
-  return { name, uid, note: readManifestNote(object) };
+  const note = readManifestNote(object);
+  named(note?.lease);
+  return [{ name, uid, note }];
+}
+
+/** Its name is a hash, and remembered with the id: reckoned here, in slices, it costs the comparison nothing. */
+function named(lease: LeaseId | undefined): LeaseId | undefined {
+  if (lease) leaseNamespace(lease);
+  return lease;
 }
 
 function readCaches(live: GatherDeps["live"]): Cached {

@@ -64,7 +64,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   let known: ReadonlyMap<string, ReportedDrift> = new Map();
   let last: Report | undefined;
   let lookMs = 0;
-  let skipped: { readonly why: string; readonly sinceMs: number } | undefined;
+  let skipped: { readonly why: string } | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
   async function look(restored: boolean, signal: AbortSignal): Promise<Look> {
@@ -159,10 +159,9 @@ export function createReconciler(deps: ReconcilerDeps) {
       try {
         await reconcile({ dryRun: false }, signal);
       } catch (thrown) {
-        if (signal.aborted) throw thrown;
-        const why = reasonOf(thrown);
-        if (!skipped) log.info("reconcile skipped", { error: thrown });
-        skipped = { why, sinceMs: skipped?.sinceMs ?? clock.now() };
+        if (signal.aborted) return;
+        if (!skipped) log.error("reconcile skipped, retrying later", { error: thrown });
+        skipped = { why: reasonOf(thrown) };
         onChange();
       }
     }
@@ -197,7 +196,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     get lookMs() {
       return lookMs;
     },
-    /** Why there has been no report since when. */
+    /** Why the last time came to nothing. */
     get skipped() {
       return skipped;
     },
