@@ -84,6 +84,9 @@ process.on("message", (asked: Asked) => {
   if (asked.what === "stop") void stop();
 });
 
+// A parent that has failed says nothing.
+process.once("disconnect", () => process.exit());
+
 function deletePod(namespace: string): void {
   for (const { metadata } of cluster.server.list(kinds.pod, { namespace })) {
     if (metadata.deletionTimestamp === undefined) cluster.server.delete(kinds.pod, { namespace, name: metadata.name });

@@ -106,6 +106,8 @@ tell({
   leases: provider.status().cluster?.leases ?? 0,
 });
 process.on("message", (asked: Asked) => void answer(asked));
+// A parent that has failed says nothing.
+process.once("disconnect", () => process.exit());
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
