@@ -23,8 +23,8 @@ function clusterDrifts({ cluster, believed: { isRestored, caches } }: Truths): D
     "the API server has gone back to an earlier state: its etcd was restored, or another cluster answers";
   return [
     ...(isRestored ? [drift("cluster-restored", "cluster", restored)] : []),
-    ...(caches ? cacheDrift("namespaces", cluster.namespaces, caches.namespaces) : []),
-    ...(caches ? cacheDrift("manifests.akash.network", cluster.resources, caches.resources) : []),
+    ...(caches ? cacheDrifts("namespaces", cluster.namespaces, caches.namespaces) : []),
+    ...(caches ? cacheDrifts("manifests.akash.network", cluster.resources, caches.resources) : []),
   ];
 }
 
@@ -130,17 +130,17 @@ function reservationsLeft(
   return left;
 }
 
-function cacheDrift(
+/** One for each that differs: of those that are made and removed all the time, each look finds another. */
+function cacheDrifts(
   resource: string,
   listed: readonly { readonly name: string; readonly uid: string }[],
   cached: ReadonlyMap<string, string>,
 ): Drift[] {
   const there = new Map(listed.map(({ name, uid }) => [name, uid]));
-  const differing = [...new Set([...there.keys(), ...cached.keys()])].filter(
-    (name) => there.get(name) !== cached.get(name),
-  );
-  if (differing.length === 0) return [];
-  const named = differing.sort().slice(0, 3).join(", ");
-  const evidence = `the server lists ${there.size}, the cache shows ${cached.size}; ${differing.length} differ: ${named}`;
-  return [drift("cache-differs", resource, evidence)];
+  return [...new Set([...there.keys(), ...cached.keys()])]
+    .filter((name) => there.get(name) !== cached.get(name))
+    .map((name) => {
+      const [has, shows] = [there.get(name) ?? "none", cached.get(name) ?? "none"];
+      return drift("cache-differs", `${resource} ${name}`, `the server has ${has}, the cache shows ${shows}`);
+    });
 }

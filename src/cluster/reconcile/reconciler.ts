@@ -87,7 +87,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   }
 
   async function reconcileNow({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
-    const restored = isRestored();
+    const restored = isRestoreUntold || isRestored();
     const { drifts: found, height, compared, unasked } = await lookTwice(restored, signal);
     const atMs = clock.now();
     const all = new Map(found.map((drift) => [sameDrift(drift), reported(drift, atMs)]));
@@ -141,7 +141,17 @@ export function createReconciler(deps: ReconcilerDeps) {
     for (const { subject } of of("lease")) leases.wake(subject);
     for (const { subject } of of("reservation")) capacity.wake(subject);
     if (of("caches").length > 0) leases.live.relist("reconcile found that it shows something else than the server has");
-    if (of("mirror").length > 0) await chain.compareMirror(signal);
+    if (of("mirror").length > 0) await compareMirror(signal);
+  }
+
+  /** The report has been made by then; what was not built anew is in the next one. */
+  async function compareMirror(signal: AbortSignal): Promise<void> {
+    try {
+      await chain.compareMirror(signal);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      log.error("mirror not compared, retrying later", { error: thrown });
+    }
   }
 
   /** One after the other; one that changes nothing waits for nobody, and nobody for it. */
