@@ -11,6 +11,7 @@ const others: readonly string[] = [
   "Node",
   "CSINode",
   "NodeMetrics",
+  "PodMetrics",
   "Event",
   "CustomResourceDefinition",
   "Endpoints",

@@ -188,7 +188,7 @@ function podsOf({ cluster }: LeaseStage): string[] {
 /** What every write changes. */
 function versionsOf({ cluster }: LeaseStage): string[] {
   return Object.values(kinds)
-    .filter(({ kind }) => !["Node", "NodeMetrics", "Event", "Gateway", "HTTPRoute"].includes(kind))
+    .filter(({ kind }) => !["Node", "NodeMetrics", "PodMetrics", "Event", "Gateway", "HTTPRoute"].includes(kind))
     .flatMap((kind) => cluster.server.list(kind).map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`))
     .sort();
 }
