@@ -182,7 +182,7 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
     t.diagnostic("evicted and replaced");
 
     await kubectl("delete", "pod", "-n", leaseNamespace(kept), "store-0");
-    await eventually("the volume's pod to wait", () => troublesOf(kept).length > 0, patienceMs);
+    await eventually("the volume to be missed", () => troublesOf(kept).includes("VolumeNotBound"), patienceMs);
     await addsUp();
     t.diagnostic(`a volume that cannot move: ${JSON.stringify(life.health.get(formatLeaseId(kept))?.troubles)}`);
     await life.stop();
