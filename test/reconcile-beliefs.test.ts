@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Report } from "../src/cluster/reconcile/drift.ts";
+import { driftConditions } from "../src/cluster/reconcile/drift-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -87,4 +88,27 @@ test("a lease that the mirror has missed is found, and deployed once the mirror 
   assert.deepEqual(kindsOf(await report(reconciler)), ["mirror-differs", "namespace-missing"]);
   await stage.until("it runs", () => stage.pods(lease).length === 2);
   assert.deepEqual(kindsOf(await report(reconciler)), []);
+});
+
+test("while the cluster cannot be asked nothing is compared, which is said, and made up for afterwards", async (t) => {
+  const { stage, life, deployed, clock } = await openStage(t);
+  const lease = await deployed(1);
+  const { faults } = stage.cluster;
+  const reconciler = openReconciler(stage, life);
+  const stopping = new AbortController();
+  const running = reconciler.run(stopping.signal);
+  await clock.advance(limits.reconcileEveryMs);
+  assert.deepEqual(reconciler.last?.drifts, []);
+  faults.refuse({ status: 503, verb: "list", times: Number.POSITIVE_INFINITY });
+  await clock.advance(limits.reconcileEveryMs + limits.reconcileListMs);
+  assert.deepEqual(
+    driftConditions(reconciler).map(({ type }) => type),
+    ["ReconcileSkipped"],
+  );
+  assert.equal(stage.pods(lease).length, 2);
+  faults.clear();
+  await clock.advance(limits.reconcileEveryMs);
+  assert.deepEqual(driftConditions(reconciler), []);
+  stopping.abort();
+  await running;
 });
