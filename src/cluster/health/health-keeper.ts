@@ -112,7 +112,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       workloads,
       claims: [...claims.in(namespace)],
       isHeardOf: nodes.isReady,
-      isNodeLost: nodes.someLost,
+      isSomeNodeAway: nodes.isSomeAway,
       nowMs: clock.now(),
     };
   }

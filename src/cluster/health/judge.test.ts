@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { limits } from "../../runtime/limits.ts";
 import { type HealthFacts, judge } from "./judge.ts";
 import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
@@ -15,8 +16,10 @@ const crash = { reason: "CrashLoop", message: "it ends by itself" } as const;
 function health(given: Partial<HealthFacts>, before?: LeaseHealth): LeaseHealth {
   const services = [{ name: "web", count: 2 }];
   const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
-  const nodes = { isHeardOf: () => true, isNodeLost: () => false };
-  return judge({ services, pods: [], workloads, claims: [], ...nodes, nowMs, ...given }, before);
+  return judge(
+    { services, pods: [], workloads, claims: [], isHeardOf: () => true, isSomeNodeAway: false, nowMs, ...given },
+    before,
+  );
 }
 
 /** "1/2 healthy: CrashLoop ×1" */
@@ -107,13 +110,13 @@ test("a pod with a volume that no node takes while nodes are closed waits for th
   assert.equal(brief(health(facts)), "0/1 unhealthy Unschedulable ×1");
 });
 
-test("a pod that finds no room while the node is away that it had it on waits for that node", () => {
+test("a pod that finds no node while some are away is not held against its lease for an hour", () => {
   const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
   const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
-  const lost = health({ ...facts, isNodeLost: () => true });
-  assert.equal(brief(lost), "0/1-1 unhealthy Unschedulable ×1");
-  assert.equal(isSeenUnwell(lost), false);
-  assert.equal(isSeenUnwell(health(facts)), true, "a taint that is there for good is no reason");
+  const first = health({ ...facts, isSomeNodeAway: true });
+  assert.equal(brief(first), "0/1-1 unhealthy Unschedulable ×1");
+  const later = { ...facts, isSomeNodeAway: true, nowMs: nowMs + limits.healthNodeAwayMs };
+  assert.equal(brief(health(later, first)), "0/1 unhealthy Unschedulable ×1");
 });
 
 test("an eviction is told while its successor starts, and not for ever", () => {

@@ -4,7 +4,7 @@
  */
 
 import { limits } from "../../runtime/limits.ts";
-import type { LeaseHealth, ServiceHealth, Trouble } from "./lease-health.ts";
+import type { LeaseHealth, ServiceHealth, Trouble, TroubleReason } from "./lease-health.ts";
 import { troubleReasons } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
 import { nodeLost, type PodTrouble, volumeElsewhere } from "./pod-trouble.ts";
@@ -35,14 +35,14 @@ export interface HealthFacts {
   readonly workloads: ReadonlyMap<string, WorkloadFacts>;
   readonly claims: readonly ClaimFacts[];
   readonly isHeardOf: (node: string) => boolean;
-  /** Some node of the cluster is not heard of. */
-  readonly isNodeLost: () => boolean;
+  /** Some node of ours takes no pods now, and may again. */
+  readonly isSomeNodeAway: boolean;
   readonly nowMs: number;
 }
 
 /** How it was before says since when what is still so. */
 export function judge(facts: HealthFacts, before: LeaseHealth | undefined): LeaseHealth {
-  const judged = facts.services.map((service) => judgeService(service, facts));
+  const judged = facts.services.map((service) => judgeService(service, facts, before));
   const services = judged.map(({ health }) => health);
   const isHealthy = services.every(({ ready, wanted }) => ready >= wanted);
   const troubles = judged.flatMap(({ health, troubles }) => toldOf(health.name, troubles, before, facts.nowMs));
@@ -55,7 +55,11 @@ interface JudgedService {
   readonly troubles: readonly PodTrouble[];
 }
 
-function judgeService({ name, count }: WantedService, facts: HealthFacts): JudgedService {
+function judgeService(
+  { name, count }: WantedService,
+  facts: HealthFacts,
+  before: LeaseHealth | undefined,
+): JudgedService {
   const { pods, workloads, isHeardOf } = facts;
   const workload = workloads.get(name);
   // What its predecessor of the other kind left is on its way out.
@@ -70,7 +74,9 @@ function judgeService({ name, count }: WantedService, facts: HealthFacts): Judge
   const stuck = own.filter((pod) => pod.state === "leaving" && isAway(pod)).length;
   for (let at = 0; at < stuck && troubles.length < missing; at++) troubles.push(nodeLost);
   while (troubles.length < missing) troubles.push(notThere(workload));
-  const unobserved = troubles.filter(waitsForNode).length;
+  const sinceMs = knownTrouble(before, name, "Unschedulable")?.sinceMs ?? facts.nowMs;
+  const isPatient = facts.isSomeNodeAway && facts.nowMs - sinceMs < limits.healthNodeAwayMs;
+  const unobserved = troubles.filter((each) => waitsForNode(each) || (each.nodesAway && isPatient)).length;
   const ended = own.filter((pod) => isRecent(pod, facts.nowMs)).flatMap(({ trouble }) => trouble ?? []);
   return { health: { name, wanted: count, ready, unobserved }, troubles: [...troubles, ...ended] };
 }
@@ -79,12 +85,10 @@ function waitsForNode({ reason, waitsForNode = false }: PodTrouble): boolean {
   return reason === "NodeLost" || waitsForNode;
 }
 
-function troubleOf(pod: PodFacts, { claims, isNodeLost, nowMs }: HealthFacts): PodTrouble {
+function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
   const { trouble, service, on, createdAtMs } = pod;
   const own = claims.filter((claim) => claim.service === service);
   if (trouble?.nodesAway && own.some(({ phase }) => phase === "Bound")) return volumeElsewhere;
-  // The room that it had is on that node.
-  if (trouble?.nodesAway && isNodeLost()) return { ...trouble, waitsForNode: true };
   if (trouble) return trouble;
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };
@@ -122,7 +126,7 @@ function toldOf(
 ): Trouble[] {
   return [...Map.groupBy(troubles, ({ reason }) => reason)]
     .map(([reason, alike]) => {
-      const known = before?.troubles.find((each) => each.service === service && each.reason === reason);
+      const known = knownTrouble(before, service, reason);
       const messages = alike.map(({ message }) => message);
       // The longest says most. A pull that is tried again forgets why the last one failed.
       const longest = messages.reduce((a, b) => (b.length > a.length ? b : a));
@@ -130,4 +134,8 @@ function toldOf(
       return { service, reason, message, replicas: alike.length, sinceMs: known?.sinceMs ?? nowMs };
     })
     .sort((a, b) => troubleReasons.indexOf(a.reason) - troubleReasons.indexOf(b.reason));
+}
+
+function knownTrouble(before: LeaseHealth | undefined, service: string, reason: TroubleReason): Trouble | undefined {
+  return before?.troubles.find((each) => each.service === service && each.reason === reason);
 }
