@@ -78,6 +78,8 @@ describe("a provider with a lease", { concurrency: false }, () => {
     const unknown = await close(leaseId.replace("/1/1/1/", "/99/1/1/"));
     assert.deepEqual([unknown.code, /AKP_LEASE_UNKNOWN/.test(unknown.stderr)], [1, true]);
     assert.match((await close("nonsense")).stderr, /AKP_VALUE_MALFORMED/);
+    const reclaimed = await give("lease", "reclaim", leaseId, "--reason", "unstable", "--dry-run", ...at());
+    assert.match(reclaimed.stderr, /lease close` ends it at once\.\n.*AKP_LEASE_NOT_RECLAIMABLE/);
     const wrong = await give("lease", "close", leaseId, "--reason", "boredom", ...at());
     assert.match(wrong.stderr, /Allowed choices are unstable, decommission, unspecified/);
   });
