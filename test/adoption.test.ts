@@ -206,6 +206,43 @@ test("what the network's provider writes over ours is read as its own, and taken
   assert.match(row?.body ?? "", /store:9/);
 });
 
+test("workloads that were brought back from a backup, by another's hand, are kept too", async (t) => {
+  const { theirs, start, lease, group, objects, at } = await open(t);
+  for (const [kind, name] of [[kinds.deployment, "page"] as const, [kinds.statefulSet, "store"] as const]) {
+    const { managedFields = [] } = (await theirs.get(kind, at(name)))?.metadata ?? {};
+    const value = managedFields.map((entry) =>
+      entry.manager === "provider-services" ? { ...entry, manager: "velero-server" } : entry,
+    );
+    await theirs.patch(kind, at(name), [{ op: "replace", path: "/metadata/managedFields", value }]);
+  }
+  const before = generations(await objects());
+  const life = await start();
+  await life.atRest(lease);
+  assert.deepEqual(generations(await objects()), before);
+  await life.send(lease, changed(group, "page", { image: "page:2" }), "02");
+  await life.atRest(lease, "02");
+  assert.deepEqual(generations(await objects()).slice(1), before.slice(1), "store is as it was");
+  assert.equal((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], undefined);
+});
+
+test("what the network's provider makes of a manifest that we have written over is not taken for what its tenant wants", async (t) => {
+  const { theirs, start, lease, group, at } = await open(t);
+  const old = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  const first = await start();
+  await first.send(lease, changed(group, "page", { image: "page:2" }), "02");
+  await first.atRest(lease, "02");
+  await first.stop();
+  const live = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
+  const labels = { ...live.metadata.labels, [versionLabel]: "1" };
+  await theirs.replace(kinds.deployment, { ...live, spec: old["spec"], metadata: { ...live.metadata, labels } });
+  const second = await start({ current: "02" });
+  await second.atRest(lease, "02");
+  const { spec } = (await theirs.get(kinds.deployment, at("page"))) as KubeObject & {
+    spec: { template: { spec: { containers: { image: string }[] } } };
+  };
+  assert.equal(spec.template.spec.containers[0]?.image, "page:2");
+});
+
 test("a rehearsal reads only, and tells what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
   const face = await startHttpFace(t, cluster);

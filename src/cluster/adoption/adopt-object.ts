@@ -7,25 +7,32 @@ import { limits } from "../../runtime/limits.ts";
 
 export type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 
+interface AdoptOptions {
+  readonly also?: (live: KubeObject) => PatchOperation[];
+  /** Neither the network's provider nor we own anything of it. */
+  readonly isStrangers?: boolean;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Returns the object as it is afterwards, undefined where there is none. `also` says what is written in the same step, of an
- * object that has to be moved.
+ * object that has to be moved; of a stranger's only that is.
  */
 export async function adoptObject(
   kube: AdoptingKube,
   kind: Kind,
   at: ObjectAt,
-  { also = () => [], signal }: { also?: (live: KubeObject) => PatchOperation[]; signal: AbortSignal },
+  { also = () => [], isStrangers = false, signal }: AdoptOptions,
 ): Promise<KubeObject | undefined> {
   for (let tries = 1; ; tries += 1) {
     const live = await kube.get(kind, at, { signal });
     const managedFields = live && adoptedFields(live.metadata, kube.fieldManager, apiVersionOf(kind));
-    if (!managedFields) return live;
+    if (!live || (!managedFields && !isStrangers)) return live;
     const { resourceVersion, name, namespace } = live.metadata;
     const operations: PatchOperation[] = [
       // Whoever wrote meanwhile owns what he wrote.
       { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
-      { op: "replace", path: "/metadata/managedFields", value: managedFields },
+      ...(managedFields ? [{ op: "replace", path: "/metadata/managedFields", value: managedFields } as const] : []),
       ...also(live),
     ];
     try {

@@ -52,7 +52,11 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
   async function take(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
     const { name, namespace } = truth;
-    const services = new Map(madeOf(truth)?.services.map((service) => [service.name, service]));
+    const { group, isTheirs } = madeOf(truth);
+    const services = new Map(group?.services.map((service) => [service.name, service]));
+    const version = live.manifest(name)?.metadata.resourceVersion;
+    /** Of a manifest of ours only what says so: the network's provider may have had another before we wrote ours over it. */
+    const isMadeOfIt = ({ labels = {} }: KubeObject["metadata"]) => isTheirs || labels[networksVersion] === version;
     const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
     const madeFor = new Map<string, string>();
     const unplaced: string[] = [];
@@ -60,7 +64,9 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     for (const object of live.contents(name)) {
       const kept = isWorkload(object) ? object.labels[keptLabel] : undefined;
       if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== name) continue;
-      if (!object.isFromBefore) {
+      // Brought back from a backup, it is whoever's brought it.
+      const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
+      if (!object.isFromBefore && !isBroughtBack) {
         if (kept !== undefined) madeFor.set(liveText(object), kept);
       } else if (!isWorkload(object)) {
         if (names.has(liveText(object))) moving.push(object);
@@ -70,8 +76,8 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
     await inParallel(moving, limits.leaseWrites, async (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
-      const also = () => (service ? [markFor(service)] : []);
-      const moved = await adoptObject(kube, object.kind, object, { also, signal });
+      const also = ({ metadata }: KubeObject) => (service ? markOf(metadata, isMadeOfIt(metadata) && service) : []);
+      const moved = await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs });
       const kept = service && moved?.metadata.labels?.[keptLabel];
       if (kept !== undefined) madeFor.set(liveText(object), kept);
     });
@@ -137,17 +143,29 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   return { take, takeManifest, release, scale, sort };
 }
 
-/** Which manifest the workloads were made of. */
-function madeOf({ recorded, row }: LeaseTruth): ManifestGroup | undefined {
-  return recorded?.group ?? (row?.deployed && groupIn(row.deployed.body));
+/** Which manifest the workloads were made of, and whether it is from before us. */
+function madeOf({ recorded, row }: LeaseTruth): {
+  readonly group: ManifestGroup | undefined;
+  readonly isTheirs: boolean;
+} {
+  const { deployed } = row ?? {};
+  return {
+    group: recorded?.group ?? (deployed && groupIn(deployed.body)),
+    isTheirs: (recorded ?? deployed)?.version === "",
+  };
 }
 
-function markFor(service: ManifestService): PatchOperation {
-  return { op: "add", path: labelPath, value: serviceDigest(service) };
+/** `service`: for which it was made; where nobody can say, it says so no more. */
+function markOf({ labels }: KubeObject["metadata"], service: ManifestService | false): PatchOperation[] {
+  if (service) return [{ op: "add", path: labelPath, value: serviceDigest(service) }];
+  return labels?.[keptLabel] === undefined ? [] : [{ op: "remove", path: labelPath }];
 }
 
 function escaped(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
+
+/** By it the network's provider says of which version of the Manifest resource it made an object. */
+const networksVersion = "akash.network/manifest.resource.version";
 
 const labelPath = `/metadata/labels/${escaped(keptLabel)}`;
