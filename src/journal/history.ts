@@ -1,5 +1,6 @@
 /** What an operator wants to read back: one line per thing that happened. */
 import type { Clock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
 import type { Sql } from "./connection.ts";
 
 export interface HistoryLine {
@@ -23,6 +24,9 @@ export function createHistory(sql: Sql, clock: Clock) {
     "SELECT subject FROM history WHERE subject >= ? || '/' AND subject < ? || '0' ORDER BY subject, id DESC LIMIT 1",
   );
   const add = sql.run("INSERT INTO history (kind, subject, line, at) VALUES (?, ?, ?, ?)");
+  const trim = sql.run(
+    "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE subject = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
+  );
   return {
     /** The newest first. */
     recent: (limit: number) => recent(limit).map((row) => ({ ...row })),
@@ -31,7 +35,11 @@ export function createHistory(sql: Sql, clock: Clock) {
     since: (id: number, limit: number) => since(id, limit).map((row) => ({ ...row })),
     /** A subject that begins so: the lease of an order. */
     subjectUnder: (prefix: string) => under(prefix, prefix)?.subject,
-    add: ({ kind, subject, line }: Omit<HistoryLine, "id" | "atMs">) =>
-      Number(add(kind, subject, line, clock.now()).lastInsertRowid),
+    /** Leaves the newest of its subject. */
+    add({ kind, subject, line }: Omit<HistoryLine, "id" | "atMs">): number {
+      const id = Number(add(kind, subject, line, clock.now()).lastInsertRowid);
+      trim(subject, limits.historyOfSubject);
+      return id;
+    },
   };
 }

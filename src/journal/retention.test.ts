@@ -127,6 +127,26 @@ test("the books go after their time; what runs or is owed for stays, and so do t
   assert.deepEqual(journal.read.ledger.totals(), [{ kind: "accrued", denom: "uact", amount: 17n }]);
 });
 
+test("a subject with more lines of history than there may be of all takes none from another", async (t) => {
+  const { writer, tables, connection, clock } = await setUp(t);
+  const most = limits.historyOfSubject;
+  await writer.durable("a loud tenant among others", () => {
+    tables.history.add({ kind: "lease", subject: "quiet", line: "deployed" });
+    for (let line = 0; line < 3 * most; line += 1)
+      tables.history.add({ kind: "manifest", subject: "loud", line: `manifest received: version ${line}` });
+  });
+  const keepRows = 2 * most;
+  const policy = policies.filter(({ table }) => table === "history").map((each) => ({ ...each, keepRows }));
+  await createRetention({ sql: connection, writer, clock, log: silentLog, policies: policy }).sweep();
+  assert.deepEqual(
+    tables.history.about("quiet", 9).map(({ line }) => line),
+    ["deployed"],
+  );
+  const loud = tables.history.about("loud", 9 * most);
+  assert.deepEqual([loud.length, loud[0]?.line], [most, `manifest received: version ${3 * most - 1}`]);
+  connection.close();
+});
+
 function survivors(rows: ModelRow[], { keepMs, keepRows }: RetentionPolicy, nowMs: number): number[] {
   const young = rows.filter((row) => row.endedAtMs === undefined || row.endedAtMs >= nowMs - keepMs);
   const newest = Math.max(...young.map((row) => row.id));
@@ -203,5 +223,5 @@ async function setUp(t: TestContext) {
     }
   }
   const apply = (steps: Step[]) => writer.durable("steps", () => steps.forEach(applyNow));
-  return { clock, writer, connection, rowIds, apply, model };
+  return { clock, writer, tables, connection, rowIds, apply, model };
 }

@@ -14,8 +14,11 @@ export interface RetentionPolicy {
   readonly keepMs: number;
   /** A row goes when this many newer ones have come. */
   readonly keepRows: number;
-  /** Rows of such a table are written again and again: the newest is the one that ended last, not the one made last. */
-  readonly rewritten?: boolean;
+  /**
+   * Ids do not tell how many there are, nor which is the newest: rows of such a table are written again, or were removed
+   * where one subject had too many. So they are counted, and the newest is the one that ended last.
+   */
+  readonly counted?: boolean;
 }
 
 /** Cursor, deadlines, deposits, manifests, reservations, switches, transactions and unhealth are not here: each row stands for something alive and goes with it. */
@@ -24,11 +27,11 @@ export const policies: readonly RetentionPolicy[] = [
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
   policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
   policy("payments", "ended_at", limits.journalLedgerKeepMs, limits.journalPaymentsKeepRows),
-  policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows),
+  { ...policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows), counted: true },
   policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),
   {
     ...policy("occurrences", "last_at", limits.journalOccurrencesKeepMs, limits.journalOccurrencesKeepRows),
-    rewritten: true,
+    counted: true,
   },
 ];
 
@@ -117,14 +120,14 @@ export function createRetention(deps: RetentionDeps) {
 /** Removes up to `most` rows of one table: those that ended before `cutoffMs` first, then those that are too many. */
 function createRemoval(
   sql: Sql,
-  { table, endedAt, keepRows, rewritten = false }: RetentionPolicy,
+  { table, endedAt, keepRows, counted = false }: RetentionPolicy,
 ): (cutoffMs: number, most: number) => number {
   const tooOld = sql.run(
     `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${endedAt} < ? ORDER BY ${endedAt} LIMIT ?)`,
   );
-  // Ids only grow, so the rows newer than one are counted without reading them; those that are written again have to be.
-  const older = rewritten
-    ? `ORDER BY ${endedAt} LIMIT min(?, max(0, (SELECT count(*) FROM ${table}) - ${keepRows}))`
+  // Ids only grow, so the rows newer than one are counted without reading them; where they do not tell, by reading an index.
+  const older = counted
+    ? `ORDER BY ${endedAt}, id LIMIT min(?, max(0, (SELECT count(*) FROM ${table}) - ${keepRows}))`
     : `WHERE ${endedAt} IS NOT NULL AND id <= (SELECT max(id) FROM ${table}) - ${keepRows} ORDER BY id LIMIT ?`;
   const tooMany = sql.run(`DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} ${older})`);
   return (cutoffMs, most) => {

@@ -100,6 +100,8 @@ export const limits = {
   journalDecisionsKeepRows: 500_000,
   journalHistoryKeepMs: 90 * day,
   journalHistoryKeepRows: 200_000,
+  /** Of one lease: five updates a day for that time. The oldest go, so a tenant who sends thousands crowds out nobody. */
+  historyOfSubject: 1_000,
   /** Tenants and operators ask about the last days; a lease in a crash loop has a handful, each counted. */
   journalOccurrencesKeepMs: 30 * day,
   /** A thousand leases with as many as one may have, or ten times as many with a handful; under 200 MB. */
