@@ -8,8 +8,8 @@
  *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
  */
 import type { Chain } from "../chain/chain.ts";
+import { endingPauseMs, fileEnding, isEnding } from "../chain/lease-ending.ts";
 import { type Lease, runs } from "../chain/records.ts";
-import { endLeaseMessage, isEnding, lastEnding, leaseEndings } from "../chain/tx/closing.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -41,8 +41,8 @@ interface LoopDeps {
 const noManifest = "no manifest came in time";
 
 /** Whether this would end a lease for the lack of a manifest, and may yet be stopped. */
-export function isTimeout({ what, why, state }: Intent): boolean {
-  return leaseEndings.includes(what) && why === noManifest && isUnderWay({ state });
+export function isTimeout(intent: Intent): boolean {
+  return isEnding(intent) && intent.why === noManifest && isUnderWay(intent);
 }
 
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
@@ -153,27 +153,26 @@ export function createManifestLoop(deps: LoopDeps) {
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
   async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
-    const last = lastEnding(key, read.intents);
+    const pauseMs = endingPauseMs(key, read.intents, clock.now());
     // Whoever ends it: when that is settled it is looked at again.
-    if (isUnderWay(last)) return done();
-    const retryMs = (last?.settledAtMs ?? Number.NEGATIVE_INFINITY) + limits.leaseCloseRetryMs - clock.now();
-    if (retryMs > 0) return recheck(retryMs);
+    if (pauseMs === undefined) return done();
+    if (pauseMs > 0) return recheck(pauseMs);
     if (cluster.hasNamespace(id)) return stalled("its namespace is there, and no Manifest resource says what was sent");
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!runs(lease)) return recheck(limits.leaseCloseRetryMs);
     // Its tenant has been told, and once he has had his time it is closed with all others of that kind.
     if (lease.state === "reclaiming") return recheck(limits.manifestRecheckMs);
-    const message = endLeaseMessage(lease, "manifest-timeout");
-    const intent = outbox.intentOf({ subject: key, why: noManifest, message, priority: "close" });
-    const isFiled = await journal.durable("manifest timeout", ({ manifests, intents, history }) => {
-      if (manifests.get(key) || isEnding(key, intents)) return false;
-      intents.file(intent);
-      history.add({ kind: "manifest", subject: key, line: `${noManifest}: the lease is closed` });
-      return true;
-    });
+    const isFiled = await fileEnding(
+      {
+        lease,
+        reason: "manifest-timeout",
+        why: noManifest,
+        unless: ({ manifests }) => manifests.get(key) !== undefined,
+      },
+      { outbox, journal },
+    );
     if (!isFiled) return done();
-    outbox.wake();
     standings.counts.timedOut += 1;
     log.info("closing lease without manifest", { lease: key });
     return done();

@@ -1,7 +1,6 @@
 /** How a provider ends what it has on the market: a bid that nobody took, or a lease. */
 import { LeaseClosedReason, LeaseID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgCloseBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import { type Intent, type Intents, isUnderWay } from "../../journal/intents.ts";
 import type { BidId, LeaseId } from "../../market/ids.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { writeId } from "../codec/wire64.ts";
@@ -40,19 +39,6 @@ export function endLeaseMessage({ id, state, reclamation }: EndingLease, reason:
   return isToBeTold ? startReclaimMessage(id, reason) : closeBidMessage(id, reason);
 }
 
-/** What the two are called: an intent of either is the beginning of a lease's end. */
-export const leaseEndings: readonly string[] = ["closeBid", "startReclaim"];
-
-/** The newest attempt at the end of this lease, whoever of us made it. */
-export function lastEnding(leaseKey: string, intents: Pick<Intents, "about">): Intent | undefined {
-  return intents.about(leaseKey).find(({ what }) => leaseEndings.includes(what));
-}
-
-/** Whoever files an ending asks this in the same unit of work: a lease is ended by one of us at a time. */
-export function isEnding(leaseKey: string, intents: Pick<Intents, "about">): boolean {
-  return isUnderWay(lastEnding(leaseKey, intents));
-}
-
 /**
  * How long the chain will not hear of either yet. It compares the seconds of a block's time, which never runs back: what the
  * last block allows every later one does.
@@ -67,4 +53,4 @@ export function reclaimedAtMs({ deadline }: Pick<Reclamation, "deadline">): numb
   return Number(deadline) * 1_000;
 }
 
-type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;
+export type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;

@@ -3,8 +3,7 @@
  * to get here, and is not enough for this.
  */
 import type { Chain } from "../../chain/chain.ts";
-import { endLeaseMessage, isEnding, lastEnding } from "../../chain/tx/closing.ts";
-import { isUnderWay } from "../../journal/intents.ts";
+import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
@@ -33,11 +32,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
   const { mirror, queries, outbox } = chain;
 
   return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
-    const last = lastEnding(key, journal.read.intents);
-    if (isUnderWay(last)) return "later";
-    const restedMs = last?.settledAtMs === undefined ? undefined : clock.now() - last.settledAtMs;
-    // Below zero where somebody has set the clock back: then nobody knows.
-    if (restedMs !== undefined && restedMs >= 0 && restedMs < limits.leaseCloseRetryMs) return "later";
+    if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return "later";
     const id = parseLeaseId(key);
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     // One that is being reclaimed is closed by whoever waits for its deadline.
@@ -48,21 +43,14 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
     if (health?.state === "healthy") return "well";
     if (!health || !isSeenUnwell(health)) return "later";
     const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
-    const message = endLeaseMessage(lease, "unstable");
-    const intent = outbox.intentOf({ subject: key, why, message, priority: "close" });
-    const isFiled = await journal.durable("unhealthy lease closed", ({ intents, history }) => {
-      if (isEnding(key, intents)) return false;
-      intents.file(intent);
-      history.add({ kind: "lease", subject: key, line: `${intent.what} filed: ${why}: ${troublesText(health)}` });
-      return true;
-    });
-    outbox.wake();
-    if (isFiled) log.info("closing unhealthy lease", { lease: key, message: intent.what, troubles: health.troubles });
+    const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
+    const isFiled = await fileEnding(ending, { outbox, journal });
+    if (isFiled) log.info("closing unhealthy lease", { lease: key, troubles: health.troubles });
     return isFiled ? "filed" : "later";
   };
 }
 
-export function troublesText({ troubles }: LeaseHealth): string {
+function troublesText({ troubles }: LeaseHealth): string {
   const told = troubles.slice(0, limits.leaseTroublesTold);
   return told.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
 }

@@ -1,7 +1,8 @@
 /** An operator ends or reclaims a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
+import { endingOf, fileEnding, isBeingEnded } from "../../chain/lease-ending.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import { type CloseReason, endLeaseMessage, endLeaseWaitMs, isEnding, reclaimedAtMs } from "../../chain/tx/closing.ts";
+import { type CloseReason, endLeaseWaitMs, reclaimedAtMs } from "../../chain/tx/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
 import { showDecCoin } from "../../market/coin.ts";
@@ -69,21 +70,13 @@ export async function reclaimLease(request: CloseRequest, deps: ClosingDeps, sig
 async function end(lease: Lease, { reason, dryRun }: CloseRequest, deps: ClosingDeps): Promise<Closing> {
   const { chain, journal, log } = deps;
   const key = formatLeaseId(lease.id);
-  const message = endLeaseMessage(lease, reason);
-  const why = `closed by the operator, reason ${reason}`;
-  const intent = chain.outbox.intentOf({ subject: key, why, message, priority: "close" });
-  const { what } = intent;
+  const ending = { lease, reason, why: `closed by the operator, reason ${reason}` };
+  const { what } = endingOf(ending, chain.outbox);
   const noticeNs = what === "startReclaim" ? lease.reclamation?.windowNs : undefined;
   const closes = noticeNs === undefined ? {} : { closesAtMs: nsToMs(chain.mirror.timeNs + noticeNs) };
   const about = { lease: key, message: what, ...closes, reason, dryRun, loses: losesOf(lease, deps) };
-  if (dryRun) return { ...about, underWay: isEnding(key, journal.read.intents) };
-  const isFiled = await journal.durable("lease closed by operator", ({ intents, history }) => {
-    if (isEnding(key, intents)) return false;
-    intents.file(intent);
-    history.add({ kind: "lease", subject: key, line: `${what} filed: ${why}` });
-    return true;
-  });
-  chain.outbox.wake();
+  if (dryRun) return { ...about, underWay: isBeingEnded(key, journal.read.intents) };
+  const isFiled = await fileEnding(ending, { outbox: chain.outbox, journal });
   if (isFiled) log.info("operator closes a lease", { lease: key, message: what, reason });
   return { ...about, underWay: !isFiled };
 }

@@ -8,14 +8,13 @@
  *   its time has passed      close it, where the chain itself says the same
  */
 import type { Chain } from "../../chain/chain.ts";
+import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
 import type { Lease } from "../../chain/records.ts";
-import { closeBidMessage, closeReasonOf, endLeaseWaitMs, isEnding, lastEnding } from "../../chain/tx/closing.ts";
-import { isUnderWay } from "../../journal/intents.ts";
+import { closeReasonOf, endLeaseWaitMs } from "../../chain/tx/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import { done, type Outcome, waiting } from "../../runtime/outcome.ts";
@@ -30,8 +29,6 @@ interface ReclaimerDeps {
   readonly log: Log;
 }
 
-const why = "its reclamation window has passed";
-
 export type Reclaimer = ReturnType<typeof createReclaimer>;
 
 export function createReclaimer({ chain, journal, clock, random, log }: ReclaimerDeps) {
@@ -41,25 +38,14 @@ export function createReclaimer({ chain, journal, clock, random, log }: Reclaime
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const id = parseLeaseId(key);
     if (!isDue(mirror.lease(id))) return done();
-    const last = lastEnding(key, journal.read.intents);
-    if (isUnderWay(last)) return done();
-    const restedMs = last?.settledAtMs === undefined ? undefined : clock.now() - last.settledAtMs;
-    // Below zero where somebody has set the clock back: then nobody knows.
-    if (restedMs !== undefined && restedMs >= 0 && restedMs < limits.leaseCloseRetryMs) return done();
+    if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return done();
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!isDue(lease)) return done();
     const reason = closeReasonOf(lease.reclamation?.reason ?? 0) ?? "decommission";
-    const message = closeBidMessage(id, reason);
-    const intent = outbox.intentOf({ subject: key, why, message, priority: "close" });
-    const isFiled = await journal.durable("reclaimed lease", ({ intents, history }) => {
-      if (isEnding(key, intents)) return false;
-      intents.file(intent);
-      history.add({ kind: "lease", subject: key, line: `closeBid filed: ${why}, reason ${reason}` });
-      return true;
-    });
+    const why = `its reclamation window has passed, reason ${reason}`;
+    const isFiled = await fileEnding({ lease, reason, why }, { outbox, journal });
     if (isFiled) log.info("closing reclaimed lease", { lease: key, reason });
-    outbox.wake();
     return done();
   }
 

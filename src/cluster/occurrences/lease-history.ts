@@ -57,7 +57,7 @@ export function deedOf({ line, atMs }: HistoryLine): LeaseOccurrence {
 
 /** What a tenant will not like. */
 function isBad(line: string): boolean {
-  return /^(refused|closeBid|startReclaim|no manifest)/.test(line);
+  return /^(refused|closeBid|startReclaim)/.test(line);
 }
 
 export function occurrenceOf({ type, reason, object, note, ...row }: OccurrenceRow): LeaseOccurrence {
