@@ -243,6 +243,21 @@ test("what the network's provider makes of a manifest that we have written over 
   assert.equal(spec.template.spec.containers[0]?.image, "page:2");
 });
 
+test("an update that the network's provider wrote down and did not get to bring arrives with us", async (t) => {
+  const { theirs, start, lease, objects, at } = await open(t);
+  const before = generations(await objects());
+  await theirs.patch(kinds.manifest, { namespace: "lease", name: leaseNamespace(lease) }, [
+    { op: "replace", path: "/spec/group/services/0/image", value: "page:9" },
+  ]);
+  const life = await start();
+  await life.atRest(lease);
+  const { spec } = (await theirs.get(kinds.deployment, at("page"))) as KubeObject & {
+    spec: { template: { spec: { containers: { image: string }[] } } };
+  };
+  assert.equal(spec.template.spec.containers[0]?.image, "page:9");
+  assert.deepEqual(generations(await objects()).slice(1), before.slice(1), "store is as it was");
+});
+
 test("a rehearsal reads only, and tells what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
   const face = await startHttpFace(t, cluster);
@@ -267,6 +282,15 @@ test("a rehearsal reads only, and tells what has no place", async (t) => {
     { queries, provider: lease.provider, kube, options, clock },
     new AbortController().signal,
   );
+  const won = { value: { id: over.workload.lease, state: "active" }, height: 10n, node: "test" };
+  const later = await rehearse(
+    {
+      ...{ provider: lease.provider, kube, options, clock },
+      queries: { ...queries, lease: async () => won as never },
+    },
+    new AbortController().signal,
+  );
+  assert.deepEqual(later.strays, [], "one that was won since is no stray");
   await kube.close();
   assert.deepEqual([...new Set(face.requests.map((each) => each.split(" ")[0]))], ["GET"]);
   const [one, none] = told.leases;

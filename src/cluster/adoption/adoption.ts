@@ -6,7 +6,7 @@ import { groupIn } from "../../journal/manifests.ts";
 import { networksEntry } from "../../kube/adopted-fields.ts";
 import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, PatchOperation } from "../../kube/kube.ts";
-import { keptLabel, serviceDigest } from "../../kube/objects/kept-workload.ts";
+import { keptLabel, runsService, serviceDigest } from "../../kube/objects/kept-workload.ts";
 import { namespaceLabel } from "../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { manifestAnnotations } from "../../kube/objects/manifest-resource.ts";
@@ -55,8 +55,12 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     const { group, isTheirs } = madeOf(truth);
     const services = new Map(group?.services.map((service) => [service.name, service]));
     const version = live.manifest(name)?.metadata.resourceVersion;
-    /** Of a manifest of ours only what says so: the network's provider may have had another before we wrote ours over it. */
-    const isMadeOfIt = ({ labels = {} }: KubeObject["metadata"]) => isTheirs || labels[networksVersion] === version;
+    /**
+     * By the version that it says, or else, of a manifest from before us, by what it runs. The network's provider may have
+     * made it of one that was written over since, by itself or by us.
+     */
+    const isMadeFor = (object: KubeObject, service: ManifestService) =>
+      object.metadata.labels?.[networksVersion] === version || (isTheirs && runsService(object, service));
     const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
     const madeFor = new Map<string, string>();
     const unplaced: string[] = [];
@@ -76,7 +80,7 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
     await inParallel(moving, limits.leaseWrites, async (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
-      const also = ({ metadata }: KubeObject) => (service ? markOf(metadata, isMadeOfIt(metadata) && service) : []);
+      const also = (now: KubeObject) => (service ? markOf(now.metadata, isMadeFor(now, service) && service) : []);
       const moved = await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs });
       const kept = service && moved?.metadata.labels?.[keptLabel];
       if (kept !== undefined) madeFor.set(liveText(object), kept);

@@ -247,7 +247,9 @@ async function straysOf(
     else if (lease.provider !== provider) strays.push(`${what} is of provider ${lease.provider}: left alone`);
     else if (!running.has(formatLeaseId(lease))) {
       const { value, height } = await queries.lease(lease, { signal });
-      const is = value && !runs(value) ? `${value.state}: \`run\` takes it away` : "not known to the chain: left alone";
+      // Won since the chain was asked for its list.
+      if (runs(value)) continue;
+      const is = value ? `${value.state}: \`run\` takes it away` : "not known to the chain: left alone";
       strays.push(`${what}: lease ${formatLeaseId(lease)} is ${is} (height ${height})`);
     }
   }

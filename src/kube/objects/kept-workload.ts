@@ -6,6 +6,8 @@
 import { createHash } from "node:crypto";
 import type { ManifestService } from "../../market/manifest.ts";
 import { sortedJson } from "../../market/sorted-json.ts";
+import { fieldsOf, listOf, recordsOf } from "../json-fields.ts";
+import type { KubeObject } from "../kube.ts";
 import { writeService } from "./manifest-resource.ts";
 
 export const keptLabel = "akash.network/kept-for";
@@ -33,4 +35,19 @@ export function serviceDigest(service: ManifestService): string {
     [],
   );
   return createHash("sha256").update(sortedJson(told)).digest("hex").slice(0, digestDigits);
+}
+
+/** Whether a workload runs what a service says, by all that its tenant changes most: image, command, arguments, variables. */
+export function runsService(workload: KubeObject, { image, command, args, env }: ManifestService): boolean {
+  const { spec } = fieldsOf(fieldsOf(workload["spec"])["template"]);
+  const [container = {}] = recordsOf(fieldsOf(spec)["containers"]);
+  const variables = new Set(recordsOf(container["env"]).map(({ name, value = "" }) => `${name}=${value}`));
+  const isSame = (told: unknown, wanted: readonly string[] | null) =>
+    JSON.stringify(listOf(told)) === JSON.stringify(wanted ?? []);
+  return (
+    container["image"] === image &&
+    isSame(container["command"], command) &&
+    isSame(container["args"], args) &&
+    (env ?? []).every((text) => variables.has(text.includes("=") ? text : `${text}=`))
+  );
 }
