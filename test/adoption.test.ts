@@ -310,6 +310,11 @@ test("a rehearsal reads only, and tells what has no place", async (t) => {
       fields: ["spec.ports", `metadata.labels.${versionLabel} (removed)`],
     },
   );
+  assert.deepEqual(
+    one?.changes.find(({ object }) => object.startsWith("namespaces "))?.fields,
+    [`metadata.labels.${versionLabel} (removed)`],
+    "the server gives a namespace a label by itself",
+  );
   assert.match(none?.unplaced[0] ?? "", /the cluster has nothing of it/);
   const name = leaseNamespace(over.workload.lease);
   assert.ok(told.strays.some((each) => each.startsWith(`namespace ${name}: lease `) && each.includes("left alone")));

@@ -41,8 +41,11 @@ function isUpdateOf({ manager, operation, subresource }: ManagedFields, name: st
   return manager === name && operation === "Update" && !subresource;
 }
 
-/** What the server gave a Service and its tenant told others. Were it ours, it would go with our next apply, and be another. */
-const given = new Set(["f:nodePort", "f:healthCheckNodePort", "f:clusterIP", "f:clusterIPs"]);
+/** What the server gave: a Service's, which its tenant told others, and a namespace's label. Were it ours, it would go with our next apply. */
+const given = new Set([
+  ...["f:nodePort", "f:healthCheckNodePort", "f:clusterIP", "f:clusterIPs"],
+  "f:kubernetes.io/metadata.name",
+]);
 
 function withoutGiven(fields: Fields): Fields {
   const kept = Object.entries(fields).filter(([step]) => !given.has(step));

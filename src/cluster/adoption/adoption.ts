@@ -60,7 +60,8 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
      * made it of one that was written over since, by itself or by us.
      */
     const isMadeFor = (object: KubeObject, service: ManifestService) =>
-      object.metadata.labels?.[networksVersion] === version || (isTheirs && runsService(object, service));
+      (version !== undefined && object.metadata.labels?.[networksVersion] === version) ||
+      (isTheirs && runsService(object, service));
     const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
     const madeFor = new Map<string, string>();
     const unplaced: string[] = [];
