@@ -70,9 +70,17 @@ export interface MachineSize {
   readonly ephemeralBytes: bigint;
 }
 
+interface CapacityStageOptions {
+  readonly machines: readonly string[];
+  readonly size: MachineSize;
+  readonly seed?: number;
+  /** What happens before a provider of ours starts for the first time. */
+  readonly before?: (ground: Pick<CapacityStage, "cluster" | "world">) => Promise<void>;
+}
+
 export async function capacityStage(
   owner: Owner,
-  { machines, size, seed = 1 }: { machines: readonly string[]; size: MachineSize; seed?: number },
+  { machines, size, seed = 1, before = async () => undefined }: CapacityStageOptions,
 ): Promise<CapacityStage> {
   const clock = createVirtualClock();
   const deps = { clock, random: createSeededRandom(seed), log: silentLog };
@@ -108,6 +116,7 @@ export async function capacityStage(
 
   const durable = (write: Parameters<Journal["durable"]>[1]) =>
     Promise.all([stage.life.journal.durable("test", write), clock.settle()]);
+  await before({ cluster, world });
   await clock.advance(1_000);
   let life = await start();
   owner.after(async () => {
