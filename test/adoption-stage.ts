@@ -63,8 +63,9 @@ export async function objectsOfLease(kube: Kube, lease: LeaseId): Promise<Map<st
 
 /** Makes a recorded lease's objects as the network's provider did: by updates under its name, owning what it owned. */
 export async function plant(theirs: Kube, recorded: RecordedLease): Promise<void> {
-  const isNamespace = ({ kind }: KubeObject) => kind === "Namespace";
-  for (const object of recorded.objects.toSorted((a, b) => Number(isNamespace(b)) - Number(isNamespace(a)))) {
+  // A pod is refused while its account is not there, and tried again ever more seldom.
+  const rank = ({ kind = "" }: KubeObject) => [...byName.keys()].indexOf(kind);
+  for (const object of recorded.objects.toSorted((a, b) => rank(a) - rank(b))) {
     const kind = byName.get(object.kind ?? "");
     assert.ok(kind, object.kind);
     await plantObject(theirs, kind, object, recorded);

@@ -1,27 +1,41 @@
 /** The same with pods: some of the recorded leases, on the lab. */
-import { after, describe } from "node:test";
+import { after, before, describe } from "node:test";
 import { places } from "../../lab/places.ts";
-import { kinds } from "../../src/kube/kinds.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { checkAdoption } from "../adoption.contract.ts";
 import { recordedLeases } from "../recorded-leases.ts";
 import { vectorsPresent } from "../vectors.ts";
-import { labIsMissing } from "./cluster.ts";
+import { kubectl, labIsMissing, read, takeNode } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 
-const only = /objects\/(dup|two-http|count3)\/objects.json/;
+const only = /objects\/(dup|two-http|count3|persistent|permissions)\/objects.json/;
 
-describe("on the lab", { skip: labIsMissing }, () => {
-  after(async () => {
-    if (labIsMissing || !vectorsPresent) return;
-    const kube = openKube({ after: () => undefined }, places.kubeconfig);
-    for (const { from, workload } of recordedLeases()) {
-      const name = leaseNamespace(workload.lease);
-      const { uid } = (only.test(from) && (await kube.get(kinds.namespace, { name }))?.metadata) || {};
-      if (uid !== undefined) await kube.delete(kinds.namespace, { name }, { uid });
-    }
-    await kube.close();
+/** What the inventory operator of the network's provider says of a node whose volumes can be had: a count. */
+const offered = { "akash.network": "true", "akash.network/capabilities.storage.class.beta2": "1" };
+const manifestNamespace = "lease";
+
+describe("on the lab", { skip: labIsMissing || (vectorsPresent ? false : "the vectors are not there") }, () => {
+  let endTurn: () => void = () => undefined;
+  let labelsBefore: Readonly<Record<string, string>> = {};
+  let isManifestNamespaceOurs = false;
+
+  before(async () => {
+    endTurn = await takeNode();
+    const { metadata } = await read<{ metadata: { labels: Record<string, string> } }>("/api/v1/nodes/lab");
+    labelsBefore = metadata.labels;
+    isManifestNamespaceOurs = (await kubectl("get", "namespace", manifestNamespace, "--ignore-not-found")) === "";
+    await label(offered);
   });
+
+  after(async () => {
+    const leases = recordedLeases().filter(({ from }) => only.test(from));
+    const names = leases.map(({ workload }) => leaseNamespace(workload.lease));
+    if (isManifestNamespaceOurs) names.push(manifestNamespace);
+    await kubectl("delete", "namespace", "--ignore-not-found", ...names);
+    await label(Object.fromEntries(Object.keys(offered).map((name) => [name, labelsBefore[name]])));
+    endTurn();
+  });
+
   checkAdoption({
     server: "the lab",
     open: () => (owner, fieldManager) => openKube(owner, places.kubeconfig, { fieldManager }),
@@ -29,3 +43,9 @@ describe("on the lab", { skip: labIsMissing }, () => {
     hasPods: true,
   });
 });
+
+/** Removes those without a value. */
+async function label(labels: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const given = Object.entries(labels).map(([name, value]) => (value === undefined ? `${name}-` : `${name}=${value}`));
+  await kubectl("label", "node", "lab", ...given, "--overwrite");
+}
