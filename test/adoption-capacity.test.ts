@@ -79,7 +79,11 @@ test("leases of the network's provider are counted once when we take over, when 
   await stage.send(first.lease, adjustable(first.wish, "web:2").manifest);
   await audited(stage, ledger);
   assert.ok(pods().every(isRunningAndReady));
-  assert.equal(uids().filter((uid) => before.includes(uid)).length, 2, "only the other lease's pods are those of before");
+  assert.equal(
+    uids().filter((uid) => before.includes(uid)).length,
+    2,
+    "only the other lease's pods are those of before",
+  );
   await stage.restart();
   await audited(stage, ledger);
 });

@@ -29,6 +29,8 @@ export function adoptCommand(): Command {
     .addHelpText(
       "after",
       `\nEnds with 0 where everything has its place, with ${unplacedExitCode} where something has none, and with another where that cannot be told.` +
+        "\nNo place has: a replica without a node, a lease of which nothing runs and that no nodes have room for (by cpu, memory and" +
+        "\nephemeral storage alone), a name or port that somebody else has, an object that no manifest or no lease wants." +
         "\nTaking over itself is what `akash-provider run` does when it starts: nothing has to be given here.",
     );
   addSettingOptions(command, "run");

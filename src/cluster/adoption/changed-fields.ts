@@ -34,6 +34,9 @@ function isIn(desired: unknown, live: unknown): boolean {
   return differing(desired, live, "").length === 0;
 }
 
+/** A namespace's own name, which the server puts back at once. */
+const givenLabel = "kubernetes.io/metadata.name";
+
 /** Labels and annotations that were the network's provider's, and that we do not want. */
 function removed(wanted: KubeObject["metadata"] | object, live: KubeObject, fieldManager: string): string[] {
   const own = live.metadata.managedFields?.find(
@@ -45,7 +48,7 @@ function removed(wanted: KubeObject["metadata"] | object, live: KubeObject, fiel
     const kept = fieldsOf(fieldsOf(wanted)[part]);
     return names
       .map((step) => step.slice("f:".length))
-      .filter((name) => kept[name] === undefined)
+      .filter((name) => kept[name] === undefined && name !== givenLabel)
       .map((name) => `metadata.${part}.${name} (removed)`);
   });
 }

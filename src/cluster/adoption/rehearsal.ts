@@ -6,7 +6,6 @@ import type { Chain, MirrorView, Queries } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
 import { listRunningLeases } from "../../chain/running-leases.ts";
 import { bodyOf, type ManifestRow } from "../../journal/manifests.ts";
-import { fieldsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { keptLabel } from "../../kube/objects/kept-workload.ts";
@@ -31,7 +30,9 @@ import { createLeaseTally } from "../leases/lease-tally.ts";
 import { type LiveObject, liveText, watchLiveObjects } from "../leases/live-objects.ts";
 import { watchNetwork } from "../network/watched-network.ts";
 import { watchNodes } from "../network/watched-nodes.ts";
+import { promisedUnits } from "../reservations/promised-units.ts";
 import { isWorkload } from "./adoption.ts";
+import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
 
 export interface RehearsalDeps {
@@ -102,7 +103,9 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
       ...{ staticHosts: hosts, addressSharing: options.addressSharing, tally: createLeaseTally(), log: silentLog },
       journal: nothingWritten,
     });
-    const pods = await podsOnNodes(kube, signal);
+    const allPods = await kube.list(kinds.pod, { signal });
+    const room = freeRoom(await kube.list(kinds.node, { signal }), allPods);
+    const pods = podsOnNodes(allPods);
 
     async function lookAt({ id }: Lease): Promise<RehearsedLease> {
       writes = [];
@@ -113,7 +116,8 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
       const nothing = { lease: key, namespace: name, kept: [], changes: [], unplaced: [] };
       if (!recorded) {
         const has = live.namespace(name) ? `namespace ${name} and no Manifest resource` : "nothing of it";
-        return { ...nothing, unplaced: [`the cluster has ${has}: its tenant has to send the manifest`] };
+        const needs = `the cluster has ${has}: its tenant has to send the manifest`;
+        return { ...nothing, unplaced: [needs, ...withoutRoom(id)] };
       }
       const row = rowOf(key, recorded);
       const truth = { key, id, name, lease: running.get(key), row, namespace: live.namespace(name), recorded };
@@ -133,8 +137,17 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
           ...kept
             .filter(({ replicas, pods }) => pods < replicas)
             .map(({ workload, replicas, pods }) => `${workload}: ${pods} of ${replicas} replicas are on a node`),
+          ...withoutRoom(id),
         ],
       };
+    }
+
+    /** Of a lease of which nothing runs. */
+    function withoutRoom(id: LeaseId): string[] {
+      const services = `${leaseNamespace(id)} `;
+      const units = [...pods.keys()].some((each) => each.startsWith(services)) ? undefined : promisedUnits(mirror, id);
+      const reason = units && takeRoom(room, units, options.overcommit);
+      return reason === undefined ? [] : [`its replicas have no room now: ${reason}`];
     }
 
     function keptOf(object: LiveObject): KeptWorkload[] {
@@ -212,18 +225,6 @@ async function untilKnown(trouble: () => string | undefined, clock: Clock, signa
     if (clock.monotonicMs() > endMs) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
     await sleep(clock, limits.rehearsalLookMs, signal);
   }
-}
-
-/** How many of each service have a node, by namespace and service. */
-async function podsOnNodes(kube: Pick<Kube, "list">, signal: AbortSignal): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const pod of await kube.list(kinds.pod, { labelSelector: managedSelector, signal })) {
-    const { namespace, labels, deletionTimestamp } = pod.metadata;
-    if (fieldsOf(pod["spec"])["nodeName"] === undefined || deletionTimestamp !== undefined) continue;
-    const service = `${namespace} ${labels?.[serviceLabel]}`;
-    counts.set(service, (counts.get(service) ?? 0) + 1);
-  }
-  return counts;
 }
 
 /** The label by which a workload is kept says nothing new of it. */
