@@ -1,4 +1,5 @@
 import { checkAdoption } from "./adoption.contract.ts";
+import { checkGoingBack } from "./going-back.contract.ts";
 import { long } from "./runs.ts";
 import { simulateKube } from "./simulated-kube.ts";
 
@@ -11,3 +12,5 @@ checkAdoption({
   // One with lists that no apply takes, one with volumes and a field that the server dropped.
   ...(!long && { only: /objects\/(dup|persistent)\/objects.json/ }),
 });
+
+checkGoingBack("the simulated server", (owner) => simulateKube(owner).connect);

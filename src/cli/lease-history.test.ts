@@ -18,7 +18,7 @@ test("the command merges what we did, saw and heard of a lease, by its id or its
   const written = journal.durable("test", ({ history, occurrences }) => {
     history.add({ kind: "manifest", subject: lease, line: "manifest received: version ab" });
     history.add({ kind: "lease", subject: lease, line: "refused: manifest ab: no \u001b[31mroom" });
-    history.add({ kind: "drift", subject: lease, line: "reservation-missing came" });
+    history.add({ kind: "reconcile", subject: lease, line: "drift is gone: reservation-missing" });
     history.add({ kind: "lease", subject: `${order}2/other`, line: "deployed: manifest cd" });
     occurrences.record({
       ...{ leaseId: lease, key: "a", origin: "cluster", type: "Warning", reason: "BackOff", object: "Pod web-0" },
@@ -30,10 +30,10 @@ test("the command merges what we did, saw and heard of a lease, by its id or its
   const { code, stdout, stderr } = await give("lease", "history", order, "--limit", "3", "--data-dir", dir);
   assert.equal(code, 0, stderr);
   assert.deepEqual(stdout.split("\n"), [
-    "LAST                  FIRST                 COUNT  TYPE     REASON                  ABOUT      WHAT",
-    "2026-11-16T12:00:00Z                               Warning  Refused                            refused: manifest ab: no  [31mroom",
-    "2026-11-16T12:00:00Z                               Normal   ReservationMissingCame             reservation-missing came",
-    "2026-11-16T12:30:00Z  2026-11-16T08:00:00Z  37     Warning  BackOff                 Pod web-0  Back-off restarting",
+    "LAST                  FIRST                 COUNT  TYPE     REASON       ABOUT      WHAT",
+    "2026-11-16T12:00:00Z                               Warning  Refused                 refused: manifest ab: no  [31mroom",
+    "2026-11-16T12:00:00Z                               Normal   DriftIsGone             drift is gone: reservation-missing",
+    "2026-11-16T12:30:00Z  2026-11-16T08:00:00Z  37     Warning  BackOff      Pod web-0  Back-off restarting",
     "",
   ]);
   const forTenant = historyOf(journal.read, lease, 10, isForTenant).map(({ reason }) => reason);

@@ -259,3 +259,12 @@ function assertSameDeadlines({ deadlines }: TableReads, wanted: Deadline[]): voi
   for (const one of wanted) assert.deepEqual(deadlines.get(one.kind, one.subject), one);
   assert.equal(deadlines.get("never", "used"), undefined);
 }
+
+test("observed time is kept in whole milliseconds, although a real clock tells parts of one", async (t) => {
+  const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
+  t.after(() => journal.close());
+  await journal.durable("unhealth", ({ unhealth }) =>
+    unhealth.put({ leaseId: "lease", sinceMs: 1, observedMs: 1_000.7, atMs: 2 }),
+  );
+  assert.equal(journal.read.unhealth.get("lease")?.observedMs, 1_000);
+});
