@@ -15,6 +15,7 @@ import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
@@ -52,6 +53,8 @@ export interface Gathered {
 export async function gather(deps: GatherDeps, isRestored: boolean, signal: AbortSignal): Promise<Gathered> {
   const { chain, journal, clock } = deps;
   const { provider, mirror, queries } = chain;
+  // Until then neither the book nor what it is needed for is known: every lease would seem to have no reservation.
+  if (!mirror.ready) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: "the mirror has not been built yet" });
   // First of all: what was restored is put right soon.
   const cluster = await readCluster(deps, signal);
   const caches = deps.trouble() === undefined ? readCaches(deps.live) : undefined;

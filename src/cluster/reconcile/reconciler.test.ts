@@ -21,6 +21,8 @@ function open() {
   const clock = createVirtualClock();
   const world = {
     isSilent: false,
+    isBuilt: true,
+    running: [] as object[],
     isMirrorSilent: false,
     restored: (): void => undefined,
     looks: 0,
@@ -37,13 +39,22 @@ function open() {
     chain: {
       ...{ provider, status: { blockTimeMs: 6_000 } },
       mirror: {
+        get ready() {
+          return world.isBuilt;
+        },
         height: 10n,
         leases: () => world.mirrored.values(),
         lease: () => undefined,
         bid: () => undefined,
         deployment: () => undefined,
       },
-      queries: { leases: async () => answer(undefined), lease: async () => answer(undefined) },
+      queries: {
+        leases: async ({ state }: { state: string }) => ({
+          ...answer(undefined),
+          items: state === "active" ? world.running : [],
+        }),
+        lease: async () => answer(undefined),
+      },
       compareMirror: async () => answer(undefined, world.isMirrorSilent),
     },
     journal: {
@@ -134,4 +145,14 @@ test("a mirror that cannot be compared now makes no report undone", async () => 
   assert.equal(reconciler.skipped, undefined);
   stop.abort();
   await running;
+});
+
+test("nothing is compared with a mirror that is not built yet: whoever asks is told so", async () => {
+  const { world, clock, reconciler } = open();
+  world.isBuilt = false;
+  world.running = [{ id: bidOf(orderKey(1)), state: "active", createdAt: -1_000n }];
+  const asked = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
+  const refused = assert.rejects(asked, { code: "AKP_CLUSTER_UNKNOWN" });
+  await clock.advance(limits.reconcileConfirmMs);
+  await refused;
 });
