@@ -2,11 +2,12 @@
  * What pods use right now, where the cluster has a metrics API. It is asked when somebody asks us, in one request for all
  * leases; nothing asks it by itself.
  */
-import { add, type ExactAmounts, readAllAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
-import { recordsOf } from "../../kube/json-fields.ts";
+import { add, type ExactAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
+import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { parseQuantity } from "../../market/quantity.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -34,10 +35,8 @@ interface UsageDeps {
   readonly log: Log;
 }
 
-/** Resolves in good time, whatever the metrics API does. */
-export type ReadUsage = () => Promise<UsageReading>;
-
-export function createUsageReading({ kube, clock, log }: UsageDeps): ReadUsage {
+/** What it returns resolves in good time, whatever the metrics API does. */
+export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promise<UsageReading> {
   let last: { readonly atMs: number; readonly reading: Promise<UsageReading> } | undefined;
 
   async function read(): Promise<UsageReading> {
@@ -82,14 +81,21 @@ export function usedByNamespace(pods: Iterable<KubeObject>): Map<string, Used> {
   return used;
 }
 
-/** Of each container, which must have both. */
+/** Of each container, which must have both. No server checks what a metrics API says, so it may be anything. */
 function amountsOf(pod: KubeObject): ExactAmounts[] | undefined {
   try {
-    const containers = recordsOf(pod["containers"]).map(({ usage }) => readAllAmounts(usage, "what a container uses"));
-    return containers.every((amounts) => amounts.has("cpu") && amounts.has("memory")) ? containers : undefined;
-  } catch {
+    const containers = recordsOf(pod["containers"]).map(({ usage }) => {
+      return new Map(Object.entries(fieldsOf(usage)).map(([name, value]) => [name, parseQuantity(String(value)).nano]));
+    });
+    return containers.every(isWhole) ? containers : undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
     return undefined;
   }
+}
+
+function isWhole(amounts: ExactAmounts): boolean {
+  return amounts.has("cpu") && amounts.has("memory") && [...amounts.values()].every((nano) => nano >= 0n);
 }
 
 function usedOf(sum: ExactAmounts): Used {
