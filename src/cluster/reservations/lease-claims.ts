@@ -4,12 +4,12 @@
  */
 import { fieldsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
-import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
-import { managedSelector, serviceLabel } from "../../kube/objects/lease-labels.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { parseBytes } from "../../market/quantity.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Scope } from "../../runtime/lifecycle.ts";
 import type { ClaimFacts } from "../health/judge.ts";
+import { createLeaseWatch, type LeaseWatch } from "./lease-watch.ts";
 
 export interface LeaseClaim extends ClaimFacts {
   readonly uid: string;
@@ -21,39 +21,13 @@ export interface LeaseClaim extends ClaimFacts {
   readonly version: string;
 }
 
-export type LeaseClaims = ReturnType<typeof createLeaseClaims>;
+export type LeaseClaims = LeaseWatch<LeaseClaim>;
 
-export function createLeaseClaims(kube: Pick<Kube, "watch">) {
-  const listeners: ((change: Change<LeaseClaim>) => void)[] = [];
-  let cache: WatchCache<LeaseClaim, "lease"> | undefined;
-  return {
-    /** Before it is opened; then everybody is told of everything. */
-    onChange: (listener: (change: Change<LeaseClaim>) => void) => void listeners.push(listener),
-    /** In the namespace of a lease. */
-    in: (namespace: string): Iterable<LeaseClaim> => cache?.by("lease", namespace) ?? [],
-    /** Undefined until it is opened. */
-    get cache(): WatchCache<LeaseClaim> | undefined {
-      return cache;
-    },
-    /** Resolves when it is known which there are. */
-    async open({ signal, onStop }: Pick<Scope, "signal" | "onStop">): Promise<void> {
-      const opened = kube.watch<LeaseClaim, "lease">({
-        kind: kinds.persistentVolumeClaim,
-        labelSelector: managedSelector,
-        indexes: { lease: ({ namespace }: LeaseClaim) => namespace },
-        project: projectLeaseClaim,
-        handle(change) {
-          for (const listener of listeners) listener(change);
-        },
-      });
-      cache = opened;
-      onStop(() => opened.close());
-      await opened.synced(signal);
-    },
-  };
+export function createLeaseClaims(kube: Pick<Kube, "watch">): LeaseClaims {
+  return createLeaseWatch(kube, kinds.persistentVolumeClaim, projectLeaseClaim);
 }
 
-export function projectLeaseClaim(claim: KubeObject): LeaseClaim {
+function projectLeaseClaim(claim: KubeObject): LeaseClaim {
   const { name, namespace = "", uid, resourceVersion, labels } = claim.metadata;
   const [spec, status] = [fieldsOf(claim["spec"]), fieldsOf(claim["status"])];
   const phase = textOf(status["phase"]) ?? "Pending";

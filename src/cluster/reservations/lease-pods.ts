@@ -5,14 +5,13 @@
 import { type ReadAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
-import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
-import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { podRequests } from "../../kube/pod-requests.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Scope } from "../../runtime/lifecycle.ts";
 import { type PodFacts, podFacts } from "../health/pod-facts.ts";
+import { createLeaseWatch, type LeaseWatch } from "./lease-watch.ts";
 
 export interface LeasePod {
   readonly uid: string;
@@ -41,37 +40,10 @@ export interface PodRequests {
   readonly volumes: bigint;
 }
 
-export type LeasePods = ReturnType<typeof createLeasePods>;
+export type LeasePods = LeaseWatch<LeasePod>;
 
-export function createLeasePods(kube: Pick<Kube, "watch">) {
-  const listeners: ((change: Change<LeasePod>) => void)[] = [];
-  let cache: WatchCache<LeasePod, "lease"> | undefined;
-  return {
-    /** Before it is opened; then everybody is told of everything. */
-    onChange: (listener: (change: Change<LeasePod>) => void) => void listeners.push(listener),
-    /** In the namespace of a lease. */
-    in: (namespace: string): Iterable<LeasePod> => cache?.by("lease", namespace) ?? [],
-    list: (): Iterable<LeasePod> => cache?.list() ?? [],
-    /** Undefined until it is opened. */
-    get cache(): WatchCache<LeasePod> | undefined {
-      return cache;
-    },
-    /** Resolves when it is known what runs. */
-    async open({ signal, onStop }: Pick<Scope, "signal" | "onStop">): Promise<void> {
-      const opened = kube.watch<LeasePod, "lease">({
-        kind: kinds.pod,
-        labelSelector: managedSelector,
-        indexes: { lease: ({ namespace }: LeasePod) => namespace },
-        project: projectLeasePod,
-        handle(change) {
-          for (const listener of listeners) listener(change);
-        },
-      });
-      cache = opened;
-      onStop(() => opened.close());
-      await opened.synced(signal);
-    },
-  };
+export function createLeasePods(kube: Pick<Kube, "watch">): LeasePods {
+  return createLeaseWatch(kube, kinds.pod, projectLeasePod);
 }
 
 export function projectLeasePod(pod: KubeObject): LeasePod {
