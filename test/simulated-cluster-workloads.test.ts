@@ -157,13 +157,15 @@ test("a stateful set makes its pods in order, each with its own claim", async (t
     claims.map((claim) => (claim["status"] as { phase: string }).phase),
     ["Bound", "Bound", "Bound"],
   );
-  assert.deepEqual(get<Workload>(kinds.statefulSet, "db")?.status, {
+  const { updateRevision, ...counts } = get<Workload>(kinds.statefulSet, "db")?.status ?? {};
+  assert.deepEqual(counts, {
     observedGeneration: 1,
     replicas: 3,
     readyReplicas: 3,
     availableReplicas: 3,
     updatedReplicas: 3,
   });
+  assert.equal(pods()[0]?.metadata.labels?.["controller-revision-hash"], updateRevision);
   assert.equal(pods()[1]?.metadata.labels?.["apps.kubernetes.io/pod-index"], "1");
 });
 

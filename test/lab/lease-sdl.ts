@@ -13,6 +13,8 @@ export const attributes = [
 export interface Wish {
   /** Of the web server. */
   readonly image?: string;
+  /** Of what keeps files. */
+  readonly keeperImage?: string;
   readonly host: string;
   /** What the two are called. */
   readonly names?: readonly [web: string, keeper: string];
@@ -21,7 +23,8 @@ export interface Wish {
 }
 
 /** On the chain all of them are the same group. */
-export function leaseSdl({ image = webImage, host, names = ["web", "keeper"], extras = true }: Wish): Sdl {
+export function leaseSdl(wish: Wish): Sdl {
+  const { image = webImage, keeperImage = shellImage, host, names = ["web", "keeper"], extras = true } = wish;
   const [web, keeper] = names;
   const more = extras
     ? `
@@ -39,7 +42,7 @@ services:
       - { port: 9000, proto: tcp, to: [{ global: true }] }
       - { port: 9001, proto: tcp, to: [{ global: true, ip: public }] }
   ${keeper}:
-    image: ${shellImage}
+    image: ${keeperImage}
     expose: [{ port: 7000, to: [{ service: ${web} }] }]
     params: { storage: { files: { mount: /files } } }
 profiles:

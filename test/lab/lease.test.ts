@@ -95,10 +95,21 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     assert.deepEqual((await auditedSince(rest, account.user)).filter(isWrite), [], "a restart writes nothing");
 
     const granted = await tenantsGrants(lease);
-    const third = leaseSdl({ host: "other-7001.example.com", names: ["site", "archive"], extras: false });
+    const renamed = { host: "other-7001.example.com", names: ["site", "archive"], extras: false } as const;
+    const third = leaseSdl({ ...renamed, keeperImage: `${shellImage}-missing` });
     await stage.update(lease, third);
     await stage.live(sends(lease, third));
     await runningPod(lease, "site", webImage);
+    const madeArchive = async () => (await podsOf(lease, "archive")).length === 1;
+    await eventually("a pod of what is misspelt", madeArchive, podStartsWithinMs);
+
+    const fourth = leaseSdl(renamed);
+    await stage.update(lease, fourth);
+    await stage.live(sends(lease, fourth));
+    const mending = await stage.start();
+    // Its set waits for the pod of before, which never starts.
+    await runningPod(lease, "archive", shellImage);
+    await mending.stop();
     await eventually("the old ones to go", async () => (await podsOf(lease, "web")).length === 0, podStartsWithinMs);
 
     await stage.close(lease);

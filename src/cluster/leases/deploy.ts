@@ -24,11 +24,12 @@ import { type LeaseTruth, type Wanted, wantedOf } from "./lease-truth.ts";
 import type { LiveObjects } from "./live-objects.ts";
 import { prune } from "./prune.ts";
 import { removeManifestResource } from "./teardown.ts";
+import { unstick } from "./unstick.ts";
 
 export interface DeployDeps {
   readonly chain: Pick<Chain, "mirror">;
   readonly journal: Pick<Journal, "read" | "durable">;
-  readonly kube: Pick<Kube, "apply" | "delete" | "get" | "patch" | "fieldManager">;
+  readonly kube: Pick<Kube, "apply" | "delete" | "get" | "list" | "patch" | "fieldManager">;
   readonly live: LiveObjects;
   readonly hostnames: Pick<Hostnames, "settle" | "declare">;
   readonly addresses: Pick<LeasedAddresses, "declare">;
@@ -102,6 +103,7 @@ export function createDeploy(deps: DeployDeps) {
     await adoption.release(released, signal);
     for (const step of [manifest, policies, others, bindings, ours, services]) await apply(step, { signal });
     await adoption.scale(sorted, adopted.madeFor, signal);
+    await unstick(deps, ours, signal);
     const hosts = await hostnames.declare(id, hostsNeeded, signal);
     const ports = await addresses.declare(id, addressesWanted(workload, addressSharing), signal);
     // Of a manifest that never came to run as a whole.

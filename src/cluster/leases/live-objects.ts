@@ -11,6 +11,7 @@ import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { watchTrouble } from "../watch-trouble.ts";
+import { awaitsOldPod } from "./unstick.ts";
 
 export interface LiveObject {
   readonly kind: Kind;
@@ -28,6 +29,8 @@ export interface LiveObject {
   readonly deletingSinceMs: number | undefined;
   /** Why a workload's pods cannot be made, in the server's words. */
   readonly failure?: string;
+  /** Of a stateful set: some of its pods are of an older template, and some are not ready. */
+  readonly awaitsOldPod?: boolean;
 }
 
 export interface LiveNamespace extends LiveObject {
@@ -143,6 +146,7 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     owned: ownedFields(object, fieldManager),
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
     ...failureOf(object),
+    ...(kind === kinds.statefulSet && awaitsOldPod(object) && { awaitsOldPod: true }),
   };
 }
 

@@ -38,6 +38,8 @@ export interface Workload extends Stored {
     readonly updatedReplicas?: number;
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
+    /** Of a stateful set: by this label its newest pods are known. */
+    readonly updateRevision?: string;
     readonly conditions?: readonly StatusCondition[];
   };
 }
@@ -74,7 +76,12 @@ export function createReplicas({ server, view, random, events, clock }: Ground, 
     view.dependents(metadata.uid).flatMap(({ kind: of, object }) => (of === kinds.pod ? [object as Pod] : []));
 
   /** Of the template that is desired now. */
-  const isFresh = ({ spec }: Workload, { metadata }: Pod) => metadata.labels?.[hashLabel] === hashText(spec.template);
+  const isFresh = (set: Workload, { metadata }: Pod) => metadata.labels?.[hashLabel] === revisionOf(set);
+
+  function revisionOf({ metadata, spec }: Workload): string {
+    const hash = hashText(spec.template);
+    return isOrdered ? `${metadata.name}-${hash}` : hash;
+  }
 
   function keepCount(set: Workload): void {
     const { replicas = 1, strategy, template } = set.spec;
@@ -144,7 +151,7 @@ export function createReplicas({ server, view, random, events, clock }: Ground, 
     const metadata = {
       name,
       namespace: set.metadata.namespace ?? "",
-      labels: { ...labels, [hashLabel]: hashText(template), ...more },
+      labels: { ...labels, [hashLabel]: revisionOf(set), ...more },
       annotations,
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
     };
@@ -171,6 +178,7 @@ export function createReplicas({ server, view, random, events, clock }: Ground, 
     const status = {
       observedGeneration: set.metadata.generation ?? 0,
       replicas: pods.length,
+      ...(isOrdered && { updateRevision: revisionOf(set) }),
       // Zero is left out, as the API writes it.
       ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
       // Of a stateful set only Events tell.
