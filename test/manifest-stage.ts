@@ -76,6 +76,8 @@ export interface ManifestParts extends Partial<ManifestOptions> {
   readonly boundary?: Boundary;
   readonly nodes?: () => readonly RpcTransport[];
   readonly log?: Log;
+  /** How far its own machine's time of day is ahead of the chain's. */
+  readonly aheadMs?: () => number;
 }
 
 export interface StartedManifests {
@@ -216,7 +218,9 @@ interface Around {
 
 function startManifests(parts: ManifestParts & { readonly dir: string }, around: Around): StartedManifests {
   const { dir, timeoutMs = 300_000, requireHost = false, rules = noRules, boundary = openBoundary } = parts;
-  const { clock, node, signer, cluster } = around;
+  const { node, signer, cluster } = around;
+  const { aheadMs = () => 0 } = parts;
+  const clock = { ...around.clock, now: () => around.clock.now() + aheadMs() };
   const stopping = new AbortController();
   const opened = Promise.withResolvers<RunningManifests>();
   const running = createProvider({

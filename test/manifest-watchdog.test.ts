@@ -247,6 +247,28 @@ test("an attempt that came to nothing is made again after a pause", async (t) =>
   });
 });
 
+test("a machine whose time of day is set hours ahead or back neither ends a tenant's time early nor keeps a lease for hours", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    let aheadMs = 0;
+    const { chain, journal } = await stage.running({ timeoutMs, aheadMs: () => aheadMs });
+    await stage.pass(timeoutMs);
+    aheadMs = 5 * 3_600_000;
+    const lease = await stage.leased(1n, wish);
+    const subject = formatLeaseId(lease);
+    await stage.until("it is watched", () => journal.read.deadlines.get("manifest", subject) !== undefined);
+    await stage.pass(timeoutMs - 6_000);
+    assert.deepEqual(journal.read.intents.about(subject), []);
+    const message = closeBidMessage(lease, "manifest-timeout");
+    await journal.durable("test", ({ intents }) => {
+      const id = intents.file(chain.outbox.intentOf({ subject, why: "a test", message, priority: "close" }));
+      intents.settle(id, "failed");
+    });
+    aheadMs = -5 * 3_600_000;
+    await stage.pass(limits.leaseCloseRetryMs + 30_000);
+    assert.equal(await closedBy(stage, lease), 10_003);
+  });
+});
+
 test("a tenant who is to be told before a reclamation is told, and the end of that time is left to who watches over it", async (t) => {
   const windowNs = 3_600_000_000_000n;
   const play = async (stage: ManifestStage) => {

@@ -52,7 +52,7 @@ export function createManifestLoop(deps: LoopDeps) {
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
   /** Whoever wanted to send one while we were away, or while the cluster could not tell, gets a moment to do so. */
-  const graceEndsMs = () => clock.now() + Math.min(timeoutMs, limits.manifestGraceMs);
+  const graceEndsMs = () => clock.monotonicMs() + Math.min(timeoutMs, limits.manifestGraceMs);
   let notBeforeMs = graceEndsMs();
   /** Since the last look that came to something, manifests were turned away. */
   let isDeaf = false;
@@ -129,8 +129,12 @@ export function createManifestLoop(deps: LoopDeps) {
   async function watch(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const dueAtMs = read.deadlines.get(manifestDeadline, key)?.dueAtMs ?? (await arm(lease, key, signal));
     standings.note(key, "waiting", dueAtMs);
-    const leftMs = Math.max(dueAtMs, notBeforeMs) - clock.now();
-    return leftMs > 0 ? recheck(leftMs) : end(lease, key, signal);
+    // By the chain's time, which nobody sets: that is also what it was made by.
+    const leftMs = dueAtMs - nsToMs(mirror.timeNs);
+    const graceMs = notBeforeMs - clock.monotonicMs();
+    if (leftMs <= 0 && graceMs <= 0) return end(lease, key, signal);
+    // Time passes with blocks.
+    return recheck(Math.max(graceMs, leftMs > 0 ? Math.max(leftMs, chain.status.blockTimeMs) : 0));
   }
 
   async function arm({ createdAt }: Lease, key: string, signal: AbortSignal): Promise<number> {
