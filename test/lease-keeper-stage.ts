@@ -270,6 +270,8 @@ export function defineCustomResources(cluster: SimulatedCluster): void {
 interface Shop {
   readonly page?: string;
   readonly store?: string;
+  /** How many there are. */
+  readonly stores?: number;
   readonly persistent?: boolean;
   readonly credentials?: boolean;
   readonly permissions?: boolean;
@@ -285,6 +287,7 @@ export function shop(options: Shop = {}): Sdl {
   const {
     page = "page:1",
     store = "store:1",
+    stores = 1,
     persistent = true,
     credentials,
     permissions,
@@ -324,7 +327,7 @@ export function shop(options: Shop = {}): Sdl {
         box: { pricing: { page: { denom: "uact", amount: 10_000 }, store: { denom: "uact", amount: 10_000 } } },
       },
     },
-    deployment: { [name]: { box: { profile: "page", count: 1 } }, store: { box: { profile: "store", count: 1 } } },
+    deployment: { [name]: { box: { profile: "page", count: 1 } }, store: { box: { profile: "store", count: stores } } },
   };
   const read = readSdl(JSON.stringify(sdl));
   return options.broken ? { ...read, manifest: read.manifest.map(mountingTwice) } : read;

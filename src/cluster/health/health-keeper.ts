@@ -23,7 +23,7 @@ import { watchTrouble } from "../watch-trouble.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
-import { createMonitoring, steadyMs, unwellLimitMs } from "./monitoring.ts";
+import { createMonitoring, type SeenReplica, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
 
 export interface HealthDeps {
@@ -54,7 +54,8 @@ export function createHealthKeeper(deps: HealthDeps) {
   const listeners: Listener[] = [];
   const readiness = new Map<string, boolean>();
   const monitoring = createMonitoring({
-    ...{ journal, clock, counts },
+    ...{ journal, clock, counts, replicasOf },
+    manifestOf: (key) => toRun(key)?.version,
     limitMs: unwellLimitMs(options.monitor),
     steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
@@ -91,11 +92,20 @@ export function createHealthKeeper(deps: HealthDeps) {
     );
   }
 
+  function toRun(key: string) {
+    const row = journal.read.manifests.get(key);
+    return row && manifestToRun(row);
+  }
+
+  function* replicasOf(key: string): Iterable<SeenReplica> {
+    for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))
+      yield { uid, isReady: facts.state === "ready" };
+  }
+
   /** Undefined where nothing should run. */
   function wantedOf(key: string): readonly WantedService[] | undefined {
     if (!runs(chain.mirror.lease(parseLeaseId(key)))) return undefined;
-    const row = journal.read.manifests.get(key);
-    const manifest = row && manifestToRun(row);
+    const manifest = toRun(key);
     return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
   }
 

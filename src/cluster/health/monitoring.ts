@@ -2,7 +2,8 @@
  * Adds up how long leases are seen unwell, over all our runs, and has those closed that never get well. Only what was seen
  * counts: while chain or cluster are out of reach, while we are not there, and where a node of ours is what is missing,
  * nothing is added. Once it works for as long as there is between two looks of the network's provider, all is forgotten; what
- * crashes a second after its start is ready for a second, and does not work.
+ * crashes a second after its start is ready for a second, and does not work. It begins anew where its tenant sends something
+ * else, and with every replica that comes to work: they start one by one.
  */
 import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/unhealth.ts";
@@ -38,6 +39,9 @@ interface MonitoringDeps {
   readonly silentMs: () => number;
   /** Whether what is seen of this lease may be held against it now. */
   readonly counts: (leaseKey: string) => boolean;
+  /** The version of the manifest that it is to run. */
+  readonly manifestOf: (leaseKey: string) => string | undefined;
+  readonly replicasOf: (leaseKey: string) => Iterable<SeenReplica>;
   /** Throws while the cluster takes no writes: then it is not the lease that does not work. */
   readonly tryToWrite: (signal: AbortSignal) => Promise<void>;
   readonly close: (leaseKey: string, observedMs: number, signal: AbortSignal) => Promise<CloseResult>;
@@ -48,6 +52,12 @@ interface MonitoringDeps {
 export interface SeenUnwell {
   readonly observedMs: number;
   readonly limitMs?: number;
+}
+
+export interface SeenReplica {
+  /** Of its pod. */
+  readonly uid: string;
+  readonly isReady: boolean;
 }
 
 interface Unwell {
@@ -64,27 +74,34 @@ interface Unwell {
   writtenAtMs: number | undefined;
   /** The server is not asked about it before this. */
   notBeforeMs: number;
+  /** What it was to run then; undefined where nobody has looked since our start. */
+  manifest: string | undefined;
+  /** Since when each replica works, by the uid of its pod; 0 for those that are no news any more. */
+  readySinceMs: ReadonlyMap<string, number> | undefined;
 }
 
 export type Monitoring = ReturnType<typeof createMonitoring>;
 
 export function createMonitoring(deps: MonitoringDeps) {
-  const { journal, limitMs, steadyMs, silentMs, counts, tryToWrite, close, clock } = deps;
+  const { journal, limitMs, steadyMs, silentMs, counts, manifestOf, replicasOf, tryToWrite, close, clock } = deps;
   const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);
   const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
   async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
+    if (!health || isOfBefore(key)) await forget(key);
+    if (!health) return;
     const known = all.get(key);
-    if (!health) return forget(key);
     if (health.state === "healthy") return known && works(key, known);
     if (health.state === "unknown") return known && takeBack(known);
     if (!isSeenUnwell(health) || !counts(key)) return known && stopCounting(known);
     const unwell = known ?? begin(clock.now());
     unwell.worksSinceMs = undefined;
+    unwell.manifest ??= manifestOf(key);
     all.set(key, unwell);
     add(unwell);
+    const hasGotOn = noteReplicas(key, unwell);
     const isDue = clock.monotonicMs() - unwell.savedAtMs >= limits.healthSaveMs;
-    if (!known || isDue) await save(key, unwell);
+    if (!known || isDue || hasGotOn) await save(key, unwell);
     if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
   }
 
@@ -95,6 +112,39 @@ export function createMonitoring(deps: MonitoringDeps) {
     unwell.sureMs = unwell.observedMs;
     unwell.worksSinceMs ??= nowMs;
     if (nowMs - unwell.worksSinceMs >= steadyMs) await forget(key);
+  }
+
+  /** Its tenant has sent something else since. */
+  function isOfBefore(key: string): boolean {
+    const { manifest } = all.get(key) ?? {};
+    return manifest !== undefined && manifest !== manifestOf(key);
+  }
+
+  /**
+   * Whether a replica has come to work that never did before, for as long as one has to; then what was before that is
+   * forgotten. Each is news once, however often it crashes.
+   */
+  function noteReplicas(key: string, unwell: Unwell): boolean {
+    const nowMs = clock.monotonicMs();
+    const before = unwell.readySinceMs;
+    const since = new Map<string, number>();
+    let isNews = false;
+    for (const { uid, isReady } of replicasOf(key)) {
+      const isOld = before ? before.get(uid) === 0 : isReady;
+      const sinceMs = isOld ? 0 : (before?.get(uid) ?? nowMs);
+      const isSteady = isReady && !isOld && nowMs - sinceMs >= steadyMs;
+      if (isSteady) {
+        isNews = true;
+        unwell.observedMs = Math.min(unwell.observedMs, nowMs - sinceMs);
+      }
+      if (isReady || isOld) since.set(uid, isSteady ? 0 : sinceMs);
+    }
+    unwell.readySinceMs = since;
+    if (isNews) {
+      unwell.sureMs = Math.min(unwell.sureMs, unwell.observedMs);
+      unwell.writtenAtMs = undefined;
+    }
+    return isNews;
   }
 
   /** Where nothing has been in the way since the last look. */
@@ -174,6 +224,7 @@ function begin(sinceMs: number): Unwell {
   return {
     ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, notBeforeMs: 0 },
     ...{ seenMs: undefined, worksSinceMs: undefined, writtenAtMs: undefined },
+    ...{ manifest: undefined, readySinceMs: undefined },
   };
 }
 
