@@ -5,6 +5,7 @@ import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.
 import { steadyMs, unwellLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import type { Kube } from "../src/kube/kube.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
@@ -239,6 +240,31 @@ test("by what the server itself says it is well: it is not closed, whatever the 
     if (metadata.name.startsWith("page")) stage.cluster.server.delete(kinds.pod, metadata, { graceSeconds: 0 });
   }
   await pass(2 * limitMs);
+  assert.deepEqual(endings(life), []);
+});
+
+test("what its tenant sends while his lease is looked at for the last time is tried first", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour: () => ({ missing: true }) });
+  const lease = stage.won(1);
+  const { key, endings, pass } = acts(stage.clock, lease);
+  const send = async (version: string) => {
+    const [group] = shop({ page: `page:${version}` }).manifest;
+    const body = JSON.stringify([group]);
+    await life.journal.durable("manifest", ({ manifests }) => manifests.put({ leaseId: key, version, body }));
+  };
+  let looks = 0;
+  const plant = (sound: Kube): Kube => ({
+    ...sound,
+    async list(kind, options) {
+      const found = await sound.list(kind, options);
+      if (kind === kinds.pod && looks++ === 0) await send("bb");
+      return found;
+    },
+  });
+  const life = await stage.start({ monitor, plant });
+  await life.send(lease, shop().manifest);
+  await pass(limitMs + 2 * limits.healthSaveMs);
+  assert.ok(looks > 0);
   assert.deepEqual(endings(life), []);
 });
 

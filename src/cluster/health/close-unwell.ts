@@ -5,6 +5,7 @@
 import type { Chain } from "../../chain/chain.ts";
 import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { type Manifests, manifestToRun } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
@@ -34,6 +35,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
   return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
     if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return "later";
     const id = parseLeaseId(key);
+    const manifest = versionToRun(key, journal.read.manifests);
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     // One that is being reclaimed is closed by whoever waits for its deadline.
     if (lease?.state !== "active") return "later";
@@ -44,10 +46,19 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
     if (!health || !isSeenUnwell(health)) return "later";
     const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
     const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
-    const isFiled = await fileEnding(ending, { outbox, journal });
+    // What came meanwhile may put it right.
+    const isFiled = await fileEnding(
+      { ...ending, unless: ({ manifests }) => versionToRun(key, manifests) !== manifest },
+      { outbox, journal },
+    );
     if (isFiled) log.info("closing unhealthy lease", { lease: key, troubles: health.troubles });
     return isFiled ? "filed" : "later";
   };
+}
+
+function versionToRun(key: string, manifests: Pick<Manifests, "get">): string | undefined {
+  const row = manifests.get(key);
+  return row && manifestToRun(row)?.version;
 }
 
 function troublesText({ troubles }: LeaseHealth): string {
