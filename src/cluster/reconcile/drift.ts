@@ -7,48 +7,48 @@ interface KindOfDrift {
   readonly wakes: Waker;
   /** What is done about it, for a person. */
   readonly remedy: string;
+  /** Whether it is expected to go; of what is not, a person should know at once. */
+  readonly heals: boolean;
 }
 
-const noProof = "nothing: there is no proof that it may go";
+const heals = (wakes: Waker, remedy: string): KindOfDrift => ({ wakes, remedy, heals: true });
+const stays = (wakes: Waker, why: string): KindOfDrift => ({ wakes, remedy: `nothing: ${why}`, heals: false });
+
+const noProof = "there is no proof that it may go";
+const tornDown = "its loop is woken, which removes it on the chain's proof";
 
 export const driftKinds = {
   // A lease that runs
-  "namespace-missing": { wakes: "lease", remedy: "its loop is woken, which makes it again" },
-  "resource-missing": { wakes: "lease", remedy: "its loop is woken, which writes it again" },
-  "resource-outdated": { wakes: "lease", remedy: "its loop is woken, which brings the newest manifest" },
-  "manifest-behind": { wakes: "lease", remedy: "the journal takes it up from the cluster" },
-  "manifest-missing": { wakes: "lease", remedy: "nothing: only its tenant can send the manifest again" },
-  "reservation-missing": {
-    wakes: "reservation",
-    remedy: "its reservation is looked at, and made again from the chain",
-  },
-  "reservation-unwritten": { wakes: "reservation", remedy: "its reservation is written down again" },
+  "namespace-missing": heals("lease", "its loop is woken, which makes it again"),
+  "resource-missing": heals("lease", "its loop is woken, which writes it again"),
+  "resource-outdated": heals("lease", "its loop is woken, which brings the newest manifest"),
+  "manifest-behind": heals("lease", "the journal takes it up from the cluster"),
+  "manifest-missing": stays("lease", "only its tenant can send the manifest again"),
+  "reservation-missing": heals("reservation", "its reservation is looked at, and made again from the chain"),
+  "reservation-unwritten": heals("reservation", "its reservation is written down again"),
   // A lease that is over
-  "namespace-left": { wakes: "lease", remedy: "its loop is woken, which tears it down on the chain's proof" },
-  "resource-left": { wakes: "lease", remedy: "its loop is woken, which removes it on the chain's proof" },
-  "manifest-left": { wakes: "lease", remedy: "its loop is woken, which removes it on the chain's proof" },
-  "deadline-left": { wakes: "nobody", remedy: "nothing: it is forgotten when it is due" },
-  "reservation-left": {
-    wakes: "reservation",
-    remedy: "its reservation is looked at, and given up on the chain's proof",
-  },
+  "namespace-left": heals("lease", "its loop is woken, which tears it down on the chain's proof"),
+  "resource-left": heals("lease", tornDown),
+  "manifest-left": heals("lease", tornDown),
+  "deadline-left": stays("nobody", "it is forgotten when it is due"),
+  "reservation-left": heals("reservation", "its reservation is looked at, and given up on the chain's proof"),
   // A lease that the chain does not have
-  "namespace-unknown": { wakes: "lease", remedy: noProof },
-  "resource-unknown": { wakes: "lease", remedy: noProof },
-  "manifest-unknown": { wakes: "lease", remedy: noProof },
+  "namespace-unknown": stays("lease", noProof),
+  "resource-unknown": stays("lease", noProof),
+  "manifest-unknown": stays("lease", noProof),
   // Not ours, or nobody knows whose
-  "namespace-foreign": { wakes: "nobody", remedy: "nothing: it is another provider's" },
-  "resource-foreign": { wakes: "nobody", remedy: "nothing: it is another provider's" },
-  "namespace-mislabelled": { wakes: "nobody", remedy: noProof },
-  "resource-mislabelled": { wakes: "nobody", remedy: noProof },
-  // Whoever is over or not
-  "namespace-stuck": { wakes: "nobody", remedy: "nothing: whatever holds it must let go" },
+  "namespace-foreign": stays("nobody", "it is another provider's"),
+  "resource-foreign": stays("nobody", "it is another provider's"),
+  "namespace-mislabelled": stays("nobody", noProof),
+  "resource-mislabelled": stays("nobody", noProof),
+  // Of any lease, whether it runs or not
+  "namespace-stuck": stays("nobody", "whatever holds it must let go"),
   // The cluster as a whole
-  "cluster-restored": { wakes: "nobody", remedy: "each lease is brought to what it should be, as its loop finds it" },
+  "cluster-restored": heals("nobody", "each lease is brought to what it should be, as its loop finds it"),
   // What we believe
-  "mirror-differs": { wakes: "mirror", remedy: "the mirror is compared with the chain and built anew" },
-  "cache-differs": { wakes: "caches", remedy: "the caches list again" },
-} as const satisfies Readonly<Record<string, KindOfDrift>>;
+  "mirror-differs": heals("mirror", "the mirror is compared with the chain and built anew"),
+  "cache-differs": heals("caches", "the caches list again"),
+} satisfies Readonly<Record<string, KindOfDrift>>;
 
 export type DriftKind = keyof typeof driftKinds;
 

@@ -38,7 +38,7 @@ interface ReconcilerDeps {
   readonly onChange: () => void;
 }
 
-export interface ReconcileRequest {
+interface ReconcileRequest {
   /** Only told: nobody is woken, and nothing of it is kept. */
   readonly dryRun: boolean;
 }
@@ -195,10 +195,10 @@ export function createReconciler(deps: ReconcilerDeps) {
       for (const { kind } of known.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
       return counts;
     },
-    /** Those that were woken for and are still there, and those that nobody can do anything about. */
+    /** Those that should have healed by now, and those that do not. */
     lasting: () =>
       [...known.values()].filter(({ kind, sinceMs }) => {
-        return driftKinds[kind].remedy.startsWith("nothing") || (last && last.atMs - sinceMs >= limits.reconcileHealMs);
+        return !driftKinds[kind].heals || (last && last.atMs - sinceMs >= limits.reconcileHealMs);
       }),
     get last() {
       return last;
