@@ -11,6 +11,7 @@ import { connectGrpc, type GrpcAddress, type GrpcClient } from "../../runtime/gr
 import { proofIn } from "../../runtime/grpc/picture-proof.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { ClusterPicture, InventoryFeed } from "./feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
@@ -47,7 +48,8 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
   let heardAtMs = clock.monotonicMs();
   let ownAgeMs = 0;
   let failures = 0;
-  let asked = Promise.withResolvers<void>();
+  let isAsked = false;
+  const pause = createPause(clock);
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
 
   /** A picture, and how long ago the operator had heard of the cluster when it sent it. */
@@ -83,22 +85,16 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
       const { client, brought, sinceMs } = connection;
       const dueMs = brought ? heardAtMs + limits.feedProofMs : sinceMs + limits.feedFirstMs;
       const leftMs = dueMs - clock.monotonicMs();
-      if (leftMs > 0 && !(await isAskedWithin(leftMs, signal))) continue;
+      if (leftMs > 0 && !isAsked) {
+        await pause.wait(leftMs, signal);
+        signal.throwIfAborted();
+        continue;
+      }
+      isAsked = false;
       const told = read(await client.call(queryCluster, empty, limits.feedAnswerMs));
       connection.askedVersion = told.picture.podsVersion;
       take(told, connection);
       newest.counts.proofs += 1;
-    }
-  }
-
-  async function isAskedWithin(ms: number, signal: AbortSignal): Promise<boolean> {
-    const over = new AbortController();
-    const pause = sleep(clock, ms, AbortSignal.any([signal, over.signal]));
-    try {
-      return await Promise.race([pause.then(() => false), asked.promise.then(() => true)]);
-    } finally {
-      over.abort();
-      asked = Promise.withResolvers<void>();
     }
   }
 
@@ -133,5 +129,10 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
     }
   }
 
-  return Object.assign(newest, { run, ask: () => asked.resolve() });
+  function ask(): void {
+    isAsked = true;
+    pause.ring();
+  }
+
+  return Object.assign(newest, { run, ask });
 }
