@@ -65,7 +65,7 @@ function isUnplaced({ leases, strays }: Rehearsal): boolean {
   return strays.length > 0 || leases.some(({ unplaced }) => unplaced.length > 0);
 }
 
-export function rehearsalLines({ height, leases, strays }: Rehearsal): string[] {
+function rehearsalLines({ height, leases, strays }: Rehearsal): string[] {
   const sum = (of: (lease: RehearsedLease) => number) => leases.reduce((total, lease) => total + of(lease), 0);
   const pods = sum(({ kept }) => kept.reduce((total, each) => total + each.pods, 0));
   const workloads = sum(({ kept }) => kept.length);

@@ -36,7 +36,7 @@ export function leaseHistoryCommand(): Command {
   });
 }
 
-export function historyRows(history: readonly Told<LeaseOccurrence>[]): string[] {
+function historyRows(history: readonly Told<LeaseOccurrence>[]): string[] {
   const heading = ["LAST", "FIRST", "COUNT", "TYPE", "REASON", "ABOUT", "WHAT"];
   const rows = history.map(({ atMs, firstAtMs, count, type, reason, object, note }) => [
     showTime(atMs),

@@ -5,7 +5,7 @@ import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 
-export type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
+type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 
 interface AdoptOptions {
   readonly also?: (live: KubeObject) => PatchOperation[];

@@ -46,8 +46,6 @@ export function isWorkload({ kind }: { readonly kind: Kind }): boolean {
   return workloadKinds.includes(kind);
 }
 
-export type Adoption = ReturnType<typeof createAdoption>;
-
 export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) {
   /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
   async function take(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {

@@ -35,7 +35,7 @@ import { isWorkload } from "./adoption.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
 
-export interface RehearsalDeps {
+interface RehearsalDeps {
   readonly queries: Pick<Queries, "leases" | "lease" | "deployment" | "bid">;
   readonly provider: Address;
   readonly kube: Pick<Kube, "get" | "watch" | "list" | "fieldManager">;

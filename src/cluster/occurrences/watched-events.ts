@@ -15,7 +15,7 @@ import { createPause } from "../../runtime/pause.ts";
 import { counted } from "./counting.ts";
 import { readSighting, type Sighting } from "./sighting.ts";
 
-export interface WatchedEventsDeps {
+interface WatchedEventsDeps {
   readonly kube: Pick<Kube, "watch">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly clock: Clock;

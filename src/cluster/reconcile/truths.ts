@@ -15,7 +15,7 @@ export interface Truths {
   readonly believed: Believed;
 }
 
-export interface ChainTruth {
+interface ChainTruth {
   readonly height: bigint;
   /** Those of ours that run, by the chain's own list. */
   readonly running: ReadonlyMap<string, Lease>;
