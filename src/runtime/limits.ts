@@ -110,6 +110,9 @@ export const limits = {
   occurrencesOfLease: 100,
   /** Events of which a row knows how often each was counted: the pods of a large service. Beyond, it counts too few. */
   occurrenceEvents: 32,
+  /** By how much the clock of a node may be off: ahead of ours, and behind the server's when that made the Event. */
+  occurrenceAheadMs: minute,
+  occurrenceBehindMs: day,
   /** How long Events are gathered before they are written down together. */
   occurrenceGatherMs: second,
   /** Events that wait to be written down; then the server is not listened to until they are. */

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OccurrenceRow } from "../../journal/occurrences.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { limits } from "../../runtime/limits.ts";
+import { counted } from "./counting.ts";
 import { familyOf } from "./same-occurrence.ts";
 import { readSighting } from "./sighting.ts";
 import { toldText } from "./told-text.ts";
@@ -36,6 +38,26 @@ test("an Event without any time happened when it was made, and nonsense counts a
   const { count, lastMs } = read({ deprecatedCount: -4, deprecatedLastTimestamp: "yesterday" });
   assert.deepEqual([count, lastMs], [1, Date.parse("2026-11-16T11:00:00Z")]);
   assert.equal(read({ deprecatedCount: "many", series: [] }).count, 1);
+});
+
+test("nodes whose clocks are years off neither hide what sane ones say after them, nor date what they say", () => {
+  let row: OccurrenceRow | undefined;
+  const pods = 2 * limits.occurrenceEvents;
+  const year = (at: number) => (at >= pods ? "2026" : at % 4 === 1 ? "1970" : "2027");
+  const all = Array.from({ length: 2 * pods }, (_, at) => {
+    const time = `-11-16T12:${`${Math.floor(at / 60)}`.padStart(2, "0")}:${`${at % 60}`.padStart(2, "0")}Z`;
+    const [told, made] = [`${year(at)}${time}`, `2026${time}`];
+    const times = { deprecatedFirstTimestamp: told, deprecatedLastTimestamp: told };
+    const metadata = { name: `web-0.${at}`, creationTimestamp: made };
+    return { madeMs: Date.parse(made), event: { ...event({ ...times, note: "Back-off" }), metadata } };
+  });
+  for (const { event, madeMs } of all) row = counted(row, readSighting("lease", event, madeMs), madeMs) ?? row;
+  const [first, last] = [all[0], all.at(-1)];
+  assert.ok(first && last);
+  assert.deepEqual([row?.count, row?.firstAtMs, row?.lastAtMs], [2 * pods, first.madeMs, last.madeMs]);
+  // All of them come again with the next list.
+  for (const { event } of all)
+    assert.equal(counted(row, readSighting("lease", event, last.madeMs), last.madeMs), undefined);
 });
 
 test("another pod, another id or another time is the same; another reason, service or sentence is not", () => {

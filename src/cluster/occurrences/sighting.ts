@@ -36,23 +36,27 @@ export function readSighting(leaseId: string, event: KubeObject, nowMs: number):
   const note = toldText(textOf(event["note"]) ?? "", limits.occurrenceNoteChars);
   const type = event["type"] === "Normal" ? "Normal" : "Warning";
   const { creationTimestamp } = event.metadata;
-  const madeMs = firstTime(nowMs, creationTimestamp);
-  const lastMs = firstTime(madeMs, series["lastObservedTime"], event["deprecatedLastTimestamp"], event["eventTime"]);
+  const { eventTime, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
+  const latestMs = nowMs + limits.occurrenceAheadMs;
+  const [madeMs = nowMs] = timesIn([creationTimestamp], Number.NEGATIVE_INFINITY, latestMs);
+  // A node whose clock is far off does not know when it was: the server does.
+  const told = (...texts: unknown[]) => timesIn(texts, madeMs - limits.occurrenceBehindMs, latestMs)[0] ?? madeMs;
+  const lastMs = told(series["lastObservedTime"], deprecatedLastTimestamp, eventTime);
   return {
     ...{ leaseId, type, reason, note },
     event: keyOf(leaseId, event.metadata.name),
     key: keyOf("cluster", kind, familyOf(kind, name), type, reason, gist(note)),
     object: `${kind} ${name}`,
     count: Math.max(wholeNumber(series["count"]), wholeNumber(event["deprecatedCount"]), 1),
-    firstMs: Math.min(firstTime(madeMs, event["deprecatedFirstTimestamp"], event["eventTime"]), lastMs),
+    firstMs: Math.min(told(deprecatedFirstTimestamp, eventTime), lastMs),
     lastMs,
   };
 }
 
-/** The first of them that is a time. */
-function firstTime(otherwiseMs: number, ...texts: readonly unknown[]): number {
+/** Those of them that are times, between these two. */
+function timesIn(texts: readonly unknown[], earliestMs: number, latestMs: number): number[] {
   const times = texts.map((text) => parseTime(textOf(text) ?? ""));
-  return times.find((ms) => !Number.isNaN(ms)) ?? otherwiseMs;
+  return times.filter((ms) => ms >= earliestMs && ms <= latestMs);
 }
 
 function wholeNumber(value: unknown): number {
