@@ -29,6 +29,11 @@ test("a namespace of which a figure makes no sense, or is missing, is left out a
     const used = usedByNamespace([pod("odd", odd), pod("odd", fine), pod("sound", fine)]);
     assert.deepEqual([...used.keys()], ["sound"], JSON.stringify(odd));
   }
+  for (const containers of [undefined, null, "two", { 0: fine }, []]) {
+    const odd = { metadata: { name: "odd", namespace: "odd" }, containers };
+    const used = usedByNamespace([odd, pod("odd", fine), pod("sound", fine)]);
+    assert.deepEqual([...used.keys()], ["sound"], JSON.stringify(containers));
+  }
 });
 
 function stage(owner: Owner, metrics: boolean) {

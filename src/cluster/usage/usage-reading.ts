@@ -81,13 +81,13 @@ export function usedByNamespace(pods: Iterable<KubeObject>): Map<string, Used> {
   return used;
 }
 
-/** Of each container, which must have both. No server checks what a metrics API says, so it may be anything. */
+/** Of each container, which must have both; a pod has at least one. No server checks what a metrics API says, so it may be anything. */
 function amountsOf(pod: KubeObject): ExactAmounts[] | undefined {
   try {
     const containers = recordsOf(pod["containers"]).map(({ usage }) => {
       return new Map(Object.entries(fieldsOf(usage)).map(([name, value]) => [name, parseQuantity(String(value)).nano]));
     });
-    return containers.every(isWhole) ? containers : undefined;
+    return containers.length > 0 && containers.every(isWhole) ? containers : undefined;
   } catch (thrown) {
     if (!(thrown instanceof ProviderError)) throw thrown;
     return undefined;
