@@ -64,6 +64,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       return inventory.trouble ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
     },
   };
+  let isKnownWhatRuns = false;
   const own = { book, overcommit, journal, clock, log };
   const onReserved = (orderId: string) => void queue?.add(orderId, "low");
   const reservations = createReservations({ ...own, addresses, place: placeNow, picture, onReserved });
@@ -97,9 +98,12 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     }
   }
 
-  /** When its binding was news. After a start most were bound long ago, and every picture has those. */
+  /**
+   * When its binding was news. At a start most were bound long ago, and every picture has those. Later it is news when it is
+   * heard of, whatever our machine has for the time of day.
+   */
   function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
-    const agoMs = clock.now() - boundAtMs;
+    const agoMs = isKnownWhatRuns ? 0 : clock.now() - boundAtMs;
     return clock.monotonicMs() - (agoMs > limits.reservationLongBoundMs ? agoMs : 0);
   }
 
@@ -169,6 +173,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       load();
       // Until it is known what runs, all of it would be counted twice.
       await Promise.all([pods.open(scope), claims.open(scope)]);
+      isKnownWhatRuns = true;
       inventory.onPicture(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);

@@ -539,6 +539,19 @@ test("after a restart what has run for long is counted once, also by an operator
   }
 });
 
+test("what is bound now is not taken for long counted by a machine whose time of day is hours ahead of the cluster's", async (t) => {
+  const world = createWorld();
+  const stage = await openStage(world, { dir: memoryFolder(t) });
+  t.after(() => stage.stop());
+  stage.show({ nodes: [pictureNode("a")] });
+  assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n })).fits);
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  const boundAt = new Date(world.clock.now()).toISOString();
+  world.clock.jump(3 * 3_600_000);
+  stage.pod("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a", boundAt }));
+  assert.equal(stage.freeCpu(), 5_000n, "the picture is from before");
+});
+
 test("what was bound a moment before a restart is counted once as soon as the same picture has been true for long enough", async (t) => {
   const world = createWorld();
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
