@@ -67,13 +67,13 @@ interface Unwell {
   sureMs: number;
   savedAtMs: number;
   /** When it was last looked at and added up; undefined while it is not. */
-  seenMs: number | undefined;
+  lookedAtMs: number | undefined;
   /** It works now, and perhaps not for long. */
   worksSinceMs: number | undefined;
   /** How much was observed when the cluster last was known to take writes, since when nothing went wrong. */
-  writtenAtMs: number | undefined;
-  /** The server is not asked about it before this. */
-  notBeforeMs: number;
+  observedAtWriteMs: number | undefined;
+  /** When the server may next be asked whether it takes writes. */
+  nextTryMs: number;
   /** What it was to run then; undefined where nobody has looked since our start. */
   manifest: string | undefined;
   /** Since when each replica works, by the uid of its pod; 0 for those that are no news any more. */
@@ -142,7 +142,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     unwell.readySinceMs = since;
     if (isNews) {
       unwell.sureMs = Math.min(unwell.sureMs, unwell.observedMs);
-      unwell.writtenAtMs = undefined;
+      unwell.observedAtWriteMs = undefined;
     }
     return isNews;
   }
@@ -151,10 +151,10 @@ export function createMonitoring(deps: MonitoringDeps) {
   function add(unwell: Unwell): void {
     const nowMs = clock.monotonicMs();
     // We slept.
-    if (nowMs - (unwell.seenMs ?? nowMs) > limits.healthGapMs) takeBack(unwell);
-    unwell.observedMs += nowMs - (unwell.seenMs ?? nowMs);
+    if (nowMs - (unwell.lookedAtMs ?? nowMs) > limits.healthGapMs) takeBack(unwell);
+    unwell.observedMs += nowMs - (unwell.lookedAtMs ?? nowMs);
     unwell.sureMs = Math.max(unwell.sureMs, unwell.observedMs - silentMs());
-    unwell.seenMs = nowMs;
+    unwell.lookedAtMs = nowMs;
   }
 
   /** Nobody knows how it was since the cluster was last heard of. */
@@ -165,8 +165,8 @@ export function createMonitoring(deps: MonitoringDeps) {
   }
 
   function stopCounting(unwell: Unwell): void {
-    unwell.seenMs = undefined;
-    unwell.writtenAtMs = undefined;
+    unwell.lookedAtMs = undefined;
+    unwell.observedAtWriteMs = undefined;
   }
 
   /**
@@ -174,15 +174,16 @@ export function createMonitoring(deps: MonitoringDeps) {
    * everybody has the time to say how things are.
    */
   async function end(key: string, unwell: Unwell, signal: AbortSignal): Promise<void> {
-    const { observedMs, writtenAtMs } = unwell;
+    const { observedMs, observedAtWriteMs } = unwell;
     const nowMs = clock.monotonicMs();
-    if (nowMs < unwell.notBeforeMs) return;
-    const isConfirmed = writtenAtMs !== undefined && observedMs >= Math.max(limitMs, writtenAtMs + confirmMs);
-    if (writtenAtMs !== undefined && !isConfirmed) return;
-    unwell.notBeforeMs = nowMs + limits.healthSaveMs;
-    unwell.writtenAtMs = undefined;
+    if (nowMs < unwell.nextTryMs) return;
+    const isConfirmed =
+      observedAtWriteMs !== undefined && observedMs >= Math.max(limitMs, observedAtWriteMs + confirmMs);
+    if (observedAtWriteMs !== undefined && !isConfirmed) return;
+    unwell.nextTryMs = nowMs + limits.healthSaveMs;
+    unwell.observedAtWriteMs = undefined;
     await tryToWrite(signal);
-    unwell.writtenAtMs = writtenAtMs ?? observedMs;
+    unwell.observedAtWriteMs = observedAtWriteMs ?? observedMs;
     if (!isConfirmed) return;
     if ((await close(key, observedMs, signal)) === "well") stopCounting(unwell);
   }
@@ -222,8 +223,8 @@ export function createMonitoring(deps: MonitoringDeps) {
 
 function begin(sinceMs: number): Unwell {
   return {
-    ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, notBeforeMs: 0 },
-    ...{ seenMs: undefined, worksSinceMs: undefined, writtenAtMs: undefined },
+    ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, nextTryMs: 0 },
+    ...{ lookedAtMs: undefined, worksSinceMs: undefined, observedAtWriteMs: undefined },
     ...{ manifest: undefined, readySinceMs: undefined },
   };
 }
