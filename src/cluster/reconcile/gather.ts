@@ -6,7 +6,6 @@ import type { Chain } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
 import { listRunningLeases } from "../../chain/running-leases.ts";
 import { manifestDeadline } from "../../journal/deadlines.ts";
-import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
@@ -20,6 +19,7 @@ import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
 import { heldBy, type LiveObjects } from "../leases/live-objects.ts";
+import { isReservationNeeded } from "../reservations/upkeep.ts";
 import { leasesToAsk } from "./compare.ts";
 import type {
   Believed,
@@ -162,12 +162,7 @@ function readBook({ book, chain, journal }: GatherDeps): ReadonlyMap<string, Boo
   const booked = new Map<string, Booked>();
   for (const { orderId, expiresAtMs } of book.all()) {
     const id = bidOn(parseOrderId(orderId), chain.provider);
-    const { state } = chain.mirror.bid(id) ?? {};
-    const isNeeded =
-      state === "open" ||
-      state === "active" ||
-      runs(chain.mirror.lease(id)) ||
-      journal.read.intents.about(orderId).some(isUnderWay);
+    const isNeeded = isReservationNeeded(orderId, id, { mirror: chain.mirror, journal });
     booked.set(orderId, { expiresAtMs, isNeeded });
   }
   return booked;

@@ -78,14 +78,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     return done();
   }
 
-  function isNeeded(orderId: string, id: BidId): boolean {
-    if (stands(mirror.bid(id)) || runs(mirror.lease(id))) return true;
-    return hasUnsettled(orderId);
-  }
-
-  function hasUnsettled(orderId: string): boolean {
-    return journal.read.intents.about(orderId).some(isUnderWay);
-  }
+  const isNeeded = (orderId: string, id: BidId) => isReservationNeeded(orderId, id, { mirror, journal });
 
   /** The journal has lost it: the chain knows what was promised, the cluster what of it runs. */
   function adopt(orderId: string, id: BidId, of: "bid" | "lease"): boolean {
@@ -116,12 +109,26 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     adoptBids(): void {
       for (const { id, state } of mirror.bids()) {
         const orderId = formatOrderId(id);
-        const isForgotten = state === "open" && !book.get(orderId) && !hasUnsettled(orderId);
+        const isForgotten = state === "open" && !book.get(orderId) && !hasUnsettled(orderId, journal);
         if (isForgotten && adopt(orderId, id, "bid")) unsaved.add(orderId);
       }
       settle();
     },
   };
+}
+
+/** A bid or lease of ours stands behind it, or something that we send about it. */
+export function isReservationNeeded(
+  orderId: string,
+  id: BidId,
+  { mirror, journal }: { readonly mirror: Chain["mirror"]; readonly journal: Pick<Journal, "read"> },
+): boolean {
+  if (stands(mirror.bid(id)) || runs(mirror.lease(id))) return true;
+  return hasUnsettled(orderId, journal);
+}
+
+function hasUnsettled(orderId: string, { read }: Pick<Journal, "read">): boolean {
+  return read.intents.about(orderId).some(isUnderWay);
 }
 
 function stands(bid: Pick<Bid, "state"> | undefined): boolean {
