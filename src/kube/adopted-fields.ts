@@ -4,6 +4,7 @@
  */
 import { isRecord } from "../runtime/is-record.ts";
 import type { ManagedFields, ObjectMeta } from "./kube.ts";
+import { isAppliedBy } from "./owned-fields.ts";
 
 /** The name under which the network's own provider writes. */
 export const networksProvider = "provider-services";
@@ -25,8 +26,7 @@ export function adoptedFields(
   const isMoved = (entry: ManagedFields) => isUpdateOf(entry, networksProvider) || isUpdateOf(entry, fieldManager);
   const moved = managedFields.filter(isMoved);
   if (moved.length === 0) return undefined;
-  const isOwn = ({ manager, operation, subresource }: ManagedFields) =>
-    manager === fieldManager && operation === "Apply" && !subresource;
+  const isOwn = (entry: ManagedFields) => isAppliedBy(entry, fieldManager);
   const fieldsV1 = [...managedFields.filter(isOwn), ...moved].reduce<Fields>(
     (all, entry) => joined(all, entry.fieldsV1 ?? {}),
     {},

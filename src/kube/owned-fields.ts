@@ -3,7 +3,7 @@
  * a field that somebody else changed or removed is no longer ours.
  */
 import { isRecord } from "../runtime/is-record.ts";
-import type { KubeObject } from "./kube.ts";
+import type { KubeObject, ManagedFields } from "./kube.ts";
 
 export interface OwnedFields {
   readonly uid: string | undefined;
@@ -28,13 +28,18 @@ export interface OwnedRecord {
   readonly fields: Readonly<Record<string, Owned>>;
 }
 
-/** Of the status, where that is what we apply; it has owners of its own. */
+/** Of the status, where that is what is applied; it has owners of its own. */
+export function isAppliedBy(
+  { manager, operation, subresource }: ManagedFields,
+  fieldManager: string,
+  of?: "status",
+): boolean {
+  return manager === fieldManager && operation === "Apply" && (subresource || undefined) === of;
+}
+
 export function ownedFields(object: KubeObject, fieldManager: string, of?: "status"): OwnedFields {
   const { uid, resourceVersion, deletionTimestamp, managedFields = [] } = object.metadata;
-  const paths = managedFields.find(
-    ({ manager, operation, subresource }) =>
-      manager === fieldManager && operation === "Apply" && (subresource || undefined) === of,
-  )?.fieldsV1;
+  const paths = managedFields.find((entry) => isAppliedBy(entry, fieldManager, of))?.fieldsV1;
   // Nobody owns these two themselves, so they are looked into even if nothing in them is ours.
   const metadata = ownedRecord(object.metadata, stepsOf(paths?.["f:metadata"]));
   const { fields } = ownedRecord(object, stepsOf(paths));

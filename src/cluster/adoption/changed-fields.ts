@@ -1,6 +1,7 @@
 /** What an apply would change of an object, in short: names of fields, never what is in them. */
 import { fieldsOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
+import { isAppliedBy } from "../../kube/owned-fields.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 
@@ -39,9 +40,7 @@ const givenLabel = "kubernetes.io/metadata.name";
 
 /** Labels and annotations that were the network's provider's, and that we do not want. */
 function removed(wanted: KubeObject["metadata"] | object, live: KubeObject, fieldManager: string): string[] {
-  const own = live.metadata.managedFields?.find(
-    ({ manager, operation, subresource }) => manager === fieldManager && operation === "Apply" && !subresource,
-  );
+  const own = live.metadata.managedFields?.find((entry) => isAppliedBy(entry, fieldManager));
   const owned = fieldsOf(own?.fieldsV1?.["f:metadata"]);
   return ["labels", "annotations"].flatMap((part) => {
     const names = Object.keys(fieldsOf(owned[`f:${part}`])).filter((step) => step.startsWith("f:"));

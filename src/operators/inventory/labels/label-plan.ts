@@ -6,6 +6,7 @@
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
 import { isCapabilityLabel, labelKeys } from "../../../kube/node-labels.ts";
+import { isAppliedBy } from "../../../kube/owned-fields.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
 /** Whether there may be something to write, as far as the labels alone tell. */
@@ -15,8 +16,8 @@ export function labelsDiffer(wanted: NodeLabels, live: NodeLabels): boolean {
 
 export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: string) {
   const { labels = {}, managedFields = [] } = node.metadata;
-  const ours = managedFields.filter((entry) => isOurs(entry, fieldManager));
-  const others = managedFields.filter((entry) => !isOurs(entry, fieldManager));
+  const ours = managedFields.filter((entry) => isAppliedBy(entry, fieldManager));
+  const others = managedFields.filter((entry) => !isAppliedBy(entry, fieldManager));
   const isOwned = (key: string) => ours.some((entry) => owns(entry, key));
   const isOwnedAlone = (key: string) => isOwned(key) && !others.some((entry) => owns(entry, key));
   const stale = staleKeys(wanted, labels);
@@ -50,10 +51,6 @@ function mayBeSeized(key: string, others: readonly ManagedFields[]): boolean {
 /** Every reader takes both for a no, and it must differ from what is there: the same value would only be shared. */
 function seizingValue(live: string | undefined): string {
   return live === "0" ? "" : "0";
-}
-
-function isOurs({ manager, operation, subresource }: ManagedFields, fieldManager: string): boolean {
-  return manager === fieldManager && operation === "Apply" && !subresource;
 }
 
 function owns({ fieldsV1 }: ManagedFields, key: string): boolean {
