@@ -108,6 +108,25 @@ test("a watch that keeps nothing hands over what is there and what comes, and al
   assert.equal(cache.counts.relists, 1);
 });
 
+test("of a watch that keeps nothing each page of a list is handed over before the next is asked for", async (t) => {
+  const requests = new Map<string, number>();
+  const { watch, put, until, counts } = stage(t, {
+    passing: true,
+    handle: ({ name }) => void requests.set(name, counts.requests),
+  });
+  const objects = 2 * limits.kubePageObjects + 1;
+  for (let at = 0; at < objects; at += 1) put(`${at}`.padStart(6, "0"), "1");
+  const cache = watch();
+  await until("all", () => requests.size === objects && cache.ready);
+  const before = [...new Set(requests.values())];
+  assert.deepEqual(
+    before,
+    [1, 2, 3].map((page) => (before[0] ?? 0) + page - 1),
+    "three pages, one after the other",
+  );
+  assert.equal(cache.counts.lists, 1);
+});
+
 test("when the past is gone, the list is read anew and what went meanwhile is deleted, also what came again by the same name", async (t) => {
   const { watch, seen, put, remove, clock, until, counts, faults } = stage(t);
   for (const name of ["kept", "gone", "again"]) put(name, "1");

@@ -74,12 +74,15 @@ export function createListWatch<T, Index extends string = never>(
   async function startReading(): Promise<Reading<T>> {
     await relistCheck.listBegins();
     const otherPast = relisting?.otherPast ?? false;
-    const listing = createListing(requests, kind, { ...options, signal, once: true }, (object) => {
+    const make = (object: KubeObject) => {
       const known = cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
       return !otherPast && isSame(known, object) ? known : (cachedOf(object) ?? known);
-    });
-    return { listing, otherPast };
+    };
+    // Where nothing is kept, nothing has to be whole: a list of any length takes the memory of a page.
+    const pass = async (page: readonly CachedObject<T>[]) => handOver(cache.replaced(page, otherPast));
+    const asking = { ...options, signal, once: true };
+    return { listing: createListing(requests, kind, asking, make, options.passing ? pass : undefined), otherPast };
   }
 
   /** A list that is interrupted goes on with the page that failed, when it is asked for again. */

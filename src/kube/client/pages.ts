@@ -27,12 +27,13 @@ interface Listed<T> {
   readonly found: readonly T[];
 }
 
-/** Keeps what is made of each object, unless that is undefined. */
+/** Keeps what is made of each object, unless that is undefined; or hands it to whoever takes a page at a time. */
 export function createListing<T>(
   requests: Requests,
   kind: Kind,
   options: ListOptions,
   make: (object: KubeObject) => T | undefined,
+  takePage?: (made: readonly T[]) => Promise<void>,
 ): Listing<T> {
   const found: T[] = [];
   let next: string | undefined;
@@ -60,7 +61,9 @@ export function createListing<T>(
     async read() {
       for (;;) {
         const { made, metadata } = await readNext();
-        for (const each of made) if (each !== undefined) found.push(each);
+        const page = made.filter((each) => each !== undefined);
+        if (takePage) await takePage(page);
+        else for (const each of page) found.push(each);
         next = metadata.continue || undefined;
         if (next === undefined) return { version: metadata.resourceVersion, found };
         pages += 1;
