@@ -25,8 +25,10 @@ const mayImport: Record<string, readonly string[]> = {
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
   cluster: [
+    "occurrences",
     "reconcile",
     "leases",
+    "usage",
     "hostnames",
     "reservations",
     "addresses",
