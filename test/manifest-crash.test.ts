@@ -46,7 +46,7 @@ test("wherever the provider ends on the way of a manifest, it comes to the same 
 /** Every one of them in the long run; else the first of each kind of unit that is about manifests, or holds some more. */
 function crashPoints(crossings: readonly string[]): number[] {
   if (long) return crossings.map((_, index) => index + 1);
-  const kinds = crossings.filter((crossing) => /manifest|more/.test(crossing));
+  const kinds = crossings.filter((crossing) => /manifest|lease ending|more/.test(crossing));
   return [...new Set(kinds)].map((kind) => crossings.indexOf(kind) + 1);
 }
 
