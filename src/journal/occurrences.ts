@@ -43,7 +43,7 @@ export function createOccurrences(sql: Sql) {
        first_at = excluded.first_at, last_at = excluded.last_at, counted = excluded.counted`,
   );
   const trim = sql.run(
-    `DELETE FROM occurrences WHERE id IN (SELECT id FROM occurrences WHERE lease_id = ? AND origin = ?
+    `DELETE FROM occurrences WHERE id IN (SELECT id FROM occurrences WHERE lease_id = ? AND origin = ? AND counted != '${stillSo}'
      ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)`,
   );
   return {
@@ -60,7 +60,7 @@ export function createOccurrences(sql: Sql) {
       const { leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted } = row;
       record(leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted);
     },
-    /** Leaves the newest of a lease. */
+    /** Leaves the newest of a lease, and what is not over: removed, it would begin anew with the next look. */
     trim: (leaseId: string, origin: OccurrenceRow["origin"], keep: number) => void trim(leaseId, origin, keep),
   };
 }

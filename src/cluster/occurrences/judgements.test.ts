@@ -42,7 +42,7 @@ function judgementStage(t: TestContext) {
     if (now) becomes(now);
     await clock.advance(second);
     return {
-      rows: () => journal.read.occurrences.about(lease, 100).map(({ reason, count }) => `${reason} ${count}`),
+      rows: () => journal.read.occurrences.about(lease, 1_000).map(({ reason, count }) => `${reason} ${count}`),
       async stop() {
         stopping.abort();
         await Promise.all([running, clock.advance(second)]);
@@ -90,6 +90,26 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
   becomes(ill());
   await clock.advance(minute);
   assert.deepEqual([told.length, life.rows().sort()], [3, ["CrashLoop 2", "Recovered 1"]]);
+  await life.stop();
+});
+
+test("of more services in trouble than a lease has rows, each is told once, and that it is over too", async (t) => {
+  const { clock, start, becomes, told } = judgementStage(t);
+  const life = await start();
+  const services = limits.occurrencesOfLease + 50;
+  const sinceMs = clock.now();
+  const troubles = Array.from({ length: services }, (_, at) => {
+    return { service: `web-${at}`, reason: "CrashLoop" as const, message: "it ends", replicas: 1, sinceMs };
+  });
+  for (let change = 0; change < 5; change += 1) {
+    becomes({ state: "unhealthy", services: [], troubles });
+    await clock.advance(minute);
+  }
+  assert.equal(told.length, services);
+  becomes(well);
+  await clock.advance(10 * minute);
+  assert.equal(told.length, 2 * services);
+  assert.equal(life.rows().length, limits.occurrencesOfLease);
   await life.stop();
 });
 
