@@ -3,11 +3,12 @@
  * `npm run test:lab` those that need a real cluster. Words after it choose files by part of their path. Skipped tests are listed at the
  * end; in CI a skipped one is a failure.
  */
-import { globSync, readFileSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { pathToFileURL } from "node:url";
 
 const root = join(import.meta.dirname, "..");
 const options = ["--long", "--lab"];
@@ -15,8 +16,9 @@ const words = process.argv.slice(2).filter((word) => !options.includes(word));
 const lab = process.argv.includes("--lab");
 const long = process.argv.includes("--long");
 if (long) process.env["TEST_LONG"] = "1";
-// Every file runs in a process of its own: what one has stripped of its types and compiled, the next need not.
-process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/tests");
+const cache = join(root, "node_modules/.cache/tests");
+// What one process has stripped of its types and compiled, the next need not.
+process.env["NODE_COMPILE_CACHE"] ??= cache;
 
 const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
   .filter((path) => path.startsWith("test/lab/") === lab)
@@ -31,13 +33,16 @@ if (files.length === 0) {
   process.exit(1);
 }
 
+/** Few enough that one batch does not hold up the end, when the others are through. */
+const batchFiles = 12;
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
 const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
-const stream = run({ files, timeout, concurrency });
+const isWhole = words.length === 0 && !long && !lab;
+const stream = run({ files: isWhole ? inBatches(files) : files, timeout, concurrency });
 stream.on("test:pass", ({ name, skip }) => {
   if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
 });
@@ -54,6 +59,24 @@ report.on("end", () => {
     process.exitCode = 1;
   }
 });
+
+/**
+ * Most tests beside the code take less time than a process does to start, so several files of them share one. What plays
+ * whole programs or measures them is below test/, and has one for itself.
+ */
+function inBatches(paths: readonly string[]): string[] {
+  const isBesideCode = (path: string) => path.startsWith(join(root, "src/"));
+  const besideCode = paths.filter(isBesideCode);
+  const folder = join(cache, "batches");
+  mkdirSync(folder, { recursive: true });
+  const batches = Array.from({ length: Math.ceil(besideCode.length / batchFiles) }, (_, batch) => {
+    const path = join(folder, `${batch}.mjs`);
+    const imports = besideCode.slice(batch * batchFiles, (batch + 1) * batchFiles).map((each) => pathToFileURL(each));
+    writeFileSync(path, imports.map(({ href }) => `import ${JSON.stringify(href)};\n`).join(""));
+    return path;
+  });
+  return [...paths.filter((path) => !isBesideCode(path)), ...batches];
+}
 
 /** Whether the file, or what it shares with other tests, tries something as often as test/runs.ts says. */
 function countsRuns(path: string, seen = new Set<string>()): boolean {

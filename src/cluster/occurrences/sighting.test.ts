@@ -99,7 +99,7 @@ test("what a tenant has a say in is one short line without secrets, whatever is 
   assert.equal(toldText(signed, most), 'GET "https://blobs.example.com/v2/x?…": 403');
   const hostile = read({ note: { not: "text" }, reason: ["x"], regarding: "nobody", type: "\u0007" });
   assert.deepEqual([hostile.note, hostile.reason, hostile.object, hostile.type], ["", "", " ", "Warning"]);
-  const startMs = performance.now();
+  const before = process.cpuUsage();
   for (const sign of ["a", "1", "-", "https://", "-b", "?"]) read({ note: sign.repeat(1_000_000 / sign.length) });
-  assert.ok(performance.now() - startMs < 500, "and costs little");
+  assert.ok(process.cpuUsage(before).user < 500_000, "and costs little");
 });
