@@ -1,8 +1,9 @@
 /**
  * Runs the tests: `npm test` with quick counts, `npm run test:long` with the large ones those files that have any,
- * `npm run test:lab` those that need a real cluster. Words after it choose files by part of their path. Skipped tests are listed at the
- * end; in CI a skipped one is a failure.
+ * `npm run test:lab` those that need a real cluster, `*.alone.test.ts` after the others. Words after it choose files by part of
+ * their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
  */
+import { once } from "node:events";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
@@ -42,23 +43,31 @@ const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
 const isWhole = words.length === 0 && !long && !lab;
-const stream = run({ files: isWhole ? inBatches(files) : files, timeout, concurrency });
-stream.on("test:pass", ({ name, skip }) => {
-  if (skip !== undefined && skip !== false) skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
-});
-stream.on("test:fail", () => {
-  process.exitCode = 1;
-});
-const report = stream.compose(spec);
-report.pipe(process.stdout);
-report.on("end", () => {
-  if (skipped.length === 0) return;
+const isAlone = (path: string) => path.endsWith(".alone.test.ts");
+// What takes machines of the cluster away would take them from the others.
+const turns = [files.filter((path) => !isAlone(path)), files.filter(isAlone)].filter((turn) => turn.length > 0);
+for (const turn of turns) await runAll(isWhole ? inBatches(turn) : turn);
+if (skipped.length > 0) {
   console.log(`\nNot run:\n${skipped.map((name) => `  - ${name}`).join("\n")}`);
   if (process.env["CI"]) {
     console.log("In CI everything runs: a skipped test is a failure.");
     process.exitCode = 1;
   }
-});
+}
+
+async function runAll(paths: string[]): Promise<void> {
+  const stream = run({ files: paths, timeout, concurrency });
+  stream.on("test:pass", ({ name, skip }) => {
+    if (skip !== undefined && skip !== false)
+      skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
+  });
+  stream.on("test:fail", () => {
+    process.exitCode = 1;
+  });
+  const report = stream.compose(spec);
+  report.pipe(process.stdout, { end: false });
+  await once(report, "end");
+}
 
 /**
  * Most tests beside the code take less time than a process does to start, so several files of them share one. What plays
