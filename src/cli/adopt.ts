@@ -1,8 +1,7 @@
 /** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
 import { Command } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
-import type { Rehearsal, RehearsedLease } from "../cluster/adoption/rehearsal.ts";
-import { rehearse } from "../cluster/adoption/rehearsal.ts";
+import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/adoption/rehearsal.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { realClock } from "../runtime/clock.ts";
@@ -10,7 +9,7 @@ import { realRandom } from "../runtime/random.ts";
 import { complain, print, printJson } from "./asking.ts";
 import { withNodes } from "./client.ts";
 import { leasesOf, overcommitOf } from "./market.ts";
-import { keySettings } from "./settings.ts";
+import { keySettings, kubeconfigOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
 interface AdoptOptions {
@@ -41,11 +40,14 @@ export function adoptCommand(): Command {
       );
       return;
     }
-    const rehearsal = await withNodes(given, async ({ config: { values, sources, redactor }, queries, log }) => {
+    const rehearsal = await withNodes(given, async ({ config, queries, log }) => {
+      const { values, redactor } = config;
       const { signer } = await openKey(keySettings(values), redactor.register);
-      const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
       const deps = { clock: realClock, random: realRandom, log };
-      const kube = createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment: process.env }, deps);
+      const kube = createHttpKube(
+        { fieldManager: "akash-provider", kubeconfig: kubeconfigOf(config), environment: process.env },
+        deps,
+      );
       try {
         const options = { ...leasesOf(values), overcommit: overcommitOf(values) };
         return await rehearse({ queries, provider: signer.address, kube, options, clock: realClock }, abortOnSignals());

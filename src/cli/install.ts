@@ -7,7 +7,7 @@ import { kinds } from "../kube/kinds.ts";
 import { realClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { takeSettings } from "./settings.ts";
+import { kubeconfigOf, takeSettings } from "./settings.ts";
 
 export function installCommand(): Command {
   const crds = new Command("crds")
@@ -19,10 +19,10 @@ export function installCommand(): Command {
 }
 
 async function installCrds(given: Command, dryRun: boolean): Promise<void> {
-  const { values, sources, warnings } = takeSettings(given);
+  const settings = takeSettings(given);
+  const { values, warnings } = settings;
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
-  // The default is a guess that a pod's own service account goes before.
-  const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
+  const kubeconfig = kubeconfigOf(settings);
   const deps = { clock: realClock, random: realRandom, log: silentLog };
   const kube = createHttpKube({ fieldManager: "akash-provider-install", kubeconfig, environment: process.env }, deps);
   const say = (what: string, { written, warnings }: { written: boolean; warnings: readonly string[] }) => {

@@ -5,7 +5,7 @@ import { addSettingOptions } from "../config/options.ts";
 import type { UsedSetting } from "../config/used-settings.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
-import { prepare, redisOf } from "./settings.ts";
+import { kubeconfigOf, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -30,8 +30,7 @@ async function runInventory(given: Command): Promise<void> {
   });
   const redis = redisOf(values);
   const operator = createInventoryProcess({
-    // The default is a guess that a pod's own service account goes before.
-    kubeconfig: sources.kubeconfig === "default" ? undefined : values.kubeconfig,
+    kubeconfig: kubeconfigOf({ values, sources }),
     environment: process.env,
     ...(redis && { redis }),
     ...(values.metricsListener && { metricsListener: values.metricsListener }),

@@ -12,7 +12,7 @@ import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
 import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
-import { keySettings, prepare, redisOf } from "./settings.ts";
+import { keySettings, kubeconfigOf, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
 export function runCommand(): Command {
@@ -23,10 +23,10 @@ export function runCommand(): Command {
     const { dataDir, metricsListener, shutdownTimeoutMs } = values;
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
-    // The default is a guess that a pod's own service account goes before.
-    const kubeconfig = sources.kubeconfig === "default" ? undefined : values.kubeconfig;
     const ground = { environment: process.env, clock: realClock, random: realRandom, log };
-    const market = values.clusterK8s ? marketOf(values, () => follow(ground), kubeconfig, ground) : undefined;
+    const market = values.clusterK8s
+      ? marketOf(values, () => follow(ground), kubeconfigOf({ values, sources }), ground)
+      : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,

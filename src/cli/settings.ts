@@ -49,6 +49,11 @@ export function prepare(command: Command): Prepared {
   return { values, sources, log, redactor, follow };
 }
 
+/** The default is a guess that a pod's own service account goes before. */
+export function kubeconfigOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): string | undefined {
+  return sources.kubeconfig === "default" ? undefined : values.kubeconfig;
+}
+
 export function keySettings(values: UsedConfig): KeySettings {
   const { keyFile, from, keyringBackend, keyringDir, home, keyPassphrase } = values;
   const derivation = { coinType: values.keyCoinType, account: values.keyAccount, index: values.keyIndex };
