@@ -20,6 +20,7 @@ import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
+import { createGatewayService, type GatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Keep } from "../journal/retention.ts";
@@ -54,6 +55,8 @@ interface ProviderOptions {
   readonly market?: MarketOptions;
   /** How our money is looked after; without it nothing is withdrawn. */
   readonly balance?: BalanceOptions;
+  /** How tenants reach us; without it nobody does. */
+  readonly gateway?: GatewayOptions;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
@@ -136,6 +139,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const bidengine = market?.bidengine.opened;
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
   const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidengine, tokenPrice });
+  const gateway = options.gateway && createGatewayService(options.gateway, { ...foundation, leases: undefined });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
@@ -149,6 +153,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(kube ? [kube] : []),
     ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
     ...(balance ? [balance] : []),
+    ...(gateway ? [gateway] : []),
     ...(after?.({
       ...foundation,
       bidengine,

@@ -891,6 +891,10 @@ export const limits = {
   /** Those who follow are told that the provider stops; who does not listen is not waited for. */
   controlStopMs: second,
 
+  // Gateway
+  /** Each costs some 50 KB with its TLS; tenants with a stream each, and Console's proxies in front of many. */
+  gatewayConnections: 4_096,
+
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */
   metricsConnections: 64,

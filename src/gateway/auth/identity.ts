@@ -1,0 +1,66 @@
+/** Who is asking, and what they may do: the words that auth and routes have in common. */
+import type { Address } from "../../market/address.ts";
+
+/** What a token may be limited to. Others that a token names are ignored: they open nothing here. */
+export const scopes = [
+  "send-manifest",
+  "get-manifest",
+  "logs",
+  "shell",
+  "events",
+  "status",
+  "restart",
+  "hostname-migrate",
+  "ip-migrate",
+  "attestation",
+] as const;
+
+export type Scope = (typeof scopes)[number];
+
+/** What came with a request. */
+export interface Credentials {
+  /** The header as it was sent; undefined where there was none. */
+  readonly authorization: string | undefined;
+  /** Every certificate that the client presented in the handshake, as DER; none where it did not, or was not asked to. */
+  readonly certificates: readonly Uint8Array[];
+}
+
+export interface LeaseNumbers {
+  readonly dseq: bigint;
+  readonly gseq: number;
+  readonly oseq: number;
+}
+
+/** Somebody whose credentials were found good just now. It is made for one request and not kept. */
+export interface Identity {
+  /** Undefined: nobody in particular, who may see what is public. */
+  readonly owner: Address | undefined;
+  /** Whether there is anything at this provider that the credentials are good for. */
+  readonly mayUseProvider: boolean;
+  /** Without a scope: whether it may be used for anything of that deployment. */
+  mayUseDeployment(dseq: bigint, scope?: Scope): boolean;
+  mayUseLease(lease: LeaseNumbers, scope?: Scope): boolean;
+  /** The services of the lease that the scope is given for; undefined: all of them. */
+  servicesOf(lease: LeaseNumbers, scope: Scope): ReadonlySet<string> | undefined;
+  /** When the credentials end, on the wall clock; streams end with them. Undefined where nothing says so. */
+  readonly untilMs: number | undefined;
+}
+
+/**
+ * Answers at once where everything is known already. Throws AuthRefusal; AKP_CHAIN_* where the chain would have to be asked
+ * and does not answer.
+ */
+export interface Authenticator {
+  identify(credentials: Credentials): Identity | Promise<Identity>;
+}
+
+/** A refusal in the network's words; sent as `{"message": …}`. */
+export class AuthRefusal extends Error {
+  override readonly name = "AuthRefusal";
+  readonly status: 400 | 401 | 429 | 500 | 503;
+
+  constructor(status: AuthRefusal["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -1,0 +1,72 @@
+/** The gateway as a service: how tenants reach us. */
+import { createServer } from "node:https";
+import type { Chain } from "../chain/chain.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Kube } from "../kube/kube.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import { type ListenAddress, listen } from "../runtime/listener.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import type { Random } from "../runtime/random.ts";
+import type { Authenticator } from "./auth/identity.ts";
+import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
+import { publicRoutes } from "./rest/public-routes.ts";
+import { createRest } from "./rest/rest.ts";
+import type { TenantLeases } from "./tenant-side.ts";
+
+export interface GatewayOptions {
+  readonly listen: ListenAddress;
+  /** The name that a public certificate is for. */
+  readonly publicHost: string | undefined;
+  readonly version: string;
+}
+
+interface GatewayGround {
+  readonly chain: Promise<Chain>;
+  readonly kube: Promise<Kube> | undefined;
+  readonly journal: Promise<Journal>;
+  readonly leases: Promise<TenantLeases> | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service {
+  const log = ground.log.with({ module: "gateway" });
+  let url = "";
+
+  return {
+    name: "gateway",
+    async start(scope) {
+      const chain = await ground.chain;
+      const own: CertificateSource = noCertificate;
+      const authenticator: Authenticator = {
+        identify: () => ({
+          ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
+          ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
+        }),
+      };
+      const rest = createRest({ routes: publicRoutes({ provider: chain.provider }), authenticator, log });
+      const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, rest);
+      const swap = () => {
+        if (own.current) server.setSecureContext({ cert: own.current.certificates, key: own.current.key });
+      };
+      own.onChange(swap);
+      swap();
+      const names = { what: "the gateway", setting: "--gateway-listen-address" };
+      const listener = await listen(server, {
+        ...options.listen,
+        ...names,
+        connections: limits.gatewayConnections,
+        log,
+      });
+      scope.onStop(() => listener.close());
+      url = listener.url.replace("http:", "https:");
+      log.info("gateway listening", { url });
+    },
+    detail: () => url,
+  };
+}
