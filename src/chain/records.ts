@@ -135,4 +135,13 @@ export interface Account {
   readonly address: Address;
   readonly number: bigint;
   readonly sequence: bigint;
+  /** Undefined until it has signed something. */
+  readonly publicKey: PublicKey | undefined;
+}
+
+export interface PublicKey {
+  /** The chain's name of its kind. */
+  readonly type: string;
+  /** Compressed, 33 bytes; undefined where it is of another kind, as that of several who sign together. */
+  readonly secp256k1: Uint8Array | undefined;
 }

@@ -70,7 +70,8 @@ function check(isAllowed: boolean): void {
 
 function credentialsOf(request: IncomingMessage) {
   const { raw } = (request.socket as TLSSocket).getPeerCertificate();
-  return { authorization: request.headers.authorization, certificates: raw ? [raw] : [] };
+  const source = request.socket.remoteAddress ?? "";
+  return { authorization: request.headers.authorization, certificates: raw ? [raw] : [], source };
 }
 
 async function readBody(request: IncomingMessage, mostBytes: number): Promise<Uint8Array> {

@@ -13,6 +13,11 @@ export const chainErrors = {
     advice: "Nothing is lost, it is tried again. Check the nodes of --node, or add another one.",
     ...statuses(503, "UNAVAILABLE"),
   },
+  AKP_CHAIN_SILENT: {
+    message: "the chain was to be asked {what}, and did not answer: {reason}",
+    advice: "Try again in a moment. Who has a lease here is known and does not wait for this.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_CHAIN_NOT_YET: {
     message: "the node {node} is not there yet: {reason}",
     advice:

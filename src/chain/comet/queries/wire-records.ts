@@ -8,6 +8,7 @@ import type {
   Types_Payment as WirePayment,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import type {
   BaseAccount,
   Coin as WireCoin,
@@ -37,6 +38,7 @@ import type {
   LeaseState,
   Order,
   OrderState,
+  PublicKey,
 } from "../../records.ts";
 
 const orderStates = ["open", "active", "closed"] as const satisfies OrderState[];
@@ -65,8 +67,22 @@ export function readOrder(wire: WireOrder | undefined): Order {
 }
 
 export function readAccount(wire: BaseAccount | undefined): Account {
-  const { address, accountNumber, sequence } = present(wire, "an account");
-  return { address: parseAddress(address), number: readUint64(accountNumber), sequence: readUint64(sequence) };
+  const { address, accountNumber, sequence, pubKey } = present(wire, "an account");
+  return {
+    address: parseAddress(address),
+    number: readUint64(accountNumber),
+    sequence: readUint64(sequence),
+    publicKey: pubKey && readPublicKey(pubKey),
+  };
+}
+
+const secp256k1Bytes = 33;
+
+function readPublicKey({ typeUrl, value }: NonNullable<BaseAccount["pubKey"]>): PublicKey {
+  if (typeUrl !== "/cosmos.crypto.secp256k1.PubKey") return { type: typeUrl, secp256k1: undefined };
+  const { key } = PubKey.decode(value);
+  if (key.length !== secp256k1Bytes) throw strange(`a secp256k1 key of ${key.length} bytes`);
+  return { type: typeUrl, secp256k1: Uint8Array.from(key) };
 }
 
 export function readBid({ bid, escrowAccount }: QueryBidResponse, height: bigint): Bid {
