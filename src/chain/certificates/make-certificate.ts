@@ -1,0 +1,103 @@
+/**
+ * Makes a certificate as the network's own tools do: signed by itself, for the account that its name says. Clients compare it
+ * with the one on the chain, so what counts is that every tool can read it. Node reads certificates and cannot make them.
+ */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { isIP } from "node:net";
+import type { Address } from "../../market/address.ts";
+import { readRange } from "../../market/ip-range.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Random } from "../../runtime/random.ts";
+import { bits, element, integer, objectId, octets, pem, printable, sequence, set, time, yes } from "./der.ts";
+
+export interface CertificateWishes {
+  readonly owner: Address;
+  /** Names and IP addresses at which the owner is reached; tenants have none. */
+  readonly hosts: readonly string[];
+  /** Whether it is shown by a server too, not only by a client. */
+  readonly isServer: boolean;
+  readonly serial: bigint;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface MadeCertificate {
+  /** In decimal digits, as the chain writes it. */
+  readonly serial: string;
+  readonly certificate: string;
+  /** Of PKCS#8, as PEM, not encrypted. */
+  readonly key: string;
+  /** With the label that the chain insists on: "EC PUBLIC KEY". */
+  readonly publicKey: string;
+}
+
+/** Nanoseconds of the wall clock, as the network's tools number them; chance keeps two of one millisecond apart. */
+export function newSerial(clock: Pick<Clock, "now">, random: Pick<Random, "int">): bigint {
+  return BigInt(Math.floor(clock.now())) * 1_000_000n + BigInt(random.int(1_000_000));
+}
+
+export function makeCertificate({ owner, serial, fromMs, untilMs, ...purpose }: CertificateWishes): MadeCertificate {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const spki = publicKey.export({ type: "spki", format: "der" });
+  const name = nameOf(owner);
+  const body = sequence(
+    element(0xa0, integer(2n)), // version 3
+    integer(serial),
+    ecdsaWithSha256,
+    name,
+    sequence(time(fromMs), time(untilMs)),
+    name,
+    spki,
+    element(0xa3, sequence(...extensionsOf(purpose))),
+  );
+  return {
+    serial: serial.toString(),
+    certificate: pem("CERTIFICATE", sequence(body, ecdsaWithSha256, bits(sign("sha256", body, privateKey)))),
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    publicKey: pem("EC PUBLIC KEY", spki),
+  };
+}
+
+const ecdsaWithSha256 = sequence(objectId("1.2.840.10045.4.3.2"));
+
+/** The account, and the version of what the network means by such a certificate. */
+function nameOf(owner: Address): Buffer {
+  const part = (id: string, text: string) => set(sequence(objectId(id), printable(text)));
+  return sequence(part("2.5.4.3", owner), part("2.23.133.2.6", "v0.0.1"));
+}
+
+function extensionsOf({ hosts, isServer }: Pick<CertificateWishes, "hosts" | "isServer">): Buffer[] {
+  const names = hosts.filter((host) => isIP(host) === 0).map(dnsName);
+  const addresses = hosts.filter((host) => isIP(host) !== 0).map(ipAddress);
+  const usages = [objectId("1.3.6.1.5.5.7.3.2"), ...(isServer ? [objectId("1.3.6.1.5.5.7.3.1")] : [])];
+  const extensions = [
+    // Encipherment of keys and data: bits 2 and 3, the last four of the byte unused.
+    critical("2.5.29.15", bits(Buffer.of(0x30), 4)),
+    extension("2.5.29.37", sequence(...usages)),
+    // Not an authority.
+    critical("2.5.29.19", sequence()),
+  ];
+  if (hosts.length > 0) extensions.push(extension("2.5.29.17", sequence(...names, ...addresses)));
+  if (names.length > 0) {
+    const permitted = element(0xa0, ...names.map((each) => sequence(each)));
+    extensions.push(critical("2.5.29.30", sequence(permitted)));
+  }
+  return extensions;
+}
+
+function extension(id: string, value: Buffer): Buffer {
+  return sequence(objectId(id), octets(value));
+}
+
+function critical(id: string, value: Buffer): Buffer {
+  return sequence(objectId(id), yes, octets(value));
+}
+
+function dnsName(host: string): Buffer {
+  return element(0x82, Buffer.from(host, "latin1"));
+}
+
+function ipAddress(host: string): Buffer {
+  const { family, first } = readRange(host);
+  return element(0x87, Buffer.from(first.toString(16).padStart(family === 4 ? 8 : 32, "0"), "hex"));
+}
