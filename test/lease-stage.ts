@@ -343,7 +343,7 @@ async function connect(owner: Owner, { clock, random, node }: Pick<LeaseStage, "
 }
 
 /** An IP operator with many addresses, which gives one to whoever has declared a port of it. */
-function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperator {
+export function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperator {
   const holders = () =>
     new Set(server.list(kinds.providerLeasedIp).map(({ metadata }) => leaseOfLabels(metadata.labels)));
   return {

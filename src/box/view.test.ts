@@ -61,6 +61,7 @@ const balance: BalanceDocument = {
   trouble: undefined,
 };
 const status: DemoStatus = {
+  gateway: undefined,
   balance,
   nowMs: 65_000,
   upMs: 65_000,

@@ -21,6 +21,14 @@ export interface GatewayOptions {
   /** The name that a public certificate is for. */
   readonly publicHost: string | undefined;
   readonly version: string;
+  /** What is shown in handshakes, where a test says so. */
+  readonly certificates?: { readonly own: CertificateSource; readonly public: CertificateSource };
+}
+
+/** What the gateway tells of itself. */
+export interface GatewayDocument {
+  readonly url: string;
+  readonly port: number;
 }
 
 interface GatewayGround {
@@ -34,15 +42,15 @@ interface GatewayGround {
   readonly metrics: Metrics;
 }
 
-export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service {
+export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
   const log = ground.log.with({ module: "gateway" });
-  let url = "";
+  let document: GatewayDocument | undefined;
 
   return {
     name: "gateway",
     async start(scope) {
       const chain = await ground.chain;
-      const own: CertificateSource = noCertificate;
+      const own = options.certificates?.own ?? noCertificate;
       const authenticator: Authenticator = {
         identify: () => ({
           ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
@@ -64,9 +72,10 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         log,
       });
       scope.onStop(() => listener.close());
-      url = listener.url.replace("http:", "https:");
-      log.info("gateway listening", { url });
+      document = { url: listener.url.replace("http:", "https:"), port: listener.port };
+      log.info("gateway listening", { url: document.url });
     },
-    detail: () => url,
+    detail: () => document?.url ?? "",
+    status: () => document,
   };
 }

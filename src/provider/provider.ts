@@ -20,7 +20,7 @@ import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
-import { createGatewayService, type GatewayOptions } from "../gateway/gateway-service.ts";
+import { createGatewayService, type GatewayDocument, type GatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Keep } from "../journal/retention.ts";
@@ -92,6 +92,7 @@ export interface ProviderStatus extends ProcessStatus {
   readonly manifest: ManifestDocument | undefined;
   readonly bidengine: BidEngineDocument | undefined;
   readonly balance: BalanceDocument | undefined;
+  readonly gateway: GatewayDocument | undefined;
 }
 
 /** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
@@ -172,6 +173,7 @@ export function createProvider(options: ProviderOptions): Provider {
       manifest: market?.manifest.status?.(),
       bidengine: market?.bidengine.status?.(),
       balance: balance?.status?.(),
+      gateway: gateway?.status?.(),
     }),
   };
 }

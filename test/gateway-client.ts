@@ -1,0 +1,150 @@
+/** Asks the gateway byte by byte, as a stranger's tool might: with any name, certificate and text, and shows what came as it came. */
+import { connect as connectTcp, type Socket } from "node:net";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+
+export interface Asking {
+  readonly port: number;
+  /** Undefined: none is sent. */
+  readonly servername?: string | undefined;
+  readonly certificate?: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls?: ConnectionOptions;
+}
+
+export interface AskedRequest {
+  readonly method?: string;
+  readonly path: string;
+  /** In this order, after Host. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly authorization?: string | undefined;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Answered {
+  /** Like "HTTP/1.1 200 OK". */
+  readonly line: string;
+  readonly status: number;
+  /** As they came, in their order. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  header(name: string): string | undefined;
+  readonly body: string;
+}
+
+/** One request on a connection of its own. Rejects with what the handshake failed of. */
+export async function ask(asking: Asking, request: AskedRequest): Promise<Answered> {
+  const socket = await connectGateway(asking);
+  try {
+    return await askOn(socket, request);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** On one that is open already, which stays so. */
+export async function askOn(socket: Socket, request: AskedRequest): Promise<Answered> {
+  const raw = await exchange(socket, requestBytes(request), (bytes) => {
+    return wholeAnswer(bytes, request.method === "HEAD") !== undefined;
+  });
+  const answer = wholeAnswer(raw, request.method === "HEAD");
+  if (!answer) throw new Error(`closed without an answer: ${JSON.stringify(raw.toString("latin1"))}`);
+  return answer;
+}
+
+/** Resolves when the handshake is through. */
+export function connectGateway({ port, servername, certificate, tls }: Asking): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      ...{ host: "127.0.0.1", port, rejectUnauthorized: false, minVersion: "TLSv1.3" },
+      ...(servername !== undefined && { servername }),
+      ...certificate,
+      ...tls,
+    });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      socket.off("error", reject);
+      // What comes later shows as a connection that closes.
+      socket.on("error", () => undefined);
+      resolve(socket);
+    });
+  });
+}
+
+/** Without TLS. */
+export function connectPlain(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTcp({ host: "127.0.0.1", port }, () => resolve(socket));
+    socket.on("error", reject);
+  });
+}
+
+/** Sends bytes and gives back all that comes until it is enough or the connection ends. */
+export function exchange(
+  socket: Socket,
+  bytes: string | Uint8Array,
+  isEnough: (sofar: Buffer) => boolean = () => false,
+): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const end = () => {
+      socket.off("data", take).off("close", end);
+      resolve(Buffer.concat(chunks));
+    };
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk);
+      if (isEnough(Buffer.concat(chunks))) end();
+    };
+    socket.on("error", () => undefined);
+    socket.on("data", take).once("close", end);
+    socket.write(bytes);
+  });
+}
+
+export function requestBytes({ method = "GET", path, headers = [], authorization, body }: AskedRequest): Buffer {
+  const own: (readonly [string, string])[] = [["Host", "localhost:8443"]];
+  if (authorization !== undefined) own.push(["Authorization", authorization]);
+  const hasFraming = headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name));
+  const length = body === undefined ? 0 : Buffer.byteLength(body);
+  const framing: (readonly [string, string])[] =
+    body === undefined || hasFraming ? [] : [["Content-Length", String(length)]];
+  const lines = [...own, ...headers, ...framing].map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([
+    Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1"),
+    Buffer.from(body ?? ""),
+  ]);
+}
+
+/** Undefined while it is not whole. */
+export function wholeAnswer(bytes: Buffer, isHead = false): Answered | undefined {
+  const headEnd = bytes.indexOf("\r\n\r\n");
+  if (headEnd < 0) return undefined;
+  const [line = "", ...rows] = bytes.toString("latin1", 0, headEnd).split("\r\n");
+  const headers = rows.map((row): [string, string] => {
+    const colon = row.indexOf(":");
+    return [row.slice(0, colon), row.slice(colon + 1).trim()];
+  });
+  const header = (name: string) => headers.find(([each]) => each.toLowerCase() === name.toLowerCase())?.[1];
+  const rest = bytes.subarray(headEnd + 4);
+  const status = Number(line.split(" ")[1]);
+  const body = isHead ? Buffer.alloc(0) : bodyOf(rest, header("Content-Length"), header("Transfer-Encoding"));
+  return body && { line, status, headers, header, body: body.toString() };
+}
+
+function bodyOf(rest: Buffer, length: string | undefined, encoding: string | undefined): Buffer | undefined {
+  if (encoding === "chunked") return unchunk(rest);
+  // Without either it goes on to the end; what ends so is short, and comes in one piece.
+  if (length === undefined) return rest;
+  return rest.length < Number(length) ? undefined : rest.subarray(0, Number(length));
+}
+
+function unchunk(bytes: Buffer): Buffer | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const lineEnd = bytes.indexOf("\r\n", at);
+    if (lineEnd < 0) return undefined;
+    const size = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);
+    const end = lineEnd + 2 + size;
+    if (bytes.length < end + 2) return undefined;
+    if (size === 0) return Buffer.concat(chunks);
+    chunks.push(bytes.subarray(lineEnd + 2, end));
+    at = end + 2;
+  }
+}

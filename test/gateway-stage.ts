@@ -1,0 +1,162 @@
+/**
+ * A whole provider with its gateway in one process, on loopback and in real time: a chain with quick blocks, a cluster of one
+ * machine, manifests, bids, and tenants who have accounts, keys and certificates on the chain.
+ */
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
+import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import type { Node } from "../src/box/chain/node/node.ts";
+import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { RpcTransport } from "../src/chain/comet/transport.ts";
+import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import type { PackedMessage } from "../src/chain/tx/messages.ts";
+import { sendMessages } from "../src/chain/tx/send.ts";
+import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
+import { type CertificateSource, noCertificate } from "../src/gateway/certificate/served-certificate.ts";
+import { createKubeService } from "../src/kube/kube-service.ts";
+import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { invariant } from "../src/runtime/invariant.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { fixedPricing, pictureFeed } from "./bid-stage.ts";
+import { eventually } from "./eventually.ts";
+import { memoryFolder } from "./folder.ts";
+import { createGatewayTenant, type GatewayTenant } from "./gateway-tenant.ts";
+import { declaredAddresses, fees, machine, marketOptions, prepareCluster, purse, registration } from "./lease-stage.ts";
+import type { Owner } from "./owner.ts";
+import { makeCertificate } from "./test-certificate.ts";
+
+export interface GatewayStageOptions {
+  /** How many tenants there are; the first is `tenant`. */
+  readonly tenants?: number;
+  /** For `publicHost`. */
+  readonly publicCertificate?: CertificateSource;
+  /** What it shows of itself; one that nobody has put on the chain if not said. */
+  readonly ownCertificate?: CertificateSource;
+  /** What it reaches the chain by. */
+  readonly nodes?: (node: Node) => readonly RpcTransport[];
+  readonly leases?: Partial<LeaseOptions>;
+  readonly manifestTimeoutMs?: number;
+  readonly log?: Log;
+}
+
+export interface GatewayStage {
+  readonly node: Node;
+  readonly cluster: SimulatedCluster;
+  readonly provider: Signer;
+  readonly tenants: readonly GatewayTenant[];
+  readonly tenant: GatewayTenant;
+  readonly house: House;
+  /** Of the gateway, on 127.0.0.1. */
+  readonly port: number;
+  readonly dir: string;
+  status(): ProviderStatus;
+  stop(): Promise<void>;
+}
+
+const blockMs = 50;
+
+export async function startGatewayStage(owner: Owner, options: GatewayStageOptions = {}): Promise<GatewayStage> {
+  const [clock, random] = [realClock, createSeededRandom(1)];
+  const signers = Array.from({ length: 1 + (options.tenants ?? 1) }, () => createSigner(random.bytes(32)));
+  const [signer, ...tenantSigners] = signers;
+  invariant(signer, "the first is the provider");
+  const node = createEmbeddedNode({
+    chainId: "gateway-1",
+    accounts: signers.map(({ address }) => ({ address, coins: purse })),
+    ...{ blockMs, listens: false, clock, log: silentLog },
+  });
+  await node.start();
+  const cluster = createSimulatedCluster(
+    { nodes: [machine], behaviour: () => quick },
+    { clock, random, log: silentLog },
+  );
+  prepareCluster(cluster);
+  const pool = createPool({ nodes: [node.transport("people's node")], clock, random, log: silentLog });
+  await pool.open();
+  const chain = createCometBroadcaster(pool);
+  const send = async (by: Signer, ...messages: readonly PackedMessage[]) => {
+    await sendMessages({ chainId: node.chainId, chain, settings: fees, clock, random, signer: by }, messages);
+  };
+  await send(signer, registration(signer.address));
+  const dir = memoryFolder(owner);
+  const { house, status, stop } = await start();
+  owner.after(async () => {
+    await stop();
+    pool.close();
+    await cluster.close();
+    await node.stop();
+  });
+  const queries = createQueries(pool);
+  const tenants = tenantSigners.map((own) =>
+    createGatewayTenant({
+      signer: own,
+      provider: signer.address,
+      queries,
+      house,
+      send: (...sent) => send(own, ...sent),
+    }),
+  );
+  const [tenant] = tenants;
+  invariant(tenant, "there is a tenant");
+  const port = await eventually("a gateway", () => status().gateway?.port);
+  return { node, cluster, provider: signer, tenants, tenant, house, port, dir, status, stop };
+
+  async function start() {
+    invariant(signer, "the first is the provider");
+    const { promise: opened, resolve } = Promise.withResolvers<House>();
+    const provider = createProvider({
+      dataDir: dir,
+      chain: { nodes: () => options.nodes?.(node) ?? [node.transport()], signer, settings: fees },
+      kube: createKubeService(() => cluster.connect("akash-provider")),
+      market: {
+        ...marketOptions({ manifestTimeoutMs: options.manifestTimeoutMs }),
+        cluster: {
+          ...marketOptions({}).cluster,
+          leases: { hosts, clusterPublicHostname: publicHost, ...options.leases },
+        },
+        inventory: () => pictureFeed(clock, machine.cpuMilli, [], ["beta3"]),
+        ipOperator: () => declaredAddresses(cluster),
+        pricing: () => ({ ...fixedPricing(), run: untilAborted }),
+        policies: () => createPolicySource(undefined, { clock, log: silentLog }),
+      },
+      gateway: {
+        listen: { host: "127.0.0.1", port: 0 },
+        publicHost,
+        version: "0.1.0",
+        certificates: {
+          own: options.ownCertificate ?? certificateOf(signer.address),
+          public: options.publicCertificate ?? noCertificate,
+        },
+      },
+      after: (house) => [{ name: "stage", start: () => resolve(house) }],
+      ...{ clock, random, log: options.log ?? silentLog },
+    });
+    const stopping = new AbortController();
+    const ended = provider.run(stopping.signal);
+    const stop = async () => {
+      stopping.abort();
+      await ended;
+    };
+    const house = await Promise.race([opened, ended.then(died)]);
+    return { house, status: provider.status, stop };
+  }
+}
+
+export const publicHost = "provider.example.com";
+const hosts = { blockedHosts: [], ingressDomain: undefined, staticHostDomain: "ingress.example.com" };
+const quick = { pullMs: 10, startMs: 10, stopMs: 10 };
+
+function died(): never {
+  throw new Error("the provider has ended");
+}
+
+/** One for whoever that is, which does not change. */
+export function certificateOf(name: string): CertificateSource {
+  const { certPem, keyPem } = makeCertificate({ name });
+  return { current: { certificates: certPem, key: keyPem }, onChange: () => undefined };
+}
