@@ -5,13 +5,18 @@ import type { LeaseId } from "../market/ids.ts";
 export interface TenantLeases {
   /** Throws AKP_CLUSTER_UNKNOWN while what is known of the cluster may not be told. */
   find(lease: LeaseId): TenantLease | undefined;
-  /** Gives a lease host names that another one of its owner has, those and no others. */
-  moveHosts(hosts: readonly string[], to: LeaseId, signal: AbortSignal): Promise<void>;
+  /**
+   * Gives a lease host names that another one of its owner has, those and no others. `permit` is told every service that is
+   * led to by them; what it throws keeps them all where they are.
+   */
+  moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
   /** The same with endpoints of leased addresses. */
-  moveEndpoints(endpoints: readonly string[], to: LeaseId, signal: AbortSignal): Promise<void>;
+  moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
   /** The running lease of an owner's group. */
   leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined;
 }
+
+type Permit = (service: string) => void;
 
 export interface TenantLease {
   /** In the order of their names. */

@@ -894,6 +894,10 @@ export const limits = {
   // Gateway
   /** Each costs some 50 KB with its TLS; tenants with a stream each, and Console's proxies in front of many. */
   gatewayConnections: 4_096,
+  /** Host names or endpoints that one request moves: a manifest names no more. */
+  migrationNames: 1_000,
+  /** As many names of 253 characters, each with its quotes, and some room. */
+  migrationBytes: 512 * 1024,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

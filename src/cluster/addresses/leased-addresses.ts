@@ -2,6 +2,7 @@
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { type IpDeclaration, leasedIp, leasedIpName, readLeasedIp } from "../../kube/objects/leased-ip.ts";
+import { goQuote } from "../../market/go-json.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
@@ -81,7 +82,7 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
       signal: AbortSignal,
     ): Promise<void> {
       const unknown = endpoints.find((name) => !wanted.some(({ endpoint }) => endpoint === name));
-      if (unknown !== undefined) throw new ProviderError("AKP_ENDPOINT_UNUSED", { endpoint: unknown });
+      if (unknown !== undefined) throw new ProviderError("AKP_ENDPOINT_UNUSED", { endpoint: goQuote(unknown) });
       const moved = wanted.filter(({ endpoint }) => endpoints.includes(endpoint));
       for (const each of moved) refuseForeign(lease, each);
       await declarations.take(lease, moved, signal);

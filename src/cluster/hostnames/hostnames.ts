@@ -2,6 +2,7 @@
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { providerHost, providerHostName, readProviderHost } from "../../kube/objects/provider-host.ts";
+import { goQuote } from "../../market/go-json.ts";
 import { hostsOverlap, isWildcard, wildcardsOver } from "../../market/host-names.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -126,7 +127,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     ): Promise<void> {
       const moved = hosts.map((host) => {
         const found = wanted.find((each) => each.host === host);
-        if (!found) throw new ProviderError("AKP_HOSTNAME_UNUSED", { host });
+        if (!found) throw new ProviderError("AKP_HOSTNAME_UNUSED", { host: goQuote(host) });
         return found;
       });
       for (const each of moved) {

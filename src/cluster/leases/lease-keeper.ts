@@ -20,6 +20,7 @@ import { createHostnames } from "../hostnames/hostnames.ts";
 import { watchNetwork } from "../network/watched-network.ts";
 import { watchNodes } from "../network/watched-nodes.ts";
 import { createLeaseLoop } from "./lease-loop.ts";
+import { createLeaseMoves } from "./lease-moves.ts";
 import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
 import { createLeaseTally } from "./lease-tally.ts";
@@ -60,6 +61,9 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     staticHosts: hosts,
     addressSharing: options.addressSharing,
     trouble,
+  });
+  const moves = createLeaseMoves({
+    ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, trouble, log },
   });
   const queue = createQueue({
     ...{ name: "leases", work, clock, random, log },
@@ -124,6 +128,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     live,
     hostnames,
     addresses,
+    moves,
     nodes,
     wake,
     /** The key of the lease that has this namespace. */

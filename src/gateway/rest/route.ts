@@ -25,7 +25,7 @@ interface RestRequest {
   readonly signal: AbortSignal;
 }
 
-interface OwnerRequest extends RestRequest {
+export interface OwnerRequest extends RestRequest {
   readonly owner: Address;
 }
 

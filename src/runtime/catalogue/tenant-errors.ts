@@ -19,8 +19,18 @@ export const tenantErrors = {
     advice: "Choose another host name, or have whoever holds it give it up.",
     ...statuses(400, "FAILED_PRECONDITION"),
   },
+  AKP_DESTINATION_UNKNOWN: {
+    message: "destination deployment does not exist",
+    advice: "Name a deployment of yours that has a running lease with this provider, and send it a manifest first.",
+    ...statuses(400, "NOT_FOUND"),
+  },
+  AKP_MIGRATION_TOO_LONG: {
+    message: "more than {most} names are to be moved at once",
+    advice: "Ask for them in several requests.",
+    ...statuses(400, "INVALID_ARGUMENT"),
+  },
   AKP_HOSTNAME_UNUSED: {
-    message: 'the hostname "{host}" is not used by this deployment',
+    message: "the hostname {host} is not used by this deployment",
     advice: "Send the deployment that is to have it a manifest which names it, and ask again.",
     ...statuses(400, "INVALID_ARGUMENT"),
   },
@@ -30,7 +40,7 @@ export const tenantErrors = {
     ...statuses(409, "ALREADY_EXISTS"),
   },
   AKP_ENDPOINT_UNUSED: {
-    message: 'the endpoint "{endpoint}" does not exist in the destination deployment',
+    message: "the endpoint {endpoint} does not exist in the destination deployment",
     advice: "Send the deployment that is to have it a manifest which names it, and ask again.",
     ...statuses(400, "INVALID_ARGUMENT"),
   },

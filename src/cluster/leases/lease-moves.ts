@@ -1,0 +1,71 @@
+/**
+ * Host names and endpoints on their way from one lease of an owner to another, those that he asked for and no others. What is
+ * moved is settled at once, and whatever fails afterwards the loop of the lease that gets it goes on with it.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import { runs } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
+import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
+import type { Hostnames } from "../hostnames/hostnames.ts";
+import { hostsWanted } from "../hostnames/hosts-wanted.ts";
+import { isBehindCluster, readTruth, wantedOf } from "./lease-truth.ts";
+import type { LiveObjects } from "./live-objects.ts";
+
+interface MoveDeps {
+  readonly chain: Pick<Chain, "mirror">;
+  readonly journal: Pick<Journal, "read">;
+  readonly live: LiveObjects;
+  readonly hostnames: Pick<Hostnames, "transfer">;
+  readonly addresses: Pick<LeasedAddresses, "transfer">;
+  readonly addressSharing: AddressSharing;
+  /** Why nothing may be judged by what is known of the cluster now. */
+  readonly trouble: () => string | undefined;
+  readonly log: Log;
+}
+
+/** Told every service that is led to by what is asked for; what it throws keeps all of it where it is. */
+type Permit = (service: string) => void;
+
+export type LeaseMoves = ReturnType<typeof createLeaseMoves>;
+
+export function createLeaseMoves(deps: MoveDeps) {
+  const { chain, hostnames, addresses, addressSharing, trouble, log } = deps;
+
+  /** What the lease is to run, which says what may be moved to it. */
+  function workloadOf(to: LeaseId): LeaseWorkload {
+    const reason = chain.mirror.ready ? trouble() : "the mirror has not been built yet";
+    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    const truth = readTruth(formatLeaseId(to), deps);
+    if (!runs(truth.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
+    if (isBehindCluster(truth, chain)) {
+      throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: "its manifest is not in the journal yet" });
+    }
+    // A lease that nobody has sent anything for has nothing that a name could lead to.
+    const wanted = truth.row && wantedOf(truth, chain);
+    if (!wanted) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
+    return wanted.workload;
+  }
+
+  return {
+    async moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
+      // Names that we give are not moved, and not among those that a manifest names.
+      const wanted = hostsWanted(workloadOf(to), { staticHostDomain: undefined });
+      const asked = new Set(hosts);
+      for (const { host, service } of wanted) if (asked.has(host)) permit(service);
+      await hostnames.transfer([...asked], to, wanted, signal);
+      log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
+    },
+    async moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
+      const wanted = addressesWanted(workloadOf(to), addressSharing);
+      const asked = new Set(endpoints);
+      for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
+      await addresses.transfer([...asked], to, wanted, signal);
+      log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: asked.size });
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** What is to be moved where, as a tenant's tool says it and Go reads it: names in any case, the first value counts. */
+import { type GoJson, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
+import { foldName } from "../../market/manifest-shape.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export interface Migration {
+  /** As they were sent, in that order, repeats too. */
+  readonly names: readonly string[];
+  readonly dseq: bigint;
+  readonly gseq: number;
+}
+
+/** It is two levels deep; fields that nobody knows may be deeper. */
+const bounds = { mostDepth: 16, mostValues: 2 * limits.migrationNames };
+// Neither may a mark at the beginning be swallowed, nor a byte that is no text be an end.
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const mostUint64 = 2n ** 64n - 1n;
+const mostUint32 = 2n ** 32n - 1n;
+
+/** Undefined where it is none. What was not given is empty. */
+export function readMigration(body: Uint8Array, namesField: string): Migration | undefined {
+  try {
+    return decode(readFirstValue(utf8.decode(body), bounds), namesField);
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined;
+    throw thrown;
+  }
+}
+
+function decode(json: GoJson, namesField: string): Migration {
+  if (json !== null && (typeof json !== "object" || !("fields" in json))) throw new SyntaxError("it is no object");
+  let [names, dseq, gseq]: [readonly string[], bigint, bigint] = [[], 0n, 0n];
+  for (const [name, value] of json?.fields ?? []) {
+    const field = foldName(name);
+    // Go sets a list that is null, and leaves a number as it is.
+    if (field === foldName(namesField)) names = value === null ? [] : textsOf(value);
+    else if (value === null) continue;
+    else if (field === destinationDseq) dseq = wholeOf(value, mostUint64);
+    else if (field === destinationGseq) gseq = wholeOf(value, mostUint32);
+  }
+  return { names, dseq, gseq: Number(gseq) };
+}
+
+const destinationDseq = foldName("destination_dseq");
+const destinationGseq = foldName("destination_gseq");
+
+function textsOf(json: GoJson): string[] {
+  if (!isList(json)) throw new SyntaxError("it is no list");
+  if (json.length > limits.migrationNames) {
+    throw new ProviderError("AKP_MIGRATION_TOO_LONG", { most: limits.migrationNames });
+  }
+  return json.map((item) => {
+    if (item !== null && typeof item !== "string") throw new SyntaxError("it is no text");
+    return item ?? "";
+  });
+}
+
+function wholeOf(json: GoJson, most: bigint): bigint {
+  if (!isNumber(json) || !/^\d{1,20}$/.test(json.digits)) throw new SyntaxError("it is no whole number");
+  const value = BigInt(json.digits);
+  if (value > most) throw new SyntaxError("it is too large");
+  return value;
+}
