@@ -898,6 +898,14 @@ export const limits = {
   migrationNames: 1_000,
   /** As many names of 253 characters, each with its quotes, and some room. */
   migrationBytes: 512 * 1024,
+  /** What a tenant's command waits for, until a provider far away has said hello. */
+  clientHandshakeMs: 15_000,
+  /** A provider may take two minutes to take a manifest; more is for the way. */
+  clientAnswerMs: 150_000,
+  /** Of a provider's answer to a command: the status of one with thousands of nodes has a tenth of it. */
+  clientAnswerBytes: 16 * 2 ** 20,
+  /** Of what a provider says to a refusal: all that a person reads. */
+  clientErrorChars: 4_096,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

@@ -13,6 +13,37 @@ export const tenantErrors = {
     advice: "Wait for one (`akash-provider events` shows them), or name another order with --dseq, --gseq and --oseq.",
     ...statuses(404, "NOT_FOUND"),
   },
+  AKP_NO_ACTIVE_LEASE: {
+    message: "{deployment} has no active lease",
+    advice: "Take a bid first (`akash-provider tenant lease`), or name another deployment with --dseq.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_PROVIDER_UNKNOWN: {
+    message: "the chain has no provider {provider}",
+    advice: "Check --provider, and that --node is of the right chain; or say where it is with --provider-url.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_PROVIDER_UNREACHABLE: {
+    message: "the provider at {url} cannot be reached: {reason}",
+    advice: "Check that it is up and that its address is right; --provider-url says another one.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
+  AKP_PROVIDER_UNPROVEN: {
+    message: "the server at {url} has not proved that it is the provider: {reason}",
+    advice: "Nothing was sent to it. Ask the provider to renew its certificate; if the address is not its own, do not use it.",
+    ...statuses(502, "UNAUTHENTICATED"),
+  },
+  // The network's CLI writes it so, and scripts look for it.
+  AKP_PROVIDER_REFUSED: {
+    message: "{method} {url} was answered with {status}\nprovider error messsage:\n{body}",
+    advice: "What to do is in what the provider says.",
+    ...statuses(502, "FAILED_PRECONDITION"),
+  },
+  AKP_MANIFEST_NOT_SENT: {
+    message: "submit manifest to some providers has been failed",
+    advice: "The output says which, and what each of them has against it. Sending it again does no harm.",
+    ...statuses(502, "FAILED_PRECONDITION"),
+  },
   // Tenants' tools look for these words.
   AKP_HOSTNAME_NOT_ALLOWED: {
     message: "hostname not allowed: {reason}",
