@@ -1,5 +1,5 @@
 /** A tenant's way to a provider's gateway: over TLS 1.3 to a server that has proved who it is, before anything is said to it. */
-import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
@@ -135,7 +135,8 @@ async function readBounded(answer: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > limits.clientAnswerBytes) throw new Error(`its answer is longer than ${limits.clientAnswerBytes} bytes`);
+    if (bytes > limits.clientAnswerBytes)
+      throw new Error(`its answer is longer than ${limits.clientAnswerBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -30,7 +30,8 @@ export const tenantErrors = {
   },
   AKP_PROVIDER_UNPROVEN: {
     message: "the server at {url} has not proved that it is the provider: {reason}",
-    advice: "Nothing was sent to it. Ask the provider to renew its certificate; if the address is not its own, do not use it.",
+    advice:
+      "Nothing was sent to it. Ask the provider to renew its certificate; if the address is not its own, do not use it.",
     ...statuses(502, "UNAUTHENTICATED"),
   },
   // The network's CLI writes it so, and scripts look for it.
