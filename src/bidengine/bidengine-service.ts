@@ -222,6 +222,10 @@ export function createBidEngineService(
       get paused() {
         return journal.read.switches.get(pauseSwitch);
       },
+      get atHand() {
+        const { ready, running } = queue.counts;
+        return ready + running + openBids();
+      },
       orders: (limit) => readOrders(journal.read, limit),
       needs: decider.needs,
       order: (orderId) => readOrder(journal.read, orderId),
@@ -232,6 +236,8 @@ export function createBidEngineService(
         return () => void listeners.delete(listener);
       },
     };
+
+    const openBids = () => [...mirror.bids()].filter(({ state }) => state === "open").length;
 
     function troubles(): string | undefined {
       const wallet = tellShortages(shortagesOf(decider.needs()));
@@ -244,7 +250,7 @@ export function createBidEngineService(
       return {
         orders: [...mirror.orders()].length,
         waiting: waits.size,
-        bids: [...mirror.bids()].filter(({ state }) => state === "open").length,
+        bids: openBids(),
         paused: engine.paused,
         accepted: tally.shouldBid.accept,
         declined: tally.shouldBid.decline,

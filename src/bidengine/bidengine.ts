@@ -13,6 +13,8 @@ export interface BidEngine {
   /** False when it was not paused. */
   resume(): Promise<boolean>;
   readonly paused: Switch | undefined;
+  /** How many orders we are at: those that are looked at now, and those with a bid of ours that is open. */
+  readonly atHand: number;
   /** What the next bid wants of the wallet, by denomination; while it has less of any, nothing is bid. */
   needs(): readonly WalletNeed[];
   /** The orders seen last, the newest first. */

@@ -17,6 +17,7 @@ import type { IpOperator } from "./addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import { type ClusterView, createClusterView } from "./cluster-view.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
 import type { HealthView } from "./health/lease-health.ts";
@@ -56,6 +57,8 @@ export interface Cluster {
   /** What manifests are checked against and rebuilt from. */
   readonly side: ReturnType<typeof createClusterSide>;
   readonly health: HealthView;
+  /** What strangers may know of it. */
+  readonly view: ClusterView;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
   /** The same with what each uses, as far as that is known. */
@@ -158,6 +161,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
         health: health.view,
+        view: createClusterView({ keeper: own, leaseKeeper, provider: chain.provider }),
         leases: lines,
         async leasesInUse() {
           const reading = await readUsage();

@@ -14,6 +14,9 @@ import type { Authenticator } from "./auth/identity.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
+import { statusRoutes } from "./rest/status-route.ts";
+import type { StatusParts } from "./status/status-parts.ts";
+import { createStatusSnapshot } from "./status/status-snapshot.ts";
 import type { TenantLeases } from "./tenant-side.ts";
 
 export interface GatewayOptions {
@@ -36,6 +39,7 @@ interface GatewayGround {
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
   readonly leases: Promise<TenantLeases> | undefined;
+  readonly status: StatusParts;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -57,7 +61,10 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
           ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
         }),
       };
-      const rest = createRest({ routes: publicRoutes({ provider: chain.provider }), authenticator, log });
+      const { provider } = chain;
+      const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
+      const routes = [...publicRoutes({ provider }), ...statusRoutes(snapshot)];
+      const rest = createRest({ routes, authenticator, log });
       const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, rest);
       const swap = () => {
         if (own.current) server.setSecureContext({ cert: own.current.certificates, key: own.current.key });

@@ -118,7 +118,14 @@ export function createIntake(deps: IntakeDeps): Manifests {
     };
   }
 
-  return { submit, withdraw, manifestOf };
+  return {
+    submit,
+    withdraw,
+    manifestOf,
+    get deployments() {
+      return standings.deployments;
+    },
+  };
 }
 
 /** One that was withdrawn, or that the cluster refused, is taken up again when it is sent again. */

@@ -12,6 +12,8 @@ export interface Manifests {
   withdraw(deployment: DeploymentId, signal?: AbortSignal): Promise<Submitted>;
   /** The last one that was taken for a lease. */
   manifestOf(lease: LeaseId): LeaseManifest | undefined;
+  /** How many have a lease of ours. */
+  readonly deployments: number;
 }
 
 export interface Submitted {

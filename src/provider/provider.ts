@@ -140,7 +140,15 @@ export function createProvider(options: ProviderOptions): Provider {
   const bidengine = market?.bidengine.opened;
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
   const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidengine, tokenPrice });
-  const gateway = options.gateway && createGatewayService(options.gateway, { ...foundation, leases: undefined });
+  const status = {
+    chain: foundation.chain,
+    cluster: market?.cluster.opened.then(({ view }) => view),
+    orders: bidengine?.then((engine) => () => engine.atHand),
+    deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
+    reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
+  };
+  const gateway =
+    options.gateway && createGatewayService(options.gateway, { ...foundation, leases: undefined, status });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,

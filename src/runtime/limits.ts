@@ -906,6 +906,8 @@ export const limits = {
   clientAnswerBytes: 16 * 2 ** 20,
   /** Of what a provider says to a refusal: all that a person reads. */
   clientErrorChars: 4_096,
+  /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
+  gatewayStatusMs: 250,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

@@ -1,0 +1,139 @@
+/** The cluster as strangers may see it: how much runs, what is promised, what is free. From memory alone, whoever is down. */
+
+import type { Address } from "../market/address.ts";
+import { ephemeralClass, storageOf, totalOf } from "../market/group-totals.ts";
+import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
+import type { CapacityKeeper } from "./capacity-keeper.ts";
+import type { Amount, PictureNode } from "./inventory/feed.ts";
+import type { LeaseKeeper } from "./leases/lease-keeper.ts";
+import type { LeaseState } from "./leases/lease-states.ts";
+import { endless, nodeResources, type Room } from "./placement/room.ts";
+import { type Reservation, unitsOf } from "./reservations/reservation.ts";
+
+export type ClusterView = ReturnType<typeof createClusterView>;
+
+/** What there is of a resource; more than anybody can ask for where it has no end. */
+interface Amounts {
+  readonly cpuMilli: bigint;
+  readonly gpus: bigint;
+  readonly memoryBytes: bigint;
+  readonly ephemeralBytes: bigint;
+}
+
+interface Promised extends Amounts {
+  /** Bytes by class, of all other volumes. */
+  readonly storage: ReadonlyMap<string, bigint>;
+}
+
+/** In which something of a lease is in the cluster, or on its way there. */
+const atWork: ReadonlySet<LeaseState["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
+
+interface ViewDeps {
+  readonly keeper: Pick<CapacityKeeper, "book" | "picture" | "pods">;
+  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
+  readonly provider: Address;
+}
+
+export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
+  const { book } = keeper;
+  const { states } = leaseKeeper;
+  // What is promised to an order never changes, and there may be a thousand of them to add up several times a second.
+  const promised = new WeakMap<Reservation, Promised>();
+  const leases = new WeakMap<Reservation, string>();
+
+  function isActive(reservation: Reservation): boolean {
+    const lease = leases.get(reservation) ?? formatLeaseId(bidOn(parseOrderId(reservation.orderId), provider));
+    leases.set(reservation, lease);
+    if (states.get(lease)?.state === "deployed") return true;
+    return reservation.replicas.some(({ onNode }) => onNode.carrier !== undefined);
+  }
+
+  return {
+    /** That have something in the cluster, or on its way there. */
+    get leases(): number {
+      let count = 0;
+      for (const [, { state }] of states.all()) if (atWork.has(state)) count += 1;
+      return count;
+    },
+
+    /** Each is the same object for as long as it is promised. */
+    *reservations(): Iterable<{ readonly isActive: boolean; readonly promised: Promised }> {
+      for (const reservation of book.all()) {
+        const sums = promised.get(reservation) ?? sumOf(reservation);
+        promised.set(reservation, sums);
+        yield { isActive: isActive(reservation), promised: sums };
+      }
+    },
+
+    /** By name. What is free is below zero where a node is overbooked. */
+    *nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }> {
+      const { room } = book;
+      for (const node of book.picture?.nodes ?? []) {
+        yield { name: node.name, allocatable: allocatableOf(node), free: freeOf(room, node.name) };
+      }
+    },
+
+    /** Free bytes of each class. */
+    *storage(): Iterable<{ readonly class: string; readonly free: bigint }> {
+      for (const { class: name } of book.picture?.storage ?? []) {
+        yield { class: name, free: book.room.classes.get(name) ?? 0n };
+      }
+    },
+
+    /** How far nodes and classes may be believed. */
+    get inventory() {
+      const { ageMs, trouble } = keeper.picture;
+      return { ageMs, trouble };
+    },
+
+    /** How far what is told of leases may be. */
+    get workloads() {
+      return { ageMs: keeper.pods.cache?.ageMs, trouble: leaseKeeper.trouble };
+    },
+  };
+}
+
+function sumOf(reservation: Reservation): Promised {
+  const units = unitsOf(reservation);
+  const storage = storageOf(units);
+  const ephemeralBytes = storage.get(ephemeralClass) ?? 0n;
+  storage.delete(ephemeralClass);
+  return {
+    cpuMilli: totalOf(units, ({ cpu }) => cpu.milli),
+    gpus: totalOf(units, ({ gpu }) => gpu.count),
+    memoryBytes: totalOf(units, ({ memory }) => memory.bytes),
+    ephemeralBytes,
+    storage,
+  };
+}
+
+const allocatables = new WeakMap<PictureNode, Amounts>();
+
+/** Nodes stay the same objects from picture to picture while nothing happens to them. */
+function allocatableOf(node: PictureNode): Amounts {
+  const known = allocatables.get(node) ?? {
+    cpuMilli: allocatable(node.cpuMilli),
+    gpus: allocatable(node.gpus),
+    memoryBytes: allocatable(node.memoryBytes),
+    ephemeralBytes: allocatable(node.ephemeralBytes),
+  };
+  allocatables.set(node, known);
+  return known;
+}
+
+function allocatable({ allocatable }: Amount): bigint {
+  return allocatable === "unlimited" ? endless : allocatable;
+}
+
+const at = (name: (typeof nodeResources)[number]) => nodeResources.indexOf(name);
+const [cpuAt, memoryAt, ephemeralAt, gpuAt] = [at("cpu"), at("memory"), at("storage-ephemeral"), at("gpu")];
+
+function freeOf(room: Room, name: string): Amounts {
+  const free = room.node(name)?.free ?? [];
+  return {
+    cpuMilli: free[cpuAt] ?? 0n,
+    gpus: free[gpuAt] ?? 0n,
+    memoryBytes: free[memoryAt] ?? 0n,
+    ephemeralBytes: free[ephemeralAt] ?? 0n,
+  };
+}

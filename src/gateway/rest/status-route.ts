@@ -1,0 +1,25 @@
+/** `/status`: what anybody may know of the provider. */
+import type { Snapshot } from "../status/status-snapshot.ts";
+import { type Answer, json } from "./answer.ts";
+import type { Route } from "./route.ts";
+
+export function statusRoutes(snapshot: () => Snapshot): Route[] {
+  let shown: Snapshot | undefined;
+  let answer: Answer = json("");
+  return [
+    {
+      ...{ method: "GET", path: "/status", access: "public" },
+      about: "What runs here, what is promised and what is free, as it was `Age` seconds ago at the worst.",
+      answers: { 200: "The status; `stale` names what could not be read lately, since when and why." },
+      handle() {
+        const newest = snapshot();
+        if (newest !== shown) {
+          const { status, headers, body } = json(newest.body);
+          answer = { status, headers: [...headers, ["Age", `${newest.ageS}`]], body };
+        }
+        shown = newest;
+        return answer;
+      },
+    },
+  ];
+}

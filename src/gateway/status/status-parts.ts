@@ -1,0 +1,49 @@
+/** What `/status` is made of, and where each part comes from. All of it answers at once, from memory. */
+
+/** How far something may be believed. */
+export interface Freshness {
+  /** How long ago it was known to be so; undefined where it never was. */
+  readonly ageMs: number | undefined;
+  /** Why it may not be so any more; undefined while it is fresh. */
+  readonly trouble: string | undefined;
+}
+
+export interface ClusterPart {
+  /** That have something in the cluster. */
+  readonly leases: number;
+  reservations(): Iterable<{ readonly isActive: boolean; readonly promised: Promised }>;
+  /** By name. */
+  nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }>;
+  storage(): Iterable<{ readonly class: string; readonly free: bigint }>;
+  readonly inventory: Freshness;
+  readonly workloads: Freshness;
+}
+
+export interface Amounts {
+  readonly cpuMilli: bigint;
+  readonly gpus: bigint;
+  readonly memoryBytes: bigint;
+  readonly ephemeralBytes: bigint;
+}
+
+/** The same object for as long as it is promised. */
+export interface Promised extends Amounts {
+  readonly storage: ReadonlyMap<string, bigint>;
+}
+
+export interface ChainPart {
+  readonly status: { readonly mirrorAgeMs: number | undefined; readonly trouble: string | undefined };
+  readonly mirror: { readonly ready: boolean };
+}
+
+/** Each promise is kept when that part has come up; until then it is told of as not fresh. Undefined where there is none. */
+export interface StatusParts {
+  readonly chain: Promise<ChainPart>;
+  readonly cluster: Promise<ClusterPart> | undefined;
+  /** Orders that we are at. */
+  readonly orders: Promise<() => number> | undefined;
+  /** Deployments with a lease of ours. */
+  readonly deployments: Promise<() => number> | undefined;
+  /** How long before a reclamation tenants are told; 0 where they are not. */
+  readonly reclamationWindowMs: number;
+}

@@ -1,0 +1,96 @@
+/**
+ * What `/status` answers, as bytes. They are made when somebody asks and those from before are a moment old, so a change
+ * shows soon, a flood of questions costs no more than a few, and while nobody asks nothing is done. Nothing is waited for.
+ */
+import type { Address } from "../../market/address.ts";
+import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type StalePart, statusBody } from "./status-body.ts";
+import type { ChainPart, Freshness, StatusParts } from "./status-parts.ts";
+
+export interface Snapshot {
+  readonly body: Uint8Array;
+  /** Of the oldest part of it, in whole seconds. */
+  readonly ageS: number;
+}
+
+interface SnapshotDeps {
+  readonly provider: Address;
+  readonly publicHost: string | undefined;
+  readonly parts: StatusParts;
+  readonly clock: Clock;
+}
+
+export function createStatusSnapshot({ provider, publicHost, parts, clock }: SnapshotDeps): () => Snapshot {
+  const reclamationWindowNs = msToNs(parts.reclamationWindowMs);
+  const startedMs = clock.monotonicMs();
+  const [chain, cluster] = [kept(parts.chain), kept(parts.cluster)];
+  const [orders, deployments] = [kept(parts.orders), kept(parts.deployments)];
+  /** Since when each part is not fresh, on the wall clock. */
+  const staleSince = new Map<string, number>();
+  let current: Snapshot | undefined;
+  let goodUntilMs = 0;
+
+  function freshnessOf(): [what: string, Freshness][] {
+    const own: [string, Freshness][] = [["chain", chainFreshness(chain())]];
+    if (!parts.cluster) return own;
+    const { inventory = unread, workloads = unread } = cluster() ?? {};
+    return [...own, ["inventory", inventory], ["workloads", workloads]];
+  }
+
+  function staleParts(all: readonly [string, Freshness][]): StalePart[] {
+    return all.flatMap(([what, { ageMs, trouble }]) => {
+      if (trouble === undefined) {
+        staleSince.delete(what);
+        return [];
+      }
+      // It was so when the trouble began; that moment stays the same while the trouble lasts.
+      const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
+      staleSince.set(what, since);
+      return [{ what, since: formatTime(since), why: trouble }];
+    });
+  }
+
+  /** What was never known is as old as we are. */
+  function ageOf(ageMs: number | undefined): number {
+    return ageMs ?? clock.monotonicMs() - startedMs;
+  }
+
+  function make(): Snapshot {
+    const freshness = freshnessOf();
+    const text = statusBody({
+      ...{ provider, publicHost, reclamationWindowNs },
+      cluster: cluster(),
+      orders: orders()?.() ?? 0,
+      deployments: deployments()?.() ?? 0,
+      stale: staleParts(freshness),
+    });
+    const oldestMs = Math.max(...freshness.map(([, { ageMs }]) => ageOf(ageMs)));
+    return { body: Buffer.from(text), ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
+  }
+
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (current && nowMs < goodUntilMs) return current;
+    current = make();
+    goodUntilMs = nowMs + limits.gatewayStatusMs;
+    return current;
+  };
+}
+
+const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
+
+function chainFreshness(chain: ChainPart | undefined): Freshness {
+  if (!chain?.mirror.ready) return { ageMs: undefined, trouble: chain?.status.trouble ?? "not read yet" };
+  const { mirrorAgeMs: ageMs, trouble } = chain.status;
+  return { ageMs, trouble };
+}
+
+/** What a promise was kept with, once it is. */
+function kept<T>(promise: Promise<T> | undefined): () => T | undefined {
+  let value: T | undefined;
+  void promise?.then((given) => {
+    value = given;
+  });
+  return () => value;
+}
