@@ -5,6 +5,7 @@
 import { boxErrors } from "./catalogue/box-errors.ts";
 import { busErrors } from "./catalogue/bus-errors.ts";
 import { chainErrors } from "./catalogue/chain-errors.ts";
+import { gatewayErrors } from "./catalogue/gateway-errors.ts";
 import { inventoryErrors } from "./catalogue/inventory-errors.ts";
 import { keyErrors } from "./catalogue/key-errors.ts";
 import { kubeErrors } from "./catalogue/kube-errors.ts";
@@ -34,6 +35,7 @@ export const areas = [
   { title: "Prices and policies", errors: pricingErrors },
   { title: "Manifests", errors: manifestErrors },
   { title: "Leases", errors: leaseErrors },
+  { title: "Gateway", errors: gatewayErrors },
   { title: "Chain in a box", errors: boxErrors },
   { title: "Commands of a tenant", errors: tenantErrors },
   { title: "Values", errors: valueErrors },
@@ -52,6 +54,7 @@ export const catalogue = {
   ...pricingErrors,
   ...manifestErrors,
   ...leaseErrors,
+  ...gatewayErrors,
   ...boxErrors,
   ...tenantErrors,
   ...valueErrors,
