@@ -247,7 +247,8 @@ export function followedBlock({ header, txs, output }: Block): ChainBlock {
     const hash = transactionHash(txs[index] ?? new Uint8Array());
     return { hash, code, codespace, log, gasWanted, gasUsed, events };
   });
-  return { height, timeNs, txs: results, events: [], coinsMovedOf: new Set(), otherEvents: 0, malformed: [] };
+  const nobodys = { coinsMovedOf: new Set<string>(), certificatesOf: new Set<string>() };
+  return { height, timeNs, txs: results, events: [], ...nobodys, otherEvents: 0, malformed: [] };
 }
 
 function accountOf({ app, store }: BoxChain, address: string): SenderAccount | undefined {

@@ -12,6 +12,8 @@ export interface ChainBlock {
   readonly events: readonly SourcedEvent[];
   /** Addresses whose coins came or went, also by the fee of a transaction that failed. */
   readonly coinsMovedOf: ReadonlySet<string>;
+  /** Accounts whose certificates may be others now. */
+  readonly certificatesOf: ReadonlySet<string>;
   /** Events that are none of the market's: passed over. */
   readonly otherEvents: number;
   /** Events of the market that cannot be read. State that they touch must be read from the chain. */

@@ -9,6 +9,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
+import { certificateOwners } from "./certificate-owners.ts";
 import { readEvent } from "./events.ts";
 import type { Pool } from "./pool.ts";
 import { type CallLimits, reading } from "./rpc-call.ts";
@@ -219,7 +220,9 @@ export async function readBlock(results: BlockResults, content: BlockContent, cl
     }
   }
   const txs = results.txs.map((result, index) => blockTx(content.txs[index] ?? "", result));
-  return { height, timeNs: content.timeNs, txs, events: known, coinsMovedOf, otherEvents, malformed };
+  const inEffect = content.txs.filter((_, index) => results.txs[index]?.code === 0);
+  const certificatesOf = await certificateOwners(inEffect, clock);
+  return { height, timeNs: content.timeNs, txs, events: known, coinsMovedOf, certificatesOf, otherEvents, malformed };
 }
 
 function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderError {
