@@ -10,7 +10,9 @@ import { type ListenAddress, listen } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Random } from "../runtime/random.ts";
-import type { Authenticator } from "./auth/identity.ts";
+import { createAccountKeys } from "./auth/account-keys.ts";
+import { createAuthenticator } from "./auth/authenticator.ts";
+import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
@@ -55,13 +57,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     async start(scope) {
       const chain = await ground.chain;
       const own = options.certificates?.own ?? noCertificate;
-      const authenticator: Authenticator = {
-        identify: () => ({
-          ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
-          ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
-        }),
-      };
       const { provider } = chain;
+      const authenticator = createAuthenticator({
+        ...{ provider, clock: ground.clock },
+        keys: createAccountKeys({ chain }),
+        certificates: createChainCertificates({ chain }),
+      });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
       const routes = [...publicRoutes({ provider }), ...statusRoutes(snapshot)];
       const rest = createRest({ routes, authenticator, log });

@@ -18,10 +18,12 @@ interface Bounds {
   readonly mostDepth: number;
   /** All values in it, however deep: reading one takes about a microsecond. */
   readonly mostValues: number;
+  /** Nothing may stand behind the value, as in a text that is read as a whole. */
+  readonly alone?: boolean;
 }
 
 /** Throws a SyntaxError with Go's words; there are none for too many values. */
-export function readFirstValue(text: string, { mostDepth, mostValues }: Bounds): GoJson {
+export function readFirstValue(text: string, { mostDepth, mostValues, alone = false }: Bounds): GoJson {
   let at = 0;
   let values = 0;
 
@@ -158,7 +160,11 @@ export function readFirstValue(text: string, { mostDepth, mostValues }: Bounds):
 
   skipSpace();
   if (at >= text.length) throw new SyntaxError("EOF");
-  return readValue(0);
+  const value = readValue(0);
+  if (!alone) return value;
+  skipSpace();
+  if (at < text.length) throw unexpected("after top-level value");
+  return value;
 }
 
 /** As plain values, in which of names that stand twice the last one counts. */

@@ -908,6 +908,19 @@ export const limits = {
   clientErrorChars: 4_096,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
   gatewayStatusMs: 250,
+  /** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
+  tokenChars: 16_384,
+  /** Of what a token says: three levels of lists and objects, and the list of services. Others that it says may be deeper. */
+  tokenJsonDepth: 32,
+  tokenJsonValues: 4_096,
+  /** How far a tenant's clock may be ahead of ours; machines without NTP are seconds off. A token's end is not put off. */
+  tokenClockSkewMs: 10_000,
+  /** Tools make one per request, which is asked for once; consoles keep theirs for minutes. Some 1 KB each. */
+  verifiedTokens: 4_096,
+  /** Of all tokens that are remembered together: one with a long list of deployments takes several times its length. */
+  verifiedTokenChars: 2_097_152,
+  /** One or two per tenant who is connected now. Some 2 KB each. */
+  readCertificates: 1_024,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

@@ -33,7 +33,7 @@ export interface LeaseNumbers {
   readonly oseq: number;
 }
 
-/** Somebody whose credentials were found good just now. It is made for one request and not kept. */
+/** Somebody whose credentials were found good just now. It holds for one request and is not kept: the next one may be refused. */
 export interface Identity {
   /** Undefined: nobody in particular, who may see what is public. */
   readonly owner: Address | undefined;

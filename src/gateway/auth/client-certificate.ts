@@ -1,0 +1,77 @@
+/** A client's certificate, as far as it can be judged by itself. Whether it is its owner's, the chain says. */
+import { X509Certificate } from "node:crypto";
+import { type Address, parseAddress } from "../../market/address.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { AuthRefusal } from "./identity.ts";
+
+export interface ClientCertificate {
+  readonly owner: Address;
+  readonly serial: bigint;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+const clientAuth = "1.3.6.1.5.5.7.3.2";
+
+export function readClientCertificate(der: Uint8Array): ClientCertificate {
+  const certificate = parse(der);
+  const { subject, issuer } = certificate.toLegacyObject();
+  const owner = commonName(subject);
+  if (!owner || owner !== commonName(issuer)) throw wrongName();
+  if (!/^[0-9A-F]+$/.test(certificate.serialNumber)) throw unknownCertificate();
+  // Node calls it so, and means the extended one.
+  if (!certificate.keyUsage?.includes(clientAuth))
+    throw refuse("x509: certificate specifies an incompatible key usage");
+  return {
+    owner: addressIn(owner),
+    serial: BigInt(`0x${certificate.serialNumber}`),
+    fromMs: certificate.validFromDate.getTime(),
+    untilMs: certificate.validToDate.getTime(),
+  };
+}
+
+/** Asked for every request: a connection may last longer than its certificate. */
+export function checkValidity({ fromMs, untilMs }: ClientCertificate, nowMs: number): void {
+  if (nowMs >= fromMs && nowMs <= untilMs) return;
+  throw refuse("x509: certificate has expired or is not yet valid");
+}
+
+export function unknownCertificate(): AuthRefusal {
+  return refuse("tls: attempt to use non-existing or revoked certificate");
+}
+
+export function tooManyCertificates(): AuthRefusal {
+  return refuse("tls: too many peer certificates");
+}
+
+function wrongName(): AuthRefusal {
+  return refuse("tls: invalid certificate's subject common name");
+}
+
+function refuse(message: string): AuthRefusal {
+  return new AuthRefusal(401, message);
+}
+
+function parse(der: Uint8Array): X509Certificate {
+  try {
+    return new X509Certificate(der);
+  } catch (error) {
+    if (error instanceof Error) throw unknownCertificate();
+    throw error;
+  }
+}
+
+/** Undefined where there is none, or more than one. */
+function commonName(name: unknown): string | undefined {
+  const { CN } = (name ?? {}) as { readonly CN?: unknown };
+  return typeof CN === "string" ? CN : undefined;
+}
+
+function addressIn(text: string): Address {
+  try {
+    return parseAddress(text);
+  } catch (error) {
+    if (error instanceof ProviderError) throw wrongName();
+    throw error;
+  }
+}

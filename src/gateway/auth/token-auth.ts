@@ -1,0 +1,60 @@
+/**
+ * Who a token is from. What costs nothing is looked at first, so that nobody can have the chain asked or a signature checked
+ * with a token that is no good anyway; one whose signature was found good is remembered until its end.
+ */
+import { hash } from "node:crypto";
+import type { Address } from "../../market/address.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createRecent } from "../../runtime/recent.ts";
+import type { AccountKey, AccountKeys } from "./account-keys.ts";
+import { adr36Document } from "./adr36.ts";
+import { type Claims, checkTimes, readClaims } from "./claims.ts";
+import type { Identity } from "./identity.ts";
+import { identityOf } from "./permissions.ts";
+import { isSignedBy } from "./signature.ts";
+import { malformedToken, readToken, type Token } from "./token.ts";
+
+export interface TokenAuthDeps {
+  readonly provider: Address;
+  readonly keys: AccountKeys;
+  readonly clock: Clock;
+}
+
+type IdentifyToken = (text: string, source: string) => Identity | Promise<Identity>;
+
+interface Verified {
+  readonly claims: Claims;
+  readonly identity: Identity;
+}
+
+export function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToken {
+  const { verifiedTokens: most, verifiedTokenChars: mostWeight } = limits;
+  const verified = createRecent<Verified>({ most, mostWeight });
+
+  async function verify(token: Token, claims: Claims, key: AccountKey): Promise<Identity> {
+    const { algorithm, signed, signature } = token;
+    const text = algorithm === "ES256K" ? signed : adr36Document(claims.issuer, signed);
+    if (key.kind !== "key" || !(await isSignedBy(key.key, text, signature))) throw malformedToken();
+    // Asking the chain may have taken its time.
+    checkTimes(claims, clock.now());
+    return identityOf(claims.issuer, claims.grant, claims.untilMs);
+  }
+
+  async function firstSeen(text: string, digest: string, source: string): Promise<Identity> {
+    const token = readToken(text);
+    const claims = readClaims(token.claims, provider);
+    checkTimes(claims, clock.now());
+    const identity = await verify(token, claims, await keys.keyOf(claims.issuer, source));
+    verified.set(digest, { claims, identity }, text.length);
+    return identity;
+  }
+
+  return (text, source) => {
+    const digest = hash("sha256", text, "base64");
+    const known = verified.get(digest);
+    if (!known) return firstSeen(text, digest, source);
+    checkTimes(known.claims, clock.now());
+    return known.identity;
+  };
+}

@@ -1,0 +1,64 @@
+/** A token's three parts, read and not yet believed. */
+import { type GoJson, type GoObject, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
+import { limits } from "../../runtime/limits.ts";
+import { AuthRefusal } from "./identity.ts";
+
+export interface Token {
+  readonly algorithm: Algorithm;
+  /** What was signed, as it stands in the token. */
+  readonly signed: string;
+  readonly claims: GoJson;
+  readonly signature: Uint8Array;
+}
+
+const algorithms = ["ES256K", "ES256KADR36"] as const;
+export type Algorithm = (typeof algorithms)[number];
+
+/** The network tells none of these apart, and a stranger need not learn how far his token came. */
+export function malformedToken(): AuthRefusal {
+  return new AuthRefusal(401, "JWT is invalid");
+}
+
+/** The token in an Authorization header; undefined where there is none. */
+export function bearerToken(header: string | undefined): string | undefined {
+  if (!header) return undefined;
+  const [scheme = "", token, ...more] = header.trim().split(/[ \t]+/, 3);
+  if (token === undefined || more.length > 0 || scheme.toLowerCase() !== "bearer") {
+    throw new AuthRefusal(400, "invalid authorization header");
+  }
+  return token;
+}
+
+export function readToken(text: string): Token {
+  if (text.length > limits.tokenChars) throw malformedToken();
+  const [header = "", payload = "", signature = "", ...more] = text.split(".", 4);
+  if (more.length > 0) throw malformedToken();
+  const { alg } = Object.fromEntries(objectIn(header).fields);
+  const algorithm = algorithms.find((known) => known === alg);
+  if (!algorithm) throw malformedToken();
+  const signed = `${header}.${payload}`;
+  return { algorithm, signed, claims: objectIn(payload), signature: bytesOf(signature) };
+}
+
+function objectIn(part: string): GoObject {
+  const json = jsonIn(bytesOf(part).toString());
+  if (json === null || typeof json !== "object" || isList(json) || isNumber(json)) throw malformedToken();
+  return json;
+}
+
+function jsonIn(text: string): GoJson {
+  try {
+    const { tokenJsonDepth: mostDepth, tokenJsonValues: mostValues } = limits;
+    return readFirstValue(text, { mostDepth, mostValues, alone: true });
+  } catch (error) {
+    if (error instanceof SyntaxError) throw malformedToken();
+    throw error;
+  }
+}
+
+/** Node's reader takes what is not base64 as well, and bits that belong to no byte: one token would have several texts. */
+function bytesOf(part: string): Buffer {
+  const bytes = Buffer.from(part, "base64url");
+  if (bytes.length === 0 || bytes.toString("base64url") !== part) throw malformedToken();
+  return bytes;
+}
