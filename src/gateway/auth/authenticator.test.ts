@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createAuthStage, makeToken } from "../../../test/auth-stage.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Identity } from "./identity.ts";
+
+const unknown = "401 tls: attempt to use non-existing or revoked certificate";
+const lease = { dseq: 1n, gseq: 1, oseq: 1 };
+
+test("who sends nothing is nobody in particular, and so is who sends an empty header", async () => {
+  const stage = createAuthStage();
+  for (const authorization of [undefined, ""]) {
+    const { owner, mayUseProvider } = (await stage.ask({ authorization })) as Identity;
+    assert.deepEqual([owner, mayUseProvider], [undefined, false]);
+  }
+});
+
+test("a token is good until its end and not a moment longer, however often it was good before", async () => {
+  const stage = createAuthStage();
+  const token = makeToken(stage.tenant, stage.claims());
+  assert.equal(ownerOf(await stage.askWithToken(token)), stage.tenant.address);
+  stage.clock.jump(899_999);
+  assert.equal(ownerOf(await stage.askWithToken(token)), stage.tenant.address);
+  stage.clock.jump(1);
+  assert.equal(await stage.askWithToken(token), "401 JWT is expired");
+  assert.equal(stage.lookups.length, 1);
+});
+
+test("a token of somebody whose clock is seconds ahead of ours is good", async () => {
+  const stage = createAuthStage();
+  const nbf = stage.clock.now() / 1_000 + limits.tokenClockSkewMs / 1_000;
+  assert.equal(ownerOf(await stage.askWithToken(makeToken(stage.tenant, stage.claims({ nbf })))), stage.tenant.address);
+  const later = makeToken(stage.tenant, stage.claims({ nbf: nbf + 1 }));
+  assert.equal(await stage.askWithToken(later), "400 JWT has invalid claims");
+});
+
+test("a token that was found good is answered at once, without its key", async () => {
+  const stage = createAuthStage();
+  const authorization = `Bearer ${makeToken(stage.tenant, stage.claims())}`;
+  await stage.ask({ authorization });
+  const again = stage.authenticator.identify({ authorization, certificates: [], source: "192.0.2.1" });
+  assert.equal("then" in again, false);
+  assert.equal(stage.lookups.length, 1);
+});
+
+test("nobody is asked for the key of a token that is no good anyway", async () => {
+  const stage = createAuthStage();
+  const bad: [string, string][] = [
+    ["x", "401 JWT is invalid"],
+    [makeToken(stage.tenant, stage.claims(), { alg: "none" }), "401 JWT is invalid"],
+    [makeToken(stage.tenant, stage.claims({ iss: "akash1x" })), "401 JWT is invalid"],
+    [makeToken(stage.tenant, stage.claims({ exp: 1 })), "401 JWT is expired"],
+    [makeToken(stage.tenant, stage.claims({ version: "v2" })), "400 JWT has invalid claims"],
+    [makeToken(stage.tenant, stage.claims({ jti: "x".repeat(limits.tokenChars) })), "401 JWT is invalid"],
+  ];
+  for (const [token, refusal] of bad) assert.equal(await stage.askWithToken(token), refusal);
+  assert.deepEqual(stage.lookups, []);
+});
+
+test("an account without a key that signatures can be checked with is refused", async () => {
+  for (const why of ["no such account", "it has never signed", "another kind of key"] as const) {
+    const stage = createAuthStage();
+    stage.keys.set(stage.tenant.address, { kind: "none", why });
+    assert.equal(await stage.askWithToken(makeToken(stage.tenant, stage.claims())), "401 JWT is invalid");
+  }
+});
+
+test("a token that ends while its key is looked for is over", async () => {
+  const stage = createAuthStage();
+  const token = makeToken(stage.tenant, stage.claims());
+  const asked = stage.askWithToken(token);
+  stage.clock.jump(900_000);
+  assert.equal(await asked, "401 JWT is expired");
+});
+
+test("a certificate opens what its owner has, everything of it", async () => {
+  const stage = createAuthStage();
+  const identity = await stage.ask({ certificates: [stage.certificate(stage.tenant.address)] });
+  assert.equal(ownerOf(identity), stage.tenant.address);
+  assert.equal((identity as Identity).mayUseLease(lease, "shell"), true);
+  assert.equal((identity as Identity).servicesOf(lease, "shell"), undefined);
+});
+
+test("a certificate that was revoked opens nothing more, on a connection that is open already", async () => {
+  const stage = createAuthStage();
+  const certificates = [stage.certificate(stage.tenant.address)];
+  assert.equal(ownerOf(await stage.ask({ certificates })), stage.tenant.address);
+  stage.onChain.clear();
+  assert.equal(await stage.ask({ certificates }), unknown);
+});
+
+test("a certificate is good in its time alone, on a connection that is open already", async () => {
+  const stage = createAuthStage();
+  const over = "401 x509: certificate has expired or is not yet valid";
+  const certificates = [stage.certificate(stage.tenant.address, { fromMs: 60_000, untilMs: 120_000 })];
+  assert.equal(await stage.ask({ certificates }), over);
+  stage.clock.jump(60_000);
+  assert.equal(ownerOf(await stage.ask({ certificates })), stage.tenant.address);
+  stage.clock.jump(60_001);
+  assert.equal(await stage.ask({ certificates }), over);
+});
+
+test("a certificate that is not on the chain byte by byte opens nothing", async () => {
+  const stage = createAuthStage();
+  const forged = stage.certificate(stage.tenant.address, { isPublished: false });
+  assert.equal(await stage.ask({ certificates: [forged] }), unknown);
+  // The same name and number, and another key.
+  const genuine = stage.certificate(stage.tenant.address);
+  assert.equal(await stage.ask({ certificates: [forged] }), unknown);
+  assert.equal(ownerOf(await stage.ask({ certificates: [genuine] })), stage.tenant.address);
+});
+
+test("one certificate is enough", async () => {
+  const stage = createAuthStage();
+  const certificates = [stage.tenant, stage.stranger].map(({ address }) => stage.certificate(address));
+  assert.equal(await stage.ask({ certificates }), "401 tls: too many peer certificates");
+});
+
+test("a certificate and a token at once say two things", async () => {
+  const stage = createAuthStage();
+  const certificates = [stage.certificate(stage.tenant.address)];
+  const ambiguous = "400 auth: ambiguous authentication. may not use mTLS and JWT at the same time";
+  const token = makeToken(stage.tenant, stage.claims());
+  assert.equal(await stage.ask({ certificates, authorization: `Bearer ${token}` }), ambiguous);
+  assert.equal(await stage.ask({ certificates, authorization: "Bearer x" }), ambiguous);
+  assert.equal(await stage.ask({ certificates, authorization: "x" }), "400 invalid authorization header");
+  assert.equal(ownerOf(await stage.ask({ certificates, authorization: "" })), stage.tenant.address);
+});
+
+function ownerOf(answer: Identity | string): string | undefined {
+  return typeof answer === "string" ? answer : answer.owner;
+}
