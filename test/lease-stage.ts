@@ -26,7 +26,7 @@ import { installDefinitions, readDefinitions } from "../src/kube/definitions.ts"
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
-import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
+import { readLeasedIp } from "../src/kube/objects/leased-ip.ts";
 import type { Manifests } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
@@ -344,13 +344,13 @@ async function connect(owner: Owner, { clock, random, node }: Pick<LeaseStage, "
 
 /** An IP operator with many addresses, which gives one to whoever has declared a port of it. */
 export function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperator {
-  const holders = () =>
-    new Set(server.list(kinds.providerLeasedIp).map(({ metadata }) => leaseOfLabels(metadata.labels)));
+  const declared = () => server.list(kinds.providerLeasedIp).flatMap((object) => readLeasedIp(object) ?? []);
   return {
-    usage: async () => ({ total: 1_000n, inUse: BigInt(holders().size) }),
-    async addressesOf(orderId) {
-      return [...holders()].some((lease) => lease && formatOrderId(lease) === orderId) ? 1n : 0n;
-    },
+    usage: async () => ({ total: 1_000n, inUse: BigInt(new Set(declared().map(({ sharingKey }) => sharingKey)).size) }),
+    portsOf: async (orderId) =>
+      declared()
+        .filter(({ lease }) => formatOrderId(lease) === orderId)
+        .map(({ lease: _, sharingKey: __, ...port }) => ({ ...port, address: "203.0.113.7" })),
   };
 }
 

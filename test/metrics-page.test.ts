@@ -55,7 +55,7 @@ async function serveProvider(t: TestContext) {
   const publisher = createPublisher({ ...deps, waitingFor: () => "nodes", ageMs: () => 0 });
   t.after(() => publisher.close());
   publisher.show(sampleInventory());
-  const ipOperator = { usage: async () => ({ total: 4n, inUse: 1n }), addressesOf: async () => 0n };
+  const ipOperator = { usage: async () => ({ total: 4n, inUse: 1n }), portsOf: async () => [] };
   return served(
     t,
     createProvider({

@@ -164,6 +164,7 @@ test("a stateful set makes its pods in order, each with its own claim", async (t
     readyReplicas: 3,
     availableReplicas: 3,
     updatedReplicas: 3,
+    currentReplicas: 3,
   });
   assert.equal(pods()[0]?.metadata.labels?.["controller-revision-hash"], updateRevision);
   assert.equal(pods()[1]?.metadata.labels?.["apps.kubernetes.io/pod-index"], "1");

@@ -14,6 +14,7 @@ import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { measureAddresses } from "./addresses/address-metrics.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
+import { createKnownAddresses } from "./addresses/known-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
@@ -31,6 +32,7 @@ import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import { createReclaimer, measureReclaimer, type Reclaimer } from "./leases/reclaimer.ts";
+import { createTenantLeases } from "./leases/tenant-leases.ts";
 import type { LeaseOccurrence } from "./occurrences/lease-history.ts";
 import {
   createOccurrenceKeeper,
@@ -59,6 +61,8 @@ export interface Cluster {
   readonly health: HealthView;
   /** What strangers may know of it. */
   readonly view: ClusterView;
+  /** What tenants may ask of their leases. */
+  readonly tenants: ReturnType<typeof createTenantLeases>;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
   /** The same with what each uses, as far as that is known. */
@@ -156,12 +160,21 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       occurrences.open(scope);
       running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
       const readUsage = createUsageReading({ kube, clock, log });
+      const stopping = new AbortController();
+      scope.onStop(() => stopping.abort());
+      const tenants = createTenantLeases({
+        ...{ chain, leases: leaseKeeper, health: health.view, clock },
+        addresses: ipOperator && createKnownAddresses({ operator: ipOperator, signal: stopping.signal, clock, log }),
+        staticHosts: options.hosts,
+        publicHost: options.clusterPublicHostname,
+      });
       const lines = () => leaseLines(leaseKeeper, health, chain);
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
         health: health.view,
         view: createClusterView({ keeper: own, leaseKeeper, provider: chain.provider }),
+        tenants,
         leases: lines,
         async leasesInUse() {
           const reading = await readUsage();

@@ -14,12 +14,13 @@ import { createAccountKeys } from "./auth/account-keys.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
+import { leaseRoutes } from "./rest/lease-routes.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { statusRoutes } from "./rest/status-route.ts";
 import type { StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
-import type { TenantLeases } from "./tenant-side.ts";
+import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
 
 export interface GatewayOptions {
   readonly listen: ListenAddress;
@@ -40,7 +41,9 @@ interface GatewayGround {
   readonly chain: Promise<Chain>;
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
+  /** Undefined where nothing is sold, as the next. */
   readonly leases: Promise<TenantLeases> | undefined;
+  readonly manifests: Promise<TenantManifests> | undefined;
   readonly status: StatusParts;
   readonly clock: Clock;
   readonly random: Random;
@@ -64,7 +67,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         certificates: createChainCertificates({ chain }),
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
-      const routes = [...publicRoutes({ provider }), ...statusRoutes(snapshot)];
+      const leases = await ground.leases;
+      const routes = [
+        ...publicRoutes({ provider }),
+        ...statusRoutes(snapshot),
+        ...(leases ? leaseRoutes({ provider, leases }) : []),
+      ];
       const rest = createRest({ routes, authenticator, log });
       const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, rest);
       const swap = () => {

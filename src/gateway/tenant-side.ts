@@ -1,10 +1,11 @@
 /** What the gateway needs of the other services, so that it need not know them. */
-import type { LeaseId } from "../market/ids.ts";
+import type { DeploymentId, LeaseId } from "../market/ids.ts";
+import type { ManifestGroup } from "../market/manifest.ts";
 
 /** What runs for a lease, as its tenant may see it. All of it comes from caches. */
 export interface TenantLeases {
   /** Throws AKP_CLUSTER_UNKNOWN while what is known of the cluster may not be told. */
-  find(lease: LeaseId): TenantLease | undefined;
+  find(lease: LeaseId): TenantLease;
   /**
    * Gives a lease host names that another one of its owner has, those and no others. `permit` is told every service that is
    * led to by them; what it throws keeps them all where they are.
@@ -18,25 +19,30 @@ export interface TenantLeases {
 
 type Permit = (service: string) => void;
 
-export interface TenantLease {
+/**
+ * Unknown: nothing of it is in the cluster. Bare: it has a namespace and no manifest there, as one that is being torn down.
+ * Idle: it has a manifest, and nothing of it runs.
+ */
+export type TenantLease =
+  | { readonly state: "unknown" | "bare" | "idle"; readonly why?: string | undefined }
+  | RunningLease;
+
+export interface RunningLease {
+  readonly state: "running";
   /** In the order of their names. */
   readonly services: readonly TenantService[];
-  readonly forwardedPorts: readonly ForwardedPort[];
-  readonly addresses: readonly LeasedAddress[];
-  /** Whether its manifest has anything that is reached by a port of a node, or by an address of its own. */
-  readonly hasForwardedPorts: boolean;
-  readonly hasAddresses: boolean;
+  /** Undefined where nothing of it is reached by a port of a node. */
+  readonly forwardedPorts: readonly ForwardedPort[] | undefined;
+  /** Undefined where nothing of it is reached by an address of its own. */
+  readonly addresses: readonly LeasedAddress[] | undefined;
   /** What is wrong, in the tenant's words. */
-  readonly errors: readonly string[];
+  readonly errors: readonly LeaseError[];
 }
 
 export interface TenantService {
   readonly name: string;
   /** Host names that lead to it, in order. */
   readonly hosts: readonly string[];
-  /** Reached over HTTP by a name. */
-  readonly hasIngress: boolean;
-  readonly total: number;
   readonly observedGeneration: number;
   readonly replicas: number;
   readonly updatedReplicas: number;
@@ -46,10 +52,10 @@ export interface TenantService {
 
 export interface ForwardedPort {
   readonly service: string;
+  readonly host: string;
   readonly port: number;
   readonly externalPort: number;
   readonly protocol: string;
-  readonly name: string;
 }
 
 export interface LeasedAddress {
@@ -58,4 +64,20 @@ export interface LeasedAddress {
   readonly externalPort: number;
   readonly protocol: string;
   readonly address: string;
+}
+
+export interface LeaseError {
+  /** Undefined where it is about the lease as a whole. */
+  readonly service: string | undefined;
+  readonly text: string;
+}
+
+/** What tenants send us to run. Who asks is the owner: the gateway has made sure of it. */
+export interface TenantManifests {
+  /** Resolves when it is safe. Throws why it is refused, and then nothing has changed. */
+  submit(deployment: DeploymentId, body: string | Uint8Array, signal: AbortSignal): Promise<unknown>;
+  /** Takes it back. Throws AKP_NO_LEASE where there is none of ours. */
+  withdraw(deployment: DeploymentId, signal: AbortSignal): Promise<unknown>;
+  /** The last one that was taken for a lease. */
+  manifestOf(lease: LeaseId): { readonly group: ManifestGroup; readonly withdrawnAtMs?: number } | undefined;
 }

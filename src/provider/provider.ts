@@ -148,7 +148,13 @@ export function createProvider(options: ProviderOptions): Provider {
     reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
   };
   const gateway =
-    options.gateway && createGatewayService(options.gateway, { ...foundation, leases: undefined, status });
+    options.gateway &&
+    createGatewayService(options.gateway, {
+      ...foundation,
+      leases: market?.cluster.opened.then(({ tenants }) => tenants),
+      status,
+      manifests: market?.manifest.opened,
+    });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,

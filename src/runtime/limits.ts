@@ -755,6 +755,8 @@ export const limits = {
   addressesOldMs: 2 * minute,
   /** Leases that are asked about at once; each is a question to the API server for the operator. */
   addressesLeasesAtOnce: 4,
+  /** Leases whose addresses are remembered for their tenants: more than a pool of addresses has. */
+  addressesKnown: 4_096,
 
   // Simulated cluster
   /** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */

@@ -77,7 +77,8 @@ export function createAddressPool({ operator, unconfirmed, clock, log }: Address
     confirmed = new Map(orders.flatMap((order) => entryOf(order)));
     await inParallel(orders, limits.addressesLeasesAtOnce, async (order) => {
       try {
-        confirmed.set(order, await operator.addressesOf(order, signal));
+        const ports = await operator.portsOf(order, signal);
+        confirmed.set(order, BigInt(new Set(ports.map(({ address }) => address)).size));
       } catch (thrown) {
         signal.throwIfAborted();
         // One that cannot be told keeps none of the others waiting, and is asked for again.

@@ -12,8 +12,16 @@ export interface AddressUsage {
 
 export interface IpOperator {
   usage(signal: AbortSignal): Promise<AddressUsage>;
-  /** How many addresses the order's lease has. */
-  addressesOf(orderId: string, signal: AbortSignal): Promise<bigint>;
+  /** The ports of the order's lease that have an address. */
+  portsOf(orderId: string, signal: AbortSignal): Promise<readonly LeasedPort[]>;
+}
+
+export interface LeasedPort {
+  readonly service: string;
+  readonly port: number;
+  readonly externalPort: number;
+  readonly protocol: string;
+  readonly address: string;
 }
 
 /** A GET of a path, with an end. */
@@ -23,7 +31,15 @@ const count = z.int().nonnegative();
 /** What it calls available is all that the pool has. */
 const usageShape = z.object({ Available: count, InUse: count });
 /** One entry per port; several may share an address. */
-const leaseShape = z.array(z.object({ IP: z.string().min(1) }));
+const leaseShape = z.array(
+  z.object({
+    IP: z.string().min(1),
+    Port: count.default(0),
+    ExternalPort: count.default(0),
+    ServiceName: z.string().default(""),
+    Protocol: z.string().default("TCP"),
+  }),
+);
 
 const ok = 200;
 const nothing = 204;
@@ -43,10 +59,12 @@ export function createIpOperator(get: Get): IpOperator {
       const { Available, InUse } = await read("/usage", usageShape, undefined, signal);
       return { total: BigInt(Available), inUse: BigInt(InUse) };
     },
-    async addressesOf(orderId, signal) {
+    async portsOf(orderId, signal) {
       const path = `/ip-lease-status/${formatOrderId(parseOrderId(orderId))}`;
       const ports = await read(path, leaseShape, [], signal);
-      return BigInt(new Set(ports.map(({ IP }) => IP)).size);
+      return ports.map(({ IP, Port, ExternalPort, ServiceName, Protocol }) => {
+        return { service: ServiceName, port: Port, externalPort: ExternalPort, protocol: Protocol, address: IP };
+      });
     },
   };
 }

@@ -31,6 +31,25 @@ export interface LiveObject {
   readonly failure?: string;
   /** Of a stateful set: some of its pods are of an older template, and some are not ready. */
   readonly awaitsOldPod?: boolean;
+  /** Of a workload: how many of its replicas are how far, as its controller counted them. */
+  readonly counts?: ReplicaCounts;
+  /** Of a Service that is reached by ports of the nodes. */
+  readonly nodePorts?: readonly NodePort[];
+}
+
+export interface ReplicaCounts {
+  readonly observedGeneration: number;
+  readonly replicas: number;
+  readonly updated: number;
+  readonly ready: number;
+  /** Of a stateful set those of its current revision, ready or not: so the network tells it. */
+  readonly available: number;
+}
+
+export interface NodePort {
+  readonly targetPort: number;
+  readonly nodePort: number;
+  readonly protocol: string;
 }
 
 export interface LiveNamespace extends LiveObject {
@@ -121,6 +140,7 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     *workloads(namespace: string): Iterable<LiveObject> {
       for (const kind of workloadKinds) yield* contents.get(kind)?.by("lease", namespace) ?? [];
     },
+    services: (namespace: string) => contents.get(kinds.service)?.by("lease", namespace) ?? [],
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
       return watchTrouble(caches);
@@ -147,7 +167,37 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
     ...failureOf(object),
     ...(kind === kinds.statefulSet && awaitsOldPod(object) && { awaitsOldPod: true }),
+    ...(workloadKinds.includes(kind) && { counts: countsOf(kind, object) }),
+    ...(kind === kinds.service && nodePortsOf(object)),
   };
+}
+
+function countsOf(kind: Kind, object: KubeObject): ReplicaCounts {
+  const status = fieldsOf(object["status"]);
+  return {
+    observedGeneration: numberOf(status["observedGeneration"]),
+    replicas: numberOf(status["replicas"]),
+    updated: numberOf(status["updatedReplicas"]),
+    ready: numberOf(status["readyReplicas"]),
+    available: numberOf(status[kind === kinds.statefulSet ? "currentReplicas" : "availableReplicas"]),
+  };
+}
+
+function nodePortsOf(object: KubeObject): { nodePorts?: readonly NodePort[] } {
+  const ports = recordsOf(fieldsOf(object["spec"])["ports"]).filter(({ nodePort }) => numberOf(nodePort) > 0);
+  if (ports.length === 0) return {};
+  return {
+    nodePorts: ports.map(({ port, targetPort, nodePort, protocol }) => ({
+      targetPort: numberOf(targetPort) || numberOf(port),
+      nodePort: numberOf(nodePort),
+      protocol: textOf(protocol) ?? "TCP",
+    })),
+  };
+}
+
+/** The API leaves out what is zero. */
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
 }
 
 function failureOf(object: KubeObject): { failure?: string } {

@@ -662,8 +662,12 @@ test("what the engine could not write down is released without a trace", async (
 test("addresses are free by what the IP operator says, less those that are promised", async (t) => {
   const world = createWorld();
   let inUse = 1n;
-  let ofLease = 0n;
-  world.ipOperator = { usage: async () => ({ total: 4n, inUse }), addressesOf: async () => ofLease };
+  const port = { service: "web", port: 80, externalPort: 80, protocol: "TCP" };
+  let ofLease: { readonly address: string }[] = [];
+  world.ipOperator = {
+    usage: async () => ({ total: 4n, inUse }),
+    portsOf: async () => ofLease.map((each) => ({ ...port, ...each })),
+  };
   const stage = await stageOf(t, world);
   stage.show({ nodes: [pictureNode("a")] });
   const withIps = (...numbers: number[]) => ({
@@ -677,7 +681,7 @@ test("addresses are free by what the IP operator says, less those that are promi
   assert.equal(reserve(stage, orderKey(2), withIps(1, 2)).fits, false);
   // The lease gets its addresses, and the operator counts them a moment later.
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
-  ofLease = 2n;
+  ofLease = [{ address: "203.0.113.1" }, { address: "203.0.113.2" }];
   inUse = 3n;
   await world.clock.advance(4 * limits.reservationSettleMs);
   assert.deepEqual(answer(1), { yes: true, reason: "it asks for 1 IP address, and 1 are free" });

@@ -174,7 +174,9 @@ export function createReplicas({ server, view, random, events, clock }: Ground, 
     const pods = podsOf(set).filter(isActive);
     const ready = pods.filter(isReady).length;
     const updated = pods.filter((pod) => isFresh(set, pod)).length;
-    const counts = { readyReplicas: ready, availableReplicas: ready, updatedReplicas: updated };
+    // While some are of an older revision, that is the current one.
+    const currentReplicas = !isOrdered ? 0 : updated === pods.length ? updated : pods.length - updated;
+    const counts = { readyReplicas: ready, availableReplicas: ready, updatedReplicas: updated, currentReplicas };
     const status = {
       observedGeneration: set.metadata.generation ?? 0,
       replicas: pods.length,

@@ -1,0 +1,158 @@
+/** What runs for a lease, as its tenant may see it: read from caches at one moment, so that asking costs nobody anything. */
+import type { Chain } from "../../chain/chain.ts";
+import { runs } from "../../chain/records.ts";
+import type { KubeObject } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
+import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { formatLeaseId, formatOrderId, type LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { KnownAddresses } from "../addresses/known-addresses.ts";
+import type { HealthView, Trouble } from "../health/lease-health.ts";
+import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { LeaseState } from "./lease-states.ts";
+import type { LiveObject, NodePort, ReplicaCounts } from "./live-objects.ts";
+
+interface TenantLeasesDeps {
+  readonly chain: Pick<Chain, "mirror">;
+  readonly leases: Pick<LeaseKeeper, "live" | "hostnames" | "states" | "moves" | "trouble">;
+  readonly health: HealthView;
+  /** Undefined where IP addresses are not leased. */
+  readonly addresses: KnownAddresses | undefined;
+  readonly staticHosts: StaticHosts;
+  /** By which ports of the nodes are reached. */
+  readonly publicHost: string;
+  readonly clock: Clock;
+}
+
+/** What is asked of a manifest time and again. */
+interface Wants {
+  /** With the service that each leads to, in order. */
+  readonly hosts: readonly { readonly host: string; readonly service: string }[];
+  readonly hasForwardedPorts: boolean;
+  readonly hasAddresses: boolean;
+}
+
+interface Workload {
+  readonly service: string;
+  readonly counts: ReplicaCounts;
+}
+
+export function createTenantLeases(deps: TenantLeasesDeps) {
+  const { chain, leases, health, addresses, staticHosts, publicHost, clock } = deps;
+  const { live, hostnames, states } = leases;
+  /** An object of a cache is never changed, and goes when another takes its place. */
+  const wantsOf = new WeakMap<KubeObject, Wants>();
+
+  function wantsIn(resource: KubeObject, lease: LeaseId): Wants {
+    const known = wantsOf.get(resource);
+    if (known) return known;
+    const wants = readWants(resource, lease, staticHosts);
+    wantsOf.set(resource, wants);
+    return wants;
+  }
+
+  function find(id: LeaseId) {
+    const reason = chain.mirror.ready ? leases.trouble : "the mirror has not been built yet";
+    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    const lease = chain.mirror.lease(id);
+    // The mirror's own id knows the name of its namespace already.
+    const name = leaseNamespace(lease?.id ?? id);
+    const nothing = live.namespace(name) ? "bare" : "unknown";
+    if (!lease || !runs(lease)) return { state: nothing } as const;
+    const key = formatLeaseId(id);
+    const state = states.get(key);
+    const resource = live.manifest(name);
+    if (!resource) return { state: nothing, why: refusalIn(state) } as const;
+    const workloads = workloadsIn(name);
+    if (workloads.length === 0) return { state: "idle", why: refusalIn(state) } as const;
+    const wants = wantsIn(resource, lease.id);
+    const had = new Set(hostnames.hostsOf(key));
+    const hosts = wants.hosts.filter(({ host }) => had.has(host));
+    return {
+      state: "running",
+      services: workloads.map(({ service, counts }) => ({
+        name: service,
+        hosts: hosts.filter((each) => each.service === service).map(({ host }) => host),
+        observedGeneration: counts.observedGeneration,
+        replicas: counts.replicas,
+        updatedReplicas: counts.updated,
+        readyReplicas: counts.ready,
+        availableReplicas: counts.available,
+      })),
+      forwardedPorts: wants.hasForwardedPorts ? forwardedPorts(name) : undefined,
+      addresses: wants.hasAddresses ? addresses?.of(formatOrderId(id)) : undefined,
+      errors: [...errorsOf(state), ...troublesOf(key)],
+    } as const;
+  }
+
+  /** In the order of their services. One of the other kind that is on its way out is not told. */
+  function workloadsIn(namespace: string): Workload[] {
+    const found: Workload[] = [];
+    for (const { labels, name, isOurs, deletingSinceMs, counts } of live.workloads(namespace)) {
+      if (isOurs && deletingSinceMs === undefined && counts)
+        found.push({ service: labels[serviceLabel] ?? name, counts });
+    }
+    return found.sort((a, b) => (a.service < b.service ? -1 : 1));
+  }
+
+  function forwardedPorts(namespace: string) {
+    const portOf = (object: LiveObject, { targetPort, nodePort, protocol }: NodePort) => {
+      const service = object.labels[serviceLabel] ?? object.name.replace(/-np$/, "");
+      return { service, host: publicHost, port: targetPort, externalPort: nodePort, protocol };
+    };
+    return [...live.services(namespace)].flatMap((object) => {
+      return (object.nodePorts ?? []).map((port) => portOf(object, port));
+    });
+  }
+
+  /** What merely starts is no error yet. */
+  function troublesOf(key: string) {
+    const longAgoMs = clock.now() - limits.healthStartingMs;
+    const troubles = health.get(key)?.troubles ?? [];
+    const told = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
+    return told.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
+  }
+
+  function leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
+    for (const lease of chain.mirror.leases()) {
+      const { id } = lease;
+      if (id.owner === owner && id.dseq === dseq && id.gseq === gseq && runs(lease)) return id;
+    }
+    return undefined;
+  }
+
+  return { find, leaseOf, ...leases.moves };
+}
+
+function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts): Wants {
+  const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
+  const expose = group.services.flatMap((service) => service.expose);
+  const hosts = hostsWanted({ lease, group }, staticHosts).map(({ host, service }) => ({ host, service }));
+  return {
+    hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
+    // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.
+    hasForwardedPorts: expose.some(({ global, externalPort }) => global && externalPort !== 80),
+    hasAddresses: expose.some(({ ip }) => ip !== ""),
+  };
+}
+
+function refusalIn(state: LeaseState | undefined): string | undefined {
+  return state?.state === "refused" ? `the manifest was refused: ${state.why}` : undefined;
+}
+
+function errorsOf(state: LeaseState | undefined) {
+  const refusal = refusalIn(state);
+  const texts = [
+    ...(refusal === undefined ? [] : [`${refusal}; what ran before goes on`]),
+    ...(state?.withheld ?? []).map((each) => `withheld: ${each}`),
+  ];
+  return texts.map((text) => ({ service: undefined, text }));
+}
+
+function troubleText({ service, replicas, reason, message }: Trouble): string {
+  return `${replicas > 1 ? `${service} ×${replicas}` : service}: ${reason}: ${message}`;
+}

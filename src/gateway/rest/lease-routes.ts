@@ -1,0 +1,133 @@
+/** What a tenant's tool asks of a lease that runs. */
+import type { Address } from "../../market/address.ts";
+import { bidOn } from "../../market/ids.ts";
+import { goJson } from "../../market/sorted-json.ts";
+import { AuthRefusal } from "../auth/identity.ts";
+import type { ForwardedPort, LeasedAddress, RunningLease, TenantLeases, TenantService } from "../tenant-side.ts";
+import { type Answer, empty, failure, json } from "./answer.ts";
+import type { LeaseRoute, Route } from "./route.ts";
+
+interface LeaseRoutesDeps {
+  readonly provider: Address;
+  readonly leases: Pick<TenantLeases, "find">;
+}
+
+type LeaseRequest = Parameters<LeaseRoute["handle"]>[0];
+/** The services that a token is limited to; undefined: all. */
+type Shown = ReadonlySet<string> | undefined;
+
+const scope = "status";
+const about = { 401: "Not the lease's owner, or not for this.", 503: "The cluster cannot be asked now, and why." };
+
+/** The network's words for it. */
+const absence = {
+  unknown: "kube: lease not found",
+  bare: "kube: no manifest for lease",
+  idle: "kube: no deployments for lease",
+} as const;
+
+export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
+  function find({ owner, dseq, gseq, oseq }: LeaseRequest) {
+    return leases.find(bidOn({ owner, dseq, gseq, oseq }, provider));
+  }
+
+  function leaseStatus(request: LeaseRequest): Answer {
+    const lease = find(request);
+    if (lease.state === "running") return json(statusText(lease, request.identity.servicesOf(request, scope)));
+    // The network says nothing where there is no manifest; where there is a reason, we do.
+    if (lease.state !== "idle" && lease.why === undefined) return empty(404);
+    return failure(404, withReason(absence.idle, lease.why));
+  }
+
+  function serviceStatus(request: LeaseRequest): Answer {
+    const name = request.names["serviceName"] ?? "";
+    const shown = request.identity.servicesOf(request, scope);
+    if (!isShown(name, shown)) throw new AuthRefusal(401, "unauthorized access");
+    const lease = find(request);
+    if (lease.state !== "running") return failure(404, withReason(absence[lease.state], lease.why));
+    const service = lease.services.find((each) => each.name === name);
+    return service ? json(goJson(serviceOf(service))) : failure(404, "kube: no service for that lease");
+  }
+
+  return [
+    {
+      ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/status", access: "lease", scope },
+      about: "How the services of a lease are doing, and by what they are reached.",
+      answers: { 200: "The status.", 404: "Nothing runs for such a lease.", ...about },
+      handle: leaseStatus,
+    },
+    {
+      ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/service/{serviceName}/status", access: "lease", scope },
+      about: "The same of one service.",
+      answers: { 200: "The status.", 404: "There is no such lease, or no such service in it.", ...about },
+      handle: serviceStatus,
+    },
+  ];
+}
+
+function statusText({ services, forwardedPorts, addresses, errors }: RunningLease, shown: Shown): string {
+  const texts = errors.filter(({ service }) => service === undefined || isShown(service, shown));
+  return goJson({
+    services: byService(
+      services.filter(({ name }) => isShown(name, shown)),
+      ({ name }) => name,
+      ([service]) => service && serviceOf(service),
+    ),
+    forwarded_ports: forwardedPorts ? portsByService(forwardedPorts, shown, forwardedPortOf) : null,
+    ips: addresses ? portsByService(addresses, shown, leasedAddressOf) : null,
+    ...(texts.length > 0 && { errors: texts.map(({ text }) => text) }),
+  });
+}
+
+function portsByService<Port extends { readonly service: string }>(
+  ports: readonly Port[],
+  shown: Shown,
+  write: (port: Port) => object,
+) {
+  return byService(
+    ports.filter(({ service }) => isShown(service, shown)),
+    ({ service }) => service,
+    (own) => own.map(write),
+  );
+}
+
+/** In the order of their names, as Go writes a map. A name is a tenant's own word: the object has no other names before. */
+function byService<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  write: (own: readonly T[]) => unknown,
+): Record<string, unknown> {
+  const groups = [...Map.groupBy(items, nameOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(groups.map(([name, own]) => [name, write(own)]));
+}
+
+function serviceOf(service: TenantService) {
+  const { name, hosts, observedGeneration, replicas, updatedReplicas, readyReplicas, availableReplicas } = service;
+  return {
+    name,
+    available: availableReplicas,
+    total: replicas,
+    uris: hosts.length > 0 ? hosts : null,
+    observed_generation: observedGeneration,
+    replicas,
+    updated_replicas: updatedReplicas,
+    ready_replicas: readyReplicas,
+    available_replicas: availableReplicas,
+  };
+}
+
+function forwardedPortOf({ service: name, host, port, externalPort, protocol: proto }: ForwardedPort) {
+  return { ...(host !== "" && { host }), port, externalPort, proto, name };
+}
+
+function leasedAddressOf({ port: Port, externalPort: ExternalPort, protocol: Protocol, address: IP }: LeasedAddress) {
+  return { Port, ExternalPort, Protocol, IP };
+}
+
+function isShown(service: string, shown: Shown): boolean {
+  return shown?.has(service) ?? true;
+}
+
+function withReason(text: string, why: string | undefined): string {
+  return why === undefined ? text : `${text}: ${why}`;
+}
