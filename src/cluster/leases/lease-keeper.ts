@@ -63,7 +63,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     trouble,
   });
   const moves = createLeaseMoves({
-    ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, trouble, log },
+    ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, trouble, clock, log },
   });
   const queue = createQueue({
     ...{ name: "leases", work, clock, random, log },

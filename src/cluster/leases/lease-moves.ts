@@ -7,7 +7,9 @@ import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
@@ -25,6 +27,7 @@ interface MoveDeps {
   readonly addressSharing: AddressSharing;
   /** Why nothing may be judged by what is known of the cluster now. */
   readonly trouble: () => string | undefined;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -34,7 +37,7 @@ type Permit = (service: string) => void;
 export type LeaseMoves = ReturnType<typeof createLeaseMoves>;
 
 export function createLeaseMoves(deps: MoveDeps) {
-  const { chain, hostnames, addresses, addressSharing, trouble, log } = deps;
+  const { chain, hostnames, addresses, addressSharing, trouble, clock, log } = deps;
 
   /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId): LeaseWorkload {
@@ -51,20 +54,28 @@ export function createLeaseMoves(deps: MoveDeps) {
     return wanted.workload;
   }
 
+  /** Whoever asked is told in time. The work goes on, and where it fails that of the lease that gets it. */
+  function inTime(moving: Promise<void>): Promise<void> {
+    return withDeadline(clock, limits.migrationMs, moving, () => {
+      const reason = `it has not answered for ${limits.migrationMs / 1_000} s`;
+      throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    });
+  }
+
   return {
     async moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
       // Names that we give are not moved, and not among those that a manifest names.
       const wanted = hostsWanted(workloadOf(to), { staticHostDomain: undefined });
       const asked = new Set(hosts);
       for (const { host, service } of wanted) if (asked.has(host)) permit(service);
-      await hostnames.transfer([...asked], to, wanted, signal);
+      await inTime(hostnames.transfer([...asked], to, wanted, signal));
       log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
     },
     async moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
       const wanted = addressesWanted(workloadOf(to), addressSharing);
       const asked = new Set(endpoints);
       for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
-      await addresses.transfer([...asked], to, wanted, signal);
+      await inTime(addresses.transfer([...asked], to, wanted, signal));
       log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: asked.size });
     },
   };
