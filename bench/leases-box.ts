@@ -9,13 +9,13 @@ import { conditionHolds, fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { realClock } from "../src/runtime/clock.ts";
+import { realClock, type Timer } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { startHttpFace } from "../test/http-face.ts";
 import { machine, prepareCluster, purse } from "../test/lease-stage.ts";
 import { createOwner } from "../test/owner.ts";
-import { chainId, leaseOf, providerSigner, tenantSigner } from "./leases-people.ts";
+import { chainId, leaseOf, otherSigner, providerSigner, tenantSigner } from "./leases-people.ts";
 import { sharedMs } from "./shared-time.ts";
 
 export type Told =
@@ -26,6 +26,8 @@ export type Told =
 
 export type Asked =
   | { readonly what: "requests" | "stop" }
+  /** Blocks come as slowly from now on. */
+  | { readonly what: "blocks"; readonly everyMs: number }
   /** Somebody deletes the pods of these leases; each gets another. */
   | { readonly what: "delete"; readonly dseqs: readonly number[] }
   /** Since it was last asked. */
@@ -40,19 +42,21 @@ export interface PodChange {
 }
 
 /** Quick, so that leases are soon there; nothing that is measured waits for a block. */
-const blockMs = 200;
+let blockMs = 200;
 /** Room for every lease of the benchmark. */
 const machines = 10;
 
+let nextBlock: Timer | undefined;
 const [folder = ""] = process.argv.slice(2);
 const owner = createOwner();
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const node = createEmbeddedNode({
   chainId,
-  accounts: [providerSigner, tenantSigner].map(({ address }) => ({ address, coins: purse })),
-  ...{ clock: realClock, log: silentLog, blockMs, keepBlocks: 500 },
+  accounts: [providerSigner, tenantSigner, otherSigner].map(({ address }) => ({ address, coins: purse })),
+  ...{ clock: realClock, log: silentLog, keepBlocks: 500 },
 });
 await node.start();
+makeBlock();
 const cluster = createSimulatedCluster(
   {
     nodes: Array.from({ length: machines }, (_, n) => ({ ...machine, name: `node-${n}` })),
@@ -78,6 +82,7 @@ cluster.server.subscribe(({ type, kind, object }) => {
   if (wasReady !== own.size > 0) changes.push({ namespace, isReady: !wasReady, atMs: sharedMs() });
 });
 process.on("message", (asked: Asked) => {
+  if (asked.what === "blocks") blockMs = asked.everyMs;
   if (asked.what === "requests") tell({ what: "requests", requests: face.requests.splice(0) });
   if (asked.what === "changes") tell({ what: "changes", changes: changes.splice(0) });
   if (asked.what === "delete") for (const dseq of asked.dseqs) deletePod(leaseNamespace(leaseOf(dseq)));
@@ -86,6 +91,11 @@ process.on("message", (asked: Asked) => {
 
 // A parent that has failed says nothing.
 process.once("disconnect", () => process.exit());
+
+function makeBlock(): void {
+  node.step();
+  nextBlock = realClock.timer(blockMs, makeBlock);
+}
 
 function deletePod(namespace: string): void {
   for (const { metadata } of cluster.server.list(kinds.pod, { namespace })) {
@@ -98,6 +108,7 @@ function isReady({ status }: KubeObject): boolean {
 }
 
 async function stop(): Promise<void> {
+  nextBlock?.cancel();
   await owner[Symbol.asyncDispose]();
   await cluster.close();
   await node.stop();

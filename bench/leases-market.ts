@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import type { Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
@@ -19,7 +20,7 @@ import { cell } from "../test/lease-sdl.ts";
 import { fees, registration } from "../test/lease-stage.ts";
 import type { Owner } from "../test/owner.ts";
 import type { Asked as BoxAsked, Told as BoxTold, PodChange } from "./leases-box.ts";
-import { chainId, deploymentOf, leaseOf, providerSigner, tenantSigner } from "./leases-people.ts";
+import { chainId, deploymentOf, leaseOf, providerSigner, signerOf } from "./leases-people.ts";
 import type { Asked, HealthChange, Reconciled, Told } from "./leases-provider.ts";
 import { nodeFlags } from "./node-flags.ts";
 
@@ -50,9 +51,9 @@ export async function startMarket(owner: Owner) {
     random: realRandom,
   };
 
-  async function send(messages: readonly PackedMessage[]): Promise<void> {
+  async function send(signer: Signer, messages: readonly PackedMessage[]): Promise<void> {
     for (let from = 0; from < messages.length; from += perTransaction) {
-      await sendMessages({ ...sending, signer: tenantSigner }, messages.slice(from, from + perTransaction));
+      await sendMessages({ ...sending, signer }, messages.slice(from, from + perTransaction));
     }
   }
   await sendMessages({ ...sending, signer: providerSigner }, [registration(providerSigner.address)]);
@@ -63,14 +64,21 @@ export async function startMarket(owner: Owner) {
     kubeconfig,
     /** The provider that runs must bid on them. */
     async lease(dseqs: readonly number[]): Promise<void> {
+      const signer = signerOf(dseqs[0] ?? 0);
       const { groups, manifest } = cell();
       const hash = manifestHash(manifest);
       const deposit = parseCoin("5000000uact");
-      await send(dseqs.map((dseq) => createDeployment({ id: deploymentOf(dseq), groups, hash, deposit })));
+      await send(
+        signer,
+        dseqs.map((dseq) => createDeployment({ id: deploymentOf(dseq), groups, hash, deposit })),
+      );
       for (const dseq of dseqs) {
         while ((await queries.bid(leaseOf(dseq))).value?.state !== "open") await sleep(realClock, 100);
       }
-      await send(dseqs.map((dseq) => createLease(leaseOf(dseq))));
+      await send(
+        signer,
+        dseqs.map((dseq) => createLease(leaseOf(dseq))),
+      );
     },
     /** What the simulated cluster was asked since the last time, by a provider that does only what is measured. */
     async requests(): Promise<readonly string[]> {
@@ -78,6 +86,9 @@ export async function startMarket(owner: Owner) {
       askBox({ what: "requests" });
       return (await answer).requests;
     },
+    /** Resolves when it is in a block. */
+    send: (signer: Signer, message: PackedMessage) => send(signer, [message]),
+    blocksEvery: (everyMs: number) => askBox({ what: "blocks", everyMs }),
     deletePods: (dseqs: readonly number[]) => askBox({ what: "delete", dseqs }),
     /** What became of the pods of leases in the simulated cluster, since the last time. */
     async changes(): Promise<readonly PodChange[]> {
@@ -91,8 +102,8 @@ export async function startMarket(owner: Owner) {
 export type BenchedProvider = Awaited<ReturnType<typeof startProvider>>;
 
 /** Resolves when it has looked at every lease. */
-export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string) {
-  const child = launch("leases-provider.ts", rpcUrl, kubeconfig, dataDir);
+export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string, ...more: "gateway"[]) {
+  const child = launch("leases-provider.ts", rpcUrl, kubeconfig, dataDir, ...more);
   const ended = once(child, "exit");
   const ask = (asked: Asked) => void child.send(asked);
   const start = await told<Told, "ready">(child, "ready");
@@ -129,12 +140,12 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
 /** As bin/akash-provider does, what was once compiled is not compiled again. */
 const compiled = join(import.meta.dirname, "../node_modules/.cache/bench");
 
-function launch(program: string, ...args: readonly string[]): ChildProcess {
+export function launch(program: string, ...args: readonly string[]): ChildProcess {
   const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
   return fork(join(import.meta.dirname, program), args, { execArgv: nodeFlags, serialization: "advanced", env });
 }
 
-async function told<Message extends { what: string }, What extends Message["what"]>(
+export async function told<Message extends { what: string }, What extends Message["what"]>(
   child: ChildProcess,
   what: What,
 ): Promise<Extract<Message, { what: What }>> {

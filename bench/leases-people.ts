@@ -1,5 +1,5 @@
 /** Who meets on the chain of the leases benchmark, the same in each of its processes. */
-import { createSigner } from "../src/chain/keys/signer.ts";
+import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { bidOn, type DeploymentId, type LeaseId } from "../src/market/ids.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 
@@ -8,9 +8,16 @@ const random = createSeededRandom(1);
 export const chainId = "leases-1";
 export const providerSigner = createSigner(random.bytes(32));
 export const tenantSigner = createSigner(random.bytes(32));
+/** Has the deployments from here on. */
+export const otherSigner = createSigner(random.bytes(32));
+export const firstOfOther = 1_000_000;
+
+export function signerOf(dseq: number): Signer {
+  return dseq < firstOfOther ? tenantSigner : otherSigner;
+}
 
 export function deploymentOf(dseq: number): DeploymentId {
-  return { owner: tenantSigner.address, dseq: BigInt(dseq) };
+  return { owner: signerOf(dseq).address, dseq: BigInt(dseq) };
 }
 
 export function leaseOf(dseq: number): LeaseId {

@@ -1,10 +1,11 @@
 /**
  * The provider that the benchmarks of leases measure, in a process of its own: all of it, over the wire, with a journal on
- * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR`; it does what its parent asks and tells how long
- * that took.
+ * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR [gateway]`; it does what its parent asks and tells how
+ * long that took.
  */
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
+import { noCertificate } from "../src/gateway/certificate/served-certificate.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
@@ -15,6 +16,7 @@ import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { fixedPricing, pictureFeed } from "../test/bid-stage.ts";
+import { certificateOf } from "../test/gateway-stage.ts";
 import { cell } from "../test/lease-sdl.ts";
 import { fees, marketOptions } from "../test/lease-stage.ts";
 import { deploymentOf, leaseOf, providerSigner } from "./leases-people.ts";
@@ -60,9 +62,11 @@ export interface Start {
   /** Of all that, how long the process was at work. */
   readonly cpuS: number;
   readonly leases: number;
+  /** Of the gateway, where it has one. */
+  readonly port: number;
 }
 
-const [rpcUrl = "", kubeconfig = "", dataDir = ""] = process.argv.slice(2);
+const [rpcUrl = "", kubeconfig = "", dataDir = "", ...more] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const stopping = new AbortController();
 const living = Promise.withResolvers<House>();
@@ -80,6 +84,12 @@ const provider = createProvider({
     pricing: () => ({ ...fixedPricing(), run: untilAborted }),
     policies: () => createPolicySource(undefined, deps),
   },
+  ...(more.includes("gateway") && {
+    gateway: {
+      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: "provider.example.com", version: "0.1.0" },
+      certificates: { own: certificateOf(providerSigner.address), public: noCertificate },
+    },
+  }),
   after: (house) => [{ name: "bench", start: () => living.resolve(house) }],
   ...deps,
 });
@@ -104,6 +114,7 @@ tell({
   lookedS: performance.now() / 1_000,
   cpuS: cpuMs() / 1_000,
   leases: provider.status().cluster?.leases ?? 0,
+  port: provider.status().gateway?.port ?? 0,
 });
 process.on("message", (asked: Asked) => void answer(asked));
 // A parent that has failed says nothing.
