@@ -23,25 +23,36 @@ export interface Connection {
 }
 
 /** Opens the nodes of the settings for as long as `work` takes. */
-export async function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
+export function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
+  return withSettings(command, async (_, connect) => work(await connect()));
+}
+
+/** For who may not need the chain at all: nodes are opened once somebody wants to be connected. */
+export async function withSettings<T>(
+  command: Command,
+  work: (config: TakenSettings, connect: () => Promise<Connection>) => Promise<T>,
+): Promise<T> {
   const config = takeSettings(command);
   const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
   // What a command did is its output; beside that only faults are worth a line, unless somebody asked for more.
   const level = config.sources.logLevel === "default" ? "error" : logLevel;
   const log = createLog({ level, format, color, timestamp, redactor: config.redactor });
   for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
-  const pool = createPool({
-    nodes: nodesOf(config.values),
-    ...(chainId !== undefined && { chainId }),
-    clock: realClock,
-    random: realRandom,
-    log,
-  });
+  let opened: { readonly pool: Pool; readonly connection: Promise<Connection> } | undefined;
+  const open = () => {
+    const nodes = nodesOf(config.values);
+    const given = { nodes, ...(chainId !== undefined && { chainId }), clock: realClock, random: realRandom, log };
+    const pool = createPool(given);
+    const connection = pool.open().then(() => ({ config, pool, queries: createQueries(pool), log }));
+    return { pool, connection };
+  };
   try {
-    await pool.open();
-    return await work({ config, pool, queries: createQueries(pool), log });
+    return await work(config, () => {
+      opened ??= open();
+      return opened.connection;
+    });
   } finally {
-    pool.close();
+    opened?.pool.close();
   }
 }
 
@@ -50,9 +61,9 @@ export interface Wallet {
   send(...messages: PackedMessage[]): Promise<Sent>;
 }
 
-export async function openWallet({ config: { values, redactor }, pool }: Connection): Promise<Wallet> {
-  const { signer, warnings } = await openKey(keySettings(values), redactor.register);
-  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+export async function openWallet({ config, pool }: Connection): Promise<Wallet> {
+  const { values } = config;
+  const signer = await openSigner(config);
   const { gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;
   const deps = {
     chainId: pool.chainId,
@@ -63,6 +74,12 @@ export async function openWallet({ config: { values, redactor }, pool }: Connect
     random: realRandom,
   };
   return { signer, send: (...messages) => sendMessages(deps, messages) };
+}
+
+export async function openSigner({ values, redactor }: TakenSettings): Promise<Signer> {
+  const { signer, warnings } = await openKey(keySettings(values), redactor.register);
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+  return signer;
 }
 
 /** One line that says what happened on chain. */

@@ -27,6 +27,13 @@ const commands: Record<string, () => Promise<Command>> = {
   events: async () => (await import("./events.ts")).eventsCommand(),
   "sdl-to-manifest": async () => (await import("./sdl.ts")).sdlToManifestCommand(),
   tenant: async () => (await import("./tenant.ts")).tenantCommand(),
+  status: async () => (await import("./status.ts")).statusCommand(),
+  "send-manifest": async () => (await import("./send-manifest.ts")).sendManifestCommand(),
+  "get-manifest": async () => (await import("./get-manifest.ts")).getManifestCommand(),
+  "lease-status": async () => (await import("./lease-status.ts")).leaseStatusCommand(),
+  "service-status": async () => (await import("./lease-status.ts")).serviceStatusCommand(),
+  "migrate-hostnames": async () => (await import("./migrate.ts")).migrateHostnamesCommand(),
+  "migrate-endpoints": async () => (await import("./migrate.ts")).migrateEndpointsCommand(),
 };
 
 const program = new Command("akash-provider")

@@ -1,15 +1,15 @@
 /** `akash-provider tenant`: the few things a tenant does on chain, to try a provider with. */
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import type { Bid } from "../chain/records.ts";
 import { addSettingOptions } from "../config/options.ts";
-import { parseAddress } from "../market/address.ts";
 import { type Coin, coinOf, parseCoin, showDecCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
-import { formatDeploymentId, formatOrderId, type OrderId, parseDseq, parseSeq } from "../market/ids.ts";
+import { formatDeploymentId, formatOrderId, type OrderId } from "../market/ids.ts";
 import { manifestHash } from "../market/manifest.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Connection, openWallet, printSent, type Wallet, withNodes } from "./client.ts";
 import { readSdlFile } from "./sdl.ts";
+import { dseqFlag, gseqFlag, oseqFlag, parsed, providerFlag } from "./tenant-flags.ts";
 
 /** Ten times what the chain asks for at least, in millionths. */
 const usualDeposit = 5_000_000n;
@@ -23,7 +23,7 @@ export function tenantCommand(): Command {
     .description("act as a tenant on any chain: create, fund, lease, update and close deployments")
     .addCommand(
       chainAction("create <sdl>", "post the deployment of an SDL file")
-        .option("--dseq <number>", "its number; the current height if not given", parsed(parseDseq))
+        .addOption(dseqFlag("its number; the current height if not given"))
         .option("--deposit <coin>", "what its leases are paid from; 5 AKT or ACT if not given", parsed(parseCoin))
         .action(create),
     )
@@ -31,9 +31,9 @@ export function tenantCommand(): Command {
     .addCommand(onDeployment("deposit <coin>", "add to what the leases of a deployment are paid from").action(deposit))
     .addCommand(
       onDeployment("lease", "take a bid; the cheapest, unless you name a provider")
-        .option("--gseq <number>", "number of the group", parsed(parseSeq), 1)
-        .option("--oseq <number>", "number of the order", parsed(parseSeq), 1)
-        .option("--provider <address>", "whose bid", parsed(parseAddress))
+        .addOption(gseqFlag())
+        .addOption(oseqFlag())
+        .addOption(providerFlag("whose bid"))
         .action(lease),
     )
     .addCommand(onDeployment("close", "end a deployment and get back what is left").action(close));
@@ -111,21 +111,5 @@ function chainAction(usage: string, description: string): Command {
 }
 
 function onDeployment(usage: string, description: string): Command {
-  return chainAction(usage, description).requiredOption(
-    "--dseq <number>",
-    "number of the deployment",
-    parsed(parseDseq),
-  );
-}
-
-/** Market's refusals, in the way commander tells them. */
-function parsed<T>(parse: (text: string) => T): (text: string) => T {
-  return (text) => {
-    try {
-      return parse(text);
-    } catch (thrown) {
-      if (!(thrown instanceof ProviderError)) throw thrown;
-      throw new InvalidArgumentError(`${thrown.message}. ${thrown.advice}`);
-    }
-  };
+  return chainAction(usage, description).addOption(dseqFlag().makeOptionMandatory());
 }

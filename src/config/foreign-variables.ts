@@ -25,10 +25,15 @@ const ineffective: ReadonlyMap<string, string> = new Map([
 /** Used by the charts' scripts, the tenants' tools and their tutorials, and the chain's node. They say nothing to us. */
 const familiar: ReadonlySet<string> = new Set([
   ..."BOOT_DATA BOOT_KEYS DEBUG DEBUG_DELVE_PORT META_URL VERSION".split(" "),
-  ..."ACCOUNT_ADDRESS AUTH_TYPE DEPOSIT DSEQ GSEQ KEY_NAME NET OSEQ OWNER PROVIDER_URL SERVICE".split(" "),
+  ..."ACCOUNT_ADDRESS DEPOSIT KEY_NAME NET".split(" "),
   ..."DENOM DEPLOYMENT_SEQUENCE GROUP_SEQUENCE ORDER_SEQUENCE".split(" "),
   ..."GRPC_ADDR GRPC_ADDRESS GRPC_INSECURE MINIMUM_GAS_PRICES MONIKER PRUNING".split(" "),
 ]);
+
+/** Flags of the commands of a tenant, which read them by themselves. */
+const ofTenants: ReadonlySet<string> = new Set(
+  "AUTH_TYPE DSEQ GSEQ OFFLINE OSEQ OUTPUT OWNER PROVIDER PROVIDER_URL SERVICE".split(" "),
+);
 
 /** Sections of the configuration of the chain's node. */
 const nodeSections =
@@ -38,9 +43,9 @@ export function whyIneffective(name: string): string | undefined {
   return ineffective.get(name);
 }
 
-/** With the prefix AKASH_; and one of them the chart sets with AP_. */
+/** With the prefix AKASH_; and one of them the chart sets with AP_. Tenants may use either. */
 export function isFamiliar(prefix: string, name: string): boolean {
-  return familiar.has(name) && (prefix === "AKASH_" || name === "MINIMUM_GAS_PRICES");
+  return ofTenants.has(name) || (familiar.has(name) && (prefix === "AKASH_" || name === "MINIMUM_GAS_PRICES"));
 }
 
 export function isOfTheNode(name: string): boolean {

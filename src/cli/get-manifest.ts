@@ -1,0 +1,22 @@
+/** `akash-provider get-manifest`: what a provider runs for a lease, as it was told. */
+import type { Command } from "commander";
+import { stringify } from "yaml";
+import { leasePath } from "./lease-status.ts";
+import { printAnswer, withLessor } from "./reach.ts";
+import { type LeaseFlags, leaseFlags, outputFlag, providerCommand } from "./tenant-flags.ts";
+
+interface ManifestFlags extends LeaseFlags {
+  readonly output: "yaml" | "json";
+}
+
+export function getManifestCommand(): Command {
+  const options = [...leaseFlags(), outputFlag("yaml", "json")];
+  const command = providerCommand("get-manifest", "ask the provider of a lease for its manifest", options);
+  return command.action((flags: ManifestFlags, given: Command) =>
+    withLessor(flags, given, async ({ client }) => {
+      const json = await client.ask({ method: "GET", path: `${leasePath(flags)}/manifest` });
+      if (flags.output === "json") printAnswer(json);
+      else process.stdout.write(stringify(JSON.parse(json)));
+    }),
+  );
+}

@@ -1,0 +1,154 @@
+/** How the commands of a tenant reach providers: by the chain's word for where they are, and with what the tenant has to show. */
+import { getCACertificates } from "node:tls";
+import type { Command } from "commander";
+import type { Signer } from "../chain/keys/signer.ts";
+import type { Lease } from "../chain/records.ts";
+import { certificatesOf } from "../gateway/client/certificates-on-chain.ts";
+import {
+  type ClientCredentials,
+  createProviderClient,
+  type ProviderClient,
+} from "../gateway/client/provider-client.ts";
+import type { Address } from "../market/address.ts";
+import { formatDeploymentId } from "../market/ids.ts";
+import { printableJson } from "../market/printable.ts";
+import { realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { type Connection, openSigner, withSettings } from "./client.ts";
+import type { TakenSettings } from "./settings.ts";
+import type { DeploymentFlags, GroupFlags, ProviderFlags } from "./tenant-flags.ts";
+
+interface Reach {
+  /** Undefined where --provider-url says where it is and nothing says whose it is. */
+  readonly provider: Address | undefined;
+  readonly client: ProviderClient;
+}
+
+/** For who needs nothing but what everybody may see. */
+export function withProvider<T>(
+  flags: ProviderFlags,
+  command: Command,
+  work: (reach: Reach) => Promise<T>,
+): Promise<T> {
+  return withSettings(command, async (_, connect) => {
+    const { provider } = flags;
+    if (!provider && !flags.providerUrl) command.error("error: name a provider by its address, or with --provider-url");
+    return use({ provider, flags, connect, credentials: { kind: "none" } }, work);
+  });
+}
+
+/** The provider that has the lease of a group: as flags say, or as the chain does. */
+export function withLessor<T>(
+  flags: GroupFlags & { readonly oseq?: number },
+  command: Command,
+  work: (reach: Reach) => Promise<T>,
+): Promise<T> {
+  return withTenant(flags, command, async ({ signer, credentials, connect }) => {
+    const provider = flags.provider ?? (flags.providerUrl ? undefined : await lessorOf());
+    return use({ provider, flags, connect, credentials }, work);
+
+    async function lessorOf(): Promise<Address> {
+      const { gseq, oseq } = flags;
+      const leases = await activeLeases(await connect(), signer, flags);
+      const ours = leases.find(({ id }) => id.gseq === gseq && (oseq === undefined || id.oseq === oseq));
+      return ours?.id.provider ?? noLease(signer, flags);
+    }
+  });
+}
+
+/** Every provider that has a lease of the deployment, one after the other. */
+export function withLessors<T>(
+  flags: DeploymentFlags,
+  command: Command,
+  work: (reach: Reach) => Promise<T>,
+): Promise<readonly T[]> {
+  return withTenant(flags, command, async ({ signer, credentials, connect }) => {
+    const results: T[] = [];
+    for (const provider of flags.providerUrl ? [flags.provider] : await lessors()) {
+      results.push(await use({ provider, flags, connect, credentials }, work));
+    }
+    return results;
+
+    async function lessors(): Promise<readonly Address[]> {
+      const leases = await activeLeases(await connect(), signer, flags);
+      const all = new Set(leases.map(({ id }) => id.provider));
+      const wanted = [...all].filter((provider) => flags.provider === undefined || provider === flags.provider);
+      return wanted.length > 0 ? wanted : noLease(signer, flags);
+    }
+  });
+}
+
+interface Tenant {
+  readonly signer: Signer;
+  readonly credentials: ClientCredentials;
+  readonly connect: () => Promise<Connection>;
+}
+
+function withTenant<T>(flags: DeploymentFlags, command: Command, work: (tenant: Tenant) => Promise<T>): Promise<T> {
+  return withSettings(command, async (config, connect) => {
+    const { from, keyFile } = config.values;
+    if (from === undefined && keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
+    const signer = await openSigner(config);
+    if (flags.owner !== undefined && flags.owner !== signer.address) {
+      const details = { path: keyFile ?? from ?? "", found: signer.address, wanted: flags.owner };
+      throw new ProviderError("AKP_KEY_ADDRESS_DIFFERS", details);
+    }
+    return work({ signer, credentials: await credentialsOf(flags, signer, config), connect });
+  });
+}
+
+async function credentialsOf(
+  { authType }: DeploymentFlags,
+  signer: Signer,
+  { values }: TakenSettings,
+): Promise<ClientCredentials> {
+  if (authType === "jwt") return { kind: "jwt", signer };
+  throw new Error(`no certificate of ${signer.address} in ${values.home}`);
+}
+
+interface Use {
+  readonly provider: Address | undefined;
+  readonly flags: ProviderFlags;
+  readonly credentials: ClientCredentials;
+  readonly connect: () => Promise<Connection>;
+}
+
+async function use<T>(given: Use, work: (reach: Reach) => Promise<T>): Promise<T> {
+  const { provider, flags, credentials, connect } = given;
+  const url = flags.providerUrl ?? (await urlOf(provider, flags, connect));
+  const client = createProviderClient({
+    ...{ url, provider, credentials, clock: realClock },
+    onChain: flags.offline ? undefined : async (...about) => certificatesOf((await connect()).queries)(...about),
+    // A machine may lack the package with the authorities, and may have some of its own.
+    roots: [...new Set([...getCACertificates("system"), ...getCACertificates("default")])],
+  });
+  try {
+    return await work({ provider, client });
+  } finally {
+    client.close();
+  }
+}
+
+async function urlOf(provider = "", { offline }: ProviderFlags, connect: Use["connect"]): Promise<string> {
+  if (offline) {
+    throw new ProviderError("AKP_PROVIDER_UNKNOWN", { provider: `${provider} that could be asked for with --offline` });
+  }
+  const { value } = await (await connect()).queries.provider(provider as Address);
+  if (!value) throw new ProviderError("AKP_PROVIDER_UNKNOWN", { provider });
+  return value.hostUri;
+}
+
+async function activeLeases({ queries }: Connection, { address }: Signer, { dseq }: DeploymentFlags) {
+  const { items } = await queries.leases({ owner: address, dseq, state: "active" });
+  return items as readonly Lease[];
+}
+
+function noLease({ address }: Signer, { dseq }: DeploymentFlags): never {
+  throw new ProviderError("AKP_NO_ACTIVE_LEASE", { deployment: formatDeploymentId({ owner: address, dseq }) });
+}
+
+/** What a provider says in JSON, for people: indented, and harmless to a terminal. */
+export function printAnswer(json: string): void {
+  const lines = JSON.stringify(JSON.parse(json), null, 2).split("\n");
+  process.stdout.write(`${lines.map(printableJson).join("\n")}\n`);
+}

@@ -1,0 +1,101 @@
+/** The flags that the commands of a tenant have in common, as the network's CLI has them; each may be a variable too. */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { BadValue } from "../config/formats/format.ts";
+import { onOff } from "../config/formats/plain.ts";
+import { addSettingOptions } from "../config/options.ts";
+import { variableOf } from "../config/table.ts";
+import type { Address } from "../market/address.ts";
+import { parseAddress } from "../market/address.ts";
+import { parseDseq, parseSeq } from "../market/ids.ts";
+import { ProviderError } from "../runtime/errors.ts";
+
+/** Where the provider is. */
+export interface ProviderFlags {
+  readonly providerUrl?: string;
+  readonly offline: boolean;
+  readonly provider?: Address;
+}
+
+/** Whose deployment, and how its owner proves that. */
+export interface DeploymentFlags extends ProviderFlags {
+  readonly dseq: bigint;
+  readonly owner?: Address;
+  readonly authType: "jwt" | "mtls";
+}
+
+export interface GroupFlags extends DeploymentFlags {
+  readonly gseq: number;
+}
+
+export interface LeaseFlags extends GroupFlags {
+  readonly oseq: number;
+}
+
+/** A command with arguments as in "send-manifest <sdl>", and with all the settings that act on a chain. */
+export function providerCommand(usage: string, description: string, options: readonly Option[]): Command {
+  const [name = "", ...args] = usage.split(" ");
+  const command = new Command(name).description(description);
+  for (const argument of args) command.argument(argument);
+  for (const option of options) command.addOption(option);
+  return addSettingOptions(command, "client");
+}
+
+/** Variables are looked up as those of settings are: AP_ before AKASH_. */
+function flag<T>(flags: string, description: string, parse?: (text: string) => T): Option {
+  const option = new Option(flags, description);
+  const name = variableOf(option.long?.slice(2) ?? "");
+  const variables = [`AP_${name}`, `AKASH_${name}`];
+  option.env(variables.find((each) => process.env[each]) ?? `AP_${name}`);
+  return parse ? option.argParser(parsed(parse)) : option;
+}
+
+export const providerFlag = (what = "who has the lease; as the chain says if not given") =>
+  flag("--provider <address>", what, parseAddress);
+export const dseqFlag = (what = "number of the deployment") => flag("--dseq <number>", what, parseDseq);
+export const gseqFlag = () => flag("--gseq <number>", "number of the group", parseSeq).default(1);
+export const oseqFlag = () => flag("--oseq <number>", "number of the order", parseSeq).default(1);
+export const serviceFlag = () => flag("--service <name>", "name of the service").makeOptionMandatory();
+
+export const whereFlags = () => [
+  flag("--provider-url <url>", "where the provider is, instead of what the chain has: https://host:8443"),
+  flag("--offline [true|false]", "do not ask the chain; only authorities can vouch for the provider then", parseSwitch)
+    .default(false)
+    .preset(true),
+];
+
+export const deploymentFlags = () => [
+  dseqFlag().makeOptionMandatory(),
+  providerFlag(),
+  flag("--owner <address>", "whose deployment it is", parseAddress).hideHelp(),
+  flag("--auth-type <type>", "prove who asks by a token, or by the certificate in --home")
+    .choices(["jwt", "mtls"])
+    .default("jwt"),
+  ...whereFlags(),
+];
+
+export const groupFlags = () => [...deploymentFlags(), gseqFlag()];
+export const leaseFlags = () => [...groupFlags(), oseqFlag()];
+
+export function outputFlag<Format extends string>(first: Format, ...others: readonly Format[]): Option {
+  return flag("-o, --output <format>", "what to print")
+    .choices([first, ...others])
+    .default(first);
+}
+
+function parseSwitch(text: string): boolean {
+  const value = onOff.read(text);
+  if (value instanceof BadValue) throw new InvalidArgumentError("It must be true or false.");
+  return value;
+}
+
+/** Market's refusals, in the way commander tells them. */
+export function parsed<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (thrown) {
+      if (!(thrown instanceof ProviderError)) throw thrown;
+      throw new InvalidArgumentError(`${thrown.message}. ${thrown.advice}`);
+    }
+  };
+}
