@@ -1,6 +1,7 @@
 /** How the commands of a tenant reach providers: by the chain's word for where they are, and with what the tenant has to show. */
 import { getCACertificates } from "node:tls";
 import type { Command } from "commander";
+import { certificateFilePath, readCertificateFile } from "../chain/certificates/certificate-file.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { Lease } from "../chain/records.ts";
 import { certificatesOf } from "../gateway/client/certificates-on-chain.ts";
@@ -93,17 +94,16 @@ function withTenant<T>(flags: DeploymentFlags, command: Command, work: (tenant: 
       const details = { path: keyFile ?? from ?? "", found: signer.address, wanted: flags.owner };
       throw new ProviderError("AKP_KEY_ADDRESS_DIFFERS", details);
     }
-    return work({ signer, credentials: await credentialsOf(flags, signer, config), connect });
+    return work({ signer, credentials: credentialsOf(flags, signer, config), connect });
   });
 }
 
-async function credentialsOf(
-  { authType }: DeploymentFlags,
-  signer: Signer,
-  { values }: TakenSettings,
-): Promise<ClientCredentials> {
+function credentialsOf({ authType }: DeploymentFlags, signer: Signer, { values }: TakenSettings): ClientCredentials {
   if (authType === "jwt") return { kind: "jwt", signer };
-  throw new Error(`no certificate of ${signer.address} in ${values.home}`);
+  const path = certificateFilePath(values.home, signer.address);
+  const read = readCertificateFile(path, signer);
+  if (!read) throw new ProviderError("AKP_CERTIFICATE_MISSING", { path });
+  return { kind: "mtls", certificate: { certificates: read.certificate, key: read.key } };
 }
 
 interface Use {

@@ -60,7 +60,7 @@ export const whereFlags = () => [
   flag("--provider-url <url>", "where the provider is, instead of what the chain has: https://host:8443"),
   flag("--offline [true|false]", "do not ask the chain; only authorities can vouch for the provider then", parseSwitch)
     .default(false)
-    .preset(true),
+    .preset("true"),
 ];
 
 export const deploymentFlags = () => [

@@ -193,11 +193,16 @@ test("an unknown AP_ variable that is near a setting is refused with that name, 
 });
 
 test("an unknown AP_ variable that is near no setting draws a warning, for a chart may set any", () => {
-  const { warnings } = load({ AP_SOMETHING_ELSE: "5m", AP_OWNER: "me" });
+  const { warnings } = load({ AP_SOMETHING_ELSE: "5m", AP_ANOTHER_THING: "me" });
   assert.deepEqual(warnings, [
     "AP_SOMETHING_ELSE has no effect: it is not a setting of this program.",
-    "AP_OWNER has no effect: it is not a setting of this program.",
+    "AP_ANOTHER_THING has no effect: it is not a setting of this program.",
   ]);
+});
+
+test("what the commands of a tenant read by themselves draws no warning, with either prefix", () => {
+  const { warnings } = load({ AP_DSEQ: "7", AKASH_DSEQ: "7", AP_PROVIDER: "akash1", AP_AUTH_TYPE: "mtls" });
+  assert.deepEqual(warnings, []);
 });
 
 test("the chart's switch without a prefix is not mentioned once the right one is set", () => {

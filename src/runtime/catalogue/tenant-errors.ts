@@ -18,6 +18,12 @@ export const tenantErrors = {
     advice: "Take a bid first (`akash-provider tenant lease`), or name another deployment with --dseq.",
     ...statuses(404, "NOT_FOUND"),
   },
+  AKP_CERTIFICATE_MISSING: {
+    message: "there is no certificate in {path}",
+    advice:
+      "Make one and put it on the chain (`provider-services tx cert generate client`, then `publish client`), or leave out --auth-type mtls.",
+    ...statuses(404, "NOT_FOUND", settings),
+  },
   AKP_PROVIDER_UNKNOWN: {
     message: "the chain has no provider {provider}",
     advice: "Check --provider, and that --node is of the right chain; or say where it is with --provider-url.",
