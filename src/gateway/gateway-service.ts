@@ -15,6 +15,7 @@ import { createAuthenticator } from "./auth/authenticator.ts";
 import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
+import { manifestRoutes } from "./rest/manifest-routes.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { statusRoutes } from "./rest/status-route.ts";
@@ -67,11 +68,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         certificates: createChainCertificates({ chain }),
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
-      const leases = await ground.leases;
+      const [leases, manifests] = await Promise.all([ground.leases, ground.manifests]);
       const routes = [
         ...publicRoutes({ provider }),
         ...statusRoutes(snapshot),
         ...(leases ? leaseRoutes({ provider, leases }) : []),
+        ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
       ];
       const rest = createRest({ routes, authenticator, log });
       const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, rest);

@@ -6,6 +6,8 @@ import type { ManifestGroup } from "../market/manifest.ts";
 export interface TenantLeases {
   /** Throws AKP_CLUSTER_UNKNOWN while what is known of the cluster may not be told. */
   find(lease: LeaseId): TenantLease;
+  /** By the chain. Throws as `find` does. */
+  runs(lease: LeaseId): boolean;
   /**
    * Gives a lease host names that another one of its owner has, those and no others. `permit` is told every service that is
    * led to by them; what it throws keeps them all where they are.
@@ -13,6 +15,8 @@ export interface TenantLeases {
   moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
   /** The same with endpoints of leased addresses. */
   moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
+  /** The running leases of a deployment. */
+  leasesOf(owner: string, dseq: bigint): readonly LeaseId[];
   /** The running lease of an owner's group. */
   leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined;
 }

@@ -55,9 +55,13 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return wants;
   }
 
-  function find(id: LeaseId) {
+  function checkKnown(): void {
     const reason = chain.mirror.ready ? leases.trouble : "the mirror has not been built yet";
     if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+  }
+
+  function find(id: LeaseId) {
+    checkKnown();
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
@@ -117,15 +121,21 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return told.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
   }
 
-  function leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
-    for (const lease of chain.mirror.leases()) {
-      const { id } = lease;
-      if (id.owner === owner && id.dseq === dseq && id.gseq === gseq && runs(lease)) return id;
-    }
-    return undefined;
+  function leasesOf(owner: string, dseq: bigint): LeaseId[] {
+    const all = [...chain.mirror.leases()];
+    return all.filter((lease) => lease.id.dseq === dseq && lease.id.owner === owner && runs(lease)).map(({ id }) => id);
   }
 
-  return { find, leaseOf, ...leases.moves };
+  return {
+    find,
+    runs(id: LeaseId): boolean {
+      checkKnown();
+      return runs(chain.mirror.lease(id));
+    },
+    leasesOf,
+    leaseOf: (owner: string, dseq: bigint, gseq: number) => leasesOf(owner, dseq).find((id) => id.gseq === gseq),
+    ...leases.moves,
+  };
 }
 
 function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts): Wants {

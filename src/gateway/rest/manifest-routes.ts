@@ -1,0 +1,122 @@
+/** How a tenant sends what is to run, reads it back and takes it back. */
+import type { Address } from "../../market/address.ts";
+import { bidOn } from "../../market/ids.ts";
+import type { ManifestGroup } from "../../market/manifest.ts";
+import { readSdl } from "../../market/sdl/sdl.ts";
+import { goJson } from "../../market/sorted-json.ts";
+import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { AuthRefusal } from "../auth/identity.ts";
+import type { TenantLeases, TenantManifests } from "../tenant-side.ts";
+import { type Answer, empty, failure, json } from "./answer.ts";
+import type { DeploymentRoute, LeaseRoute, Route } from "./route.ts";
+
+interface ManifestRoutesDeps {
+  readonly provider: Address;
+  readonly leases: Pick<TenantLeases, "runs" | "leasesOf">;
+  readonly manifests: TenantManifests;
+  readonly clock: Clock;
+}
+
+type DeploymentRequest = Parameters<DeploymentRoute["handle"]>[0];
+type LeaseRequest = Parameters<LeaseRoute["handle"]>[0];
+
+/** Of an SDL; whatever else is said to be sent is read as JSON, as the network does. */
+const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
+
+export function manifestRoutes({ provider, leases, manifests, clock }: ManifestRoutesDeps): Route[] {
+  /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
+  async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<Answer> {
+    const [type] = (header("content-type") ?? "").toLowerCase().split(";");
+    const manifest = yamlTypes.includes(type?.trim()) ? manifestOfSdl(body) : body;
+    return inTime(signal, (until) => manifests.submit({ owner, dseq }, manifest, until));
+  }
+
+  async function withdraw({ owner, dseq, identity, signal }: DeploymentRequest): Promise<Answer> {
+    for (const lease of leases.leasesOf(owner, dseq)) {
+      const allowed = identity.servicesOf(lease, "send-manifest");
+      const { services = [] } = manifests.manifestOf(lease)?.group ?? {};
+      if (allowed && services.some(({ name }) => !allowed.has(name))) throw new AuthRefusal(401, "unauthorized access");
+    }
+    return inTime(signal, (until) => manifests.withdraw({ owner, dseq }, until));
+  }
+
+  async function inTime(signal: AbortSignal, work: (signal: AbortSignal) => Promise<unknown>): Promise<Answer> {
+    const late = new AbortController();
+    const working = work(AbortSignal.any([signal, late.signal]));
+    try {
+      await withDeadline(clock, limits.manifestSubmitMs, working, () => {
+        late.abort();
+        throw new ProviderError("AKP_MANIFEST_LATE", {});
+      });
+      return empty(200);
+    } catch (thrown) {
+      // Nobody hears it, and nothing went wrong with us.
+      if (signal.aborted) return empty(clientGone);
+      throw thrown;
+    }
+  }
+
+  function read({ owner, dseq, gseq, oseq, identity }: LeaseRequest): Answer {
+    const lease = bidOn({ owner, dseq, gseq, oseq }, provider);
+    const manifest = leases.runs(lease) ? manifests.manifestOf(lease) : undefined;
+    if (!manifest || manifest.withdrawnAtMs !== undefined) return failure(404, "lease not found");
+    return json(goJson([shownOf(manifest.group, identity.servicesOf(lease, "get-manifest"))]));
+  }
+
+  const deployment = { path: "/deployment/{dseq}/manifest", access: "deployment", scope: "send-manifest" } as const;
+  const refused = { 401: "Not the owner, or not for this.", 404: "We have no such lease." };
+  return [
+    {
+      ...{ ...deployment, method: "PUT" },
+      about:
+        "Sends what is to run for all leases of a deployment: its manifest as JSON, or the SDL that it is made of.",
+      body: { types: ["application/json", "application/yaml"], mostBytes: limits.manifestBytes },
+      answers: {
+        200: "It is taken, and will run.",
+        ...refused,
+        413: "It is too large.",
+        422: "It is not what the deployment on chain says, or not well formed: in words.",
+        500: "The network's own answer to a host name that is in use, and to a deployment that is not on chain.",
+        503: "Chain or cluster cannot be asked now, and why.",
+      },
+      handle: send,
+    },
+    {
+      ...{ ...deployment, method: "DELETE" },
+      about: "Takes it back: nothing of it runs any more, the leases and their volumes stay.",
+      answers: {
+        200: "It is taken back, or was before.",
+        ...refused,
+        503: "The cluster cannot be asked now, and why.",
+      },
+      handle: withdraw,
+    },
+    {
+      ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/manifest", access: "lease", scope: "get-manifest" },
+      about: "What was sent for a lease: a list with its one group.",
+      answers: { 200: "The manifest.", ...refused, 503: "The cluster cannot be asked now, and why." },
+      handle: read,
+    },
+  ];
+}
+
+/** As others write it down; it is never sent. */
+const clientGone = 499;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function manifestOfSdl(body: Uint8Array): string {
+  try {
+    return JSON.stringify(readSdl(utf8.decode(body)).manifest);
+  } catch (thrown) {
+    const reason = ProviderError.is(thrown, "AKP_SDL_REFUSED") ? thrown.message : "the SDL is not UTF-8";
+    throw new ProviderError("AKP_MANIFEST_UNREADABLE", { reason });
+  }
+}
+
+/** What a token is not given for may hold secrets. */
+function shownOf(group: ManifestGroup, shown: ReadonlySet<string> | undefined): ManifestGroup {
+  return shown ? { ...group, services: group.services.filter(({ name }) => shown.has(name)) } : group;
+}
