@@ -19,8 +19,8 @@ export function newSigner(): Signer {
   return createSigner(random.bytes(32));
 }
 
-export function createAuthStage() {
-  const clock = createVirtualClock();
+export function createAuthStage(startMs?: number) {
+  const clock = createVirtualClock(startMs);
   const [tenant, stranger, provider] = [newSigner(), newSigner(), newSigner()];
   const keys = new Map<string, AccountKey>();
   for (const { address, publicKey } of [tenant, stranger]) keys.set(address, { kind: "key", key: publicKey });

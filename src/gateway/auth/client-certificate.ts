@@ -16,14 +16,14 @@ const clientAuth = "1.3.6.1.5.5.7.3.2";
 export function readClientCertificate(der: Uint8Array): ClientCertificate {
   const certificate = parse(der);
   const { subject, issuer } = certificate.toLegacyObject();
-  const owner = commonName(subject);
-  if (!owner || owner !== commonName(issuer)) throw wrongName();
+  const owner = addressIn(commonName(subject));
+  if (commonName(issuer) !== commonName(subject)) throw wrongName();
   if (!/^[0-9A-F]+$/.test(certificate.serialNumber)) throw unknownCertificate();
   // Node calls it so, and means the extended one.
   if (!certificate.keyUsage?.includes(clientAuth))
     throw refuse("x509: certificate specifies an incompatible key usage");
   return {
-    owner: addressIn(owner),
+    owner,
     serial: BigInt(`0x${certificate.serialNumber}`),
     fromMs: certificate.validFromDate.getTime(),
     untilMs: certificate.validToDate.getTime(),
@@ -61,10 +61,10 @@ function parse(der: Uint8Array): X509Certificate {
   }
 }
 
-/** Undefined where there is none, or more than one. */
-function commonName(name: unknown): string | undefined {
+/** Empty where there is none, or more than one. */
+function commonName(name: unknown): string {
   const { CN } = (name ?? {}) as { readonly CN?: unknown };
-  return typeof CN === "string" ? CN : undefined;
+  return typeof CN === "string" ? CN : "";
 }
 
 function addressIn(text: string): Address {
