@@ -1,6 +1,6 @@
 /** What is to be moved where, as a tenant's tool says it and Go reads it: names in any case, the first value counts. */
 import { type GoJson, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
-import { foldName } from "../../market/manifest-shape.ts";
+import { foldName } from "../../market/go-shape.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 
