@@ -16,6 +16,7 @@ import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
+import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { statusRoutes } from "./rest/status-route.ts";
@@ -72,7 +73,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const routes = [
         ...publicRoutes({ provider }),
         ...statusRoutes(snapshot),
-        ...(leases ? leaseRoutes({ provider, leases }) : []),
+        ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
       ];
       const rest = createRest({ routes, authenticator, log });

@@ -133,7 +133,10 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
       return runs(chain.mirror.lease(id));
     },
     leasesOf,
-    leaseOf: (owner: string, dseq: bigint, gseq: number) => leasesOf(owner, dseq).find((id) => id.gseq === gseq),
+    leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
+      checkKnown();
+      return leasesOf(owner, dseq).find((id) => id.gseq === gseq);
+    },
     ...leases.moves,
   };
 }

@@ -1,4 +1,5 @@
 /** Moving host names and endpoints between leases of one owner. */
+import { goJson } from "../../market/sorted-json.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal, type Scope } from "../auth/identity.ts";
@@ -42,7 +43,7 @@ export function migrateRoutes(leases: MigrateDeps): Route[] {
     check(identity.mayUseLease(to, scope));
     const services = identity.servicesOf(to, scope);
     await move(names, to, (service) => check(services?.has(service) !== false), signal);
-    return plainJson(JSON.stringify({ transferred: names }));
+    return plainJson(goJson({ transferred: names }));
   }
 
   const hosts: Kind = { field: "hostnames_to_migrate", scope: "hostname-migrate", move: leases.moveHosts };
