@@ -1,12 +1,10 @@
 /** The gateway as a service: how tenants reach us. */
-import { createServer } from "node:https";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
-import { type ListenAddress, listen } from "../runtime/listener.ts";
+import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Random } from "../runtime/random.ts";
@@ -14,11 +12,13 @@ import { createAccountKeys } from "./auth/account-keys.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
+import { createGatewayTally } from "./gateway-metrics.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
+import { type RestServer, startRestServer } from "./rest/server.ts";
 import { statusRoutes } from "./rest/status-route.ts";
 import type { StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
@@ -55,7 +55,8 @@ interface GatewayGround {
 
 export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
   const log = ground.log.with({ module: "gateway" });
-  let document: GatewayDocument | undefined;
+  const tally = createGatewayTally();
+  let server: RestServer | undefined;
 
   return {
     name: "gateway",
@@ -76,25 +77,18 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
       ];
-      const rest = createRest({ routes, authenticator, log });
-      const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, rest);
-      const swap = () => {
-        if (own.current) server.setSecureContext({ cert: own.current.certificates, key: own.current.key });
-      };
-      own.onChange(swap);
-      swap();
-      const names = { what: "the gateway", setting: "--gateway-listen-address" };
-      const listener = await listen(server, {
-        ...options.listen,
-        ...names,
-        connections: limits.gatewayConnections,
-        log,
+      const rest = createRest({ routes, authenticator, clock: ground.clock, log, onAnswer: tally.answered });
+      const started = await startRestServer({
+        ...options,
+        certificates: { own, public: options.certificates?.public ?? noCertificate },
+        ...{ rest, clock: ground.clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused },
       });
-      scope.onStop(() => listener.close());
-      document = { url: listener.url.replace("http:", "https:"), port: listener.port };
-      log.info("gateway listening", { url: document.url });
+      scope.onStop(() => started.close());
+      server = started;
+      log.info("gateway listening", { url: started.url });
     },
-    detail: () => document?.url ?? "",
-    status: () => document,
+    detail: () => server?.url ?? "",
+    status: () => server && { url: server.url, port: server.port },
+    measure: (metrics) => tally.measure(metrics, () => server?.connections ?? 0),
   };
 }

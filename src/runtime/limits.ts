@@ -898,6 +898,35 @@ export const limits = {
   // Gateway
   /** Each costs some 50 KB with its TLS; tenants with a stream each, and Console's proxies in front of many. */
   gatewayConnections: 4_096,
+  /** From one address: proxies and load balancers stand for many, and still leave room for others. */
+  gatewayConnectionsPerAddress: 1_024,
+  /** Whose handshake is not through. Each may cost some milliseconds of signing, so more would be a second of nothing else. */
+  gatewayHandshakes: 512,
+  /** From the first packet to the end of the handshake: a slow phone takes one. */
+  gatewayHandshakeMs: 5 * second,
+  /** A greeting with every extension there is has some 3 KB. */
+  gatewayHelloBytes: 16 * 1024,
+  /** The network's own gateway gives 3 s for headers and takes 1 MiB of them. */
+  gatewayHeaderMs: 3 * second,
+  gatewayHeaderBytes: 1024 * 1024,
+  /** Until all of a request has come: the largest manifest over a slow line. */
+  gatewayRequestMs: 60 * second,
+  /** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
+  gatewayAnswerMs: 120 * second,
+  /** A connection without a request: longer than Console's pause between two looks. */
+  gatewayIdleMs: 120 * second,
+  /** A client that takes nothing of its answer for so long has gone. */
+  gatewayStalledMs: 30 * second,
+  /** Between two looks at connections: how much later than allowed a slow one ends. */
+  gatewayLookMs: second / 2,
+  /** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
+  gatewayPipelined: 16,
+  /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
+  gatewayUnreadBytes: 256 * 1024,
+  /** How long a refusal has to arrive before the connection is cut. */
+  gatewayFarewellMs: second / 2,
+  /** What runs when we stop may still finish; a manifest that is on its way into the journal takes milliseconds. */
+  gatewayDrainMs: 5 * second,
   /** Host names or endpoints that one request moves: a manifest names no more. */
   migrationNames: 1_000,
   /** As many names of 253 characters, each with its quotes, and some room. */

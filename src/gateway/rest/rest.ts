@@ -1,86 +1,199 @@
-/** From a request to its answer: route, credentials, permission, handler. */
+/** From a request to its answer: path, route, credentials, permission, handler. Where all is known already, nothing waits. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { parseDseq, parseSeq } from "../../market/ids.ts";
+import type { Address } from "../../market/address.ts";
+import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Authenticator, AuthRefusal } from "../auth/identity.ts";
+import { type Authenticator, AuthRefusal, type Identity, type LeaseNumbers } from "../auth/identity.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
+import { noBody, readBody } from "./body.ts";
+import { certificatesOf } from "./client-certificates.ts";
+import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
+import { readPath } from "./request-path.ts";
 import type { Route } from "./route.ts";
 import { createRouter } from "./router.ts";
+import { createDateText, sendAnswer, sendRefusal } from "./send-answer.ts";
 
 interface RestDeps {
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
+  readonly clock: Clock;
   readonly log: Log;
+  /** Told of every answer; without a route where there is none. */
+  readonly onAnswer?: (route: Route | undefined, status: number, tookMs: number) => void;
 }
 
-export type Rest = (request: IncomingMessage, response: ServerResponse) => void;
+/** `awaitsContinue`: the client sends its body only once it is told to. */
+export type Rest = (request: IncomingMessage, response: ServerResponse, awaitsContinue?: boolean) => void;
 
-export function createRest({ routes, authenticator, log }: RestDeps): Rest {
+/** A request on its way to its answer. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly awaitsContinue: boolean;
+  readonly query: string;
+  route: Route | undefined;
+}
+
+const pageNotFound = failure(404, "404 page not found");
+const nobody: Identity = {
+  ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
+  ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
+};
+
+export function createRest({ routes, authenticator, clock, log, onAnswer = () => undefined }: RestDeps): Rest {
   const find = createRouter(routes);
+  const date = createDateText(clock);
 
-  async function answer(request: IncomingMessage, signal: AbortSignal): Promise<Answer> {
-    const { pathname, searchParams: query } = new URL(request.url ?? "/", "https://provider");
-    const found = find(request.method ?? "", pathname);
-    if (found.kind === "unknown") return failure(404, "404 page not found");
-    if (found.kind === "otherVerb") return empty(405);
+  /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
+  function answerTo(exchange: Exchange, path: string): Answer | Promise<Answer> {
+    const { request } = exchange;
+    const found = find(request.method ?? "", path);
+    if (found.kind !== "route") return found.kind === "unknown" ? pageNotFound : empty(405);
     const { route, names } = found;
-    const identity = await authenticator.identify(credentialsOf(request));
-    const header = (name: string) => [request.headers[name]].flat()[0];
-    const body = route.body ? await readBody(request, route.body.mostBytes) : new Uint8Array();
-    const common = { identity, query, header, body, signal };
-    if (route.access === "public") return route.handle(common);
-    if (!identity.mayUseProvider || identity.owner === undefined) throw new AuthRefusal(401, "unauthorized access");
-    const { owner } = identity;
-    if (route.access === "owner") return route.handle({ ...common, owner });
-    const dseq = parseDseq(names["dseq"] ?? "");
-    if (route.access === "deployment") {
-      check(identity.mayUseDeployment(dseq) && identity.mayUseDeployment(dseq, route.scope));
-      return route.handle({ ...common, owner, dseq });
-    }
-    const lease = { dseq, gseq: parseSeq(names["gseq"] ?? ""), oseq: parseSeq(names["oseq"] ?? "") };
-    check(identity.mayUseLease(lease) && identity.mayUseLease(lease, route.scope));
-    return route.handle({ ...common, owner, ...lease, names });
+    exchange.route = route;
+    if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, nobody);
+    const identity = authenticator.identify({
+      authorization: request.headers.authorization,
+      certificates: certificatesOf(request.socket as TLSSocket),
+      source: request.socket.remoteAddress ?? "",
+    });
+    if (!(identity instanceof Promise)) return handle(exchange, route, names, identity);
+    return identity.then((known) => handle(exchange, route, names, known));
   }
 
-  return (request, response) => {
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    answer(request, gone.signal)
-      .catch(failed)
-      .then(({ status, headers, body }) => {
-        for (const [name, value] of headers) response.setHeader(name, value);
-        response.writeHead(status).end(body);
-      })
-      .catch((error) => log.debug("answer not sent", { error }));
-  };
+  function handle(
+    exchange: Exchange,
+    route: Route,
+    names: Readonly<Record<string, string>>,
+    identity: Identity,
+  ): Answer | Promise<Answer> {
+    const { request, response, awaitsContinue } = exchange;
+    const numbers = permit(route, names, identity);
+    const asked = askedOf(exchange, identity, numbers, names);
+    if (!route.body) return bounded(route.handle(asked), asked.over);
+    if (awaitsContinue) response.writeContinue();
+    return readBody(request, route.body.mostBytes).then((body) => {
+      asked.body = body;
+      return bounded(route.handle(asked), asked.over);
+    });
+  }
+
+  function bounded(answer: Answer | Promise<Answer>, over: () => void): Answer | Promise<Answer> {
+    if (!(answer instanceof Promise)) return answer;
+    return withDeadline(clock, limits.gatewayAnswerMs, answer, () => {
+      over();
+      return failure(504, "context deadline exceeded");
+    });
+  }
 
   function failed(thrown: unknown): Answer {
     if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
+    if (thrown instanceof NotANumber) return failure(400, thrown.message);
     const error = ProviderError.from(thrown);
     if (error.code === "AKP_INTERNAL") log.error("request failed", { error });
     return failure(error.entry.http, error.message);
   }
+
+  function answerSafely(exchange: Exchange, path: string, send: (answer: Answer) => void): void {
+    try {
+      const answer = answerTo(exchange, path);
+      if (!(answer instanceof Promise)) send(answer);
+      else answer.catch(failed).then(send).catch(lost);
+    } catch (thrown) {
+      send(failed(thrown));
+    }
+  }
+
+  function lost(error: unknown): void {
+    log.debug("answer not sent", { error });
+  }
+
+  return (request, response, awaitsContinue = false) => {
+    const startedMs = clock.monotonicMs();
+    const target = readPath(request.url ?? "/");
+    const query = target.kind === "path" ? target.query : "";
+    const exchange: Exchange = { request, response, awaitsContinue, query, route: undefined };
+    const told = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
+    const send = (answer: Answer) => {
+      told(answer.status);
+      if (!response.destroyed) sendAnswer(request, response, answer, date());
+    };
+    const malformed = target.kind === "malformed" ? "400 Bad Request" : malformedHost(request);
+    if (malformed !== undefined) {
+      told(400);
+      sendRefusal(request.socket, malformed, clock);
+    } else if (request.url === "*" && request.method === "OPTIONS") {
+      send(empty(200));
+    } else if (target.kind === "unclean") {
+      send({ status: 301, headers: [["Location", target.location]], body: "" });
+    } else if (target.kind === "path") {
+      answerSafely(exchange, target.path, send);
+    }
+  };
 }
+
+/** What the numbers of a path are, where its owner may have that. */
+function permit(route: Route, names: Readonly<Record<string, string>>, identity: Identity): LeaseNumbers {
+  const { access } = route;
+  if (access === "public") return noNumbers;
+  check(identity.mayUseProvider && identity.owner !== undefined);
+  if (access === "owner") return noNumbers;
+  const dseq = parseDseq(names["dseq"] ?? "");
+  if (access === "deployment") {
+    check(identity.mayUseDeployment(dseq) && identity.mayUseDeployment(dseq, route.scope));
+    return { ...noNumbers, dseq };
+  }
+  const lease = { dseq, gseq: parseSeq(names["gseq"] ?? ""), oseq: parseSeq(names["oseq"] ?? "") };
+  check(identity.mayUseLease(lease) && identity.mayUseLease(lease, route.scope));
+  return lease;
+}
+
+const noNumbers: LeaseNumbers = { dseq: 0n, gseq: 0, oseq: 0 };
 
 function check(isAllowed: boolean): void {
   if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
 }
 
-function credentialsOf(request: IncomingMessage) {
-  const { raw } = (request.socket as TLSSocket).getPeerCertificate();
-  const source = request.socket.remoteAddress ?? "";
-  return { authorization: request.headers.authorization, certificates: raw ? [raw] : [], source };
+/** What a handler is given. What costs something is made when it is looked at. */
+function askedOf(
+  { request, response, query }: Exchange,
+  identity: Identity,
+  { dseq, gseq, oseq }: LeaseNumbers,
+  names: Readonly<Record<string, string>>,
+) {
+  let gone: AbortController | undefined;
+  let read: URLSearchParams | undefined;
+  return {
+    ...{ identity, dseq, gseq, oseq, names, body: noBody as Uint8Array },
+    // A route that needs one is not asked without.
+    owner: identity.owner as Address,
+    header: (name: string) => [request.headers[name]].flat()[0],
+    get query(): URLSearchParams {
+      read ??= new URLSearchParams(query);
+      return read;
+    },
+    get signal(): AbortSignal {
+      if (!gone) {
+        const leaving = new AbortController();
+        gone = leaving;
+        response.once("close", () => leaving.abort());
+      }
+      return gone.signal;
+    },
+    over: () => gone?.abort(),
+  };
 }
 
-async function readBody(request: IncomingMessage, mostBytes: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > mostBytes) throw new ProviderError("AKP_MANIFEST_TOO_LARGE", { mostBytes });
-    chunks.push(chunk);
+/** Whoever speaks HTTP/1.1 names exactly one. */
+function malformedHost({ rawHeaders, httpVersionMinor }: IncomingMessage): string | undefined {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1;
   }
-  return Buffer.concat(chunks);
+  if (hosts > 1) return "400 Bad Request";
+  return hosts === 0 && httpVersionMinor === 1 ? "400 Bad Request: missing required Host header" : undefined;
 }

@@ -43,6 +43,8 @@ type Handler<Request> = (request: Request) => Answer | Promise<Answer>;
 /** Anybody, but with credentials that are good if there are any. */
 export interface PublicRoute extends Asked {
   readonly access: "public";
+  /** Its handler looks at the header itself: what is in there is no tenant's. */
+  readonly readsAuthorization?: boolean;
   readonly handle: Handler<RestRequest>;
 }
 

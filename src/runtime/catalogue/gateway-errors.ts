@@ -9,4 +9,14 @@ export const gatewayErrors = {
       "The file holds a certificate of the account and its key, encrypted for that account, as the network's tools write it. Put the right one there, or take it away: another certificate is made.",
     ...statuses(500, "FAILED_PRECONDITION", settings),
   },
+  AKP_GATEWAY_BODY_TOO_LARGE: {
+    message: "http: request body too large",
+    advice: "What is sent to this route has at most {mostBytes} bytes.",
+    ...statuses(413, "RESOURCE_EXHAUSTED"),
+  },
+  AKP_GATEWAY_CLIENT_GONE: {
+    message: "the client went away before all of its request had come",
+    advice: "Nothing: it will ask again if it wants to.",
+    ...statuses(400, "ABORTED"),
+  },
 } satisfies Errors;

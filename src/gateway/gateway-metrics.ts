@@ -1,0 +1,87 @@
+/** What is counted of the gateway. Labels are routes of ours and reasons of ours, never what somebody sent. */
+import { createHistogram } from "../runtime/histogram.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import type { Route } from "./rest/route.ts";
+import type { Refusal } from "./rest/server.ts";
+import type { HandshakeFailure } from "./rest/tls-front.ts";
+
+/** Seconds: from an answer out of a cache to a manifest that waits for the chain. */
+const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
+const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"] as const;
+
+export interface GatewayTally {
+  answered(route: Route | undefined, status: number, tookMs: number): void;
+  handshakeFailed(reason: HandshakeFailure): void;
+  refused(reason: Refusal): void;
+  measure(metrics: Metrics, connections: () => number): void;
+}
+
+export function createGatewayTally(): GatewayTally {
+  const requests = new Map<Route | undefined, number[]>();
+  const failures = new Map<HandshakeFailure, number>();
+  const refusals = new Map<Refusal, number>();
+  const latency = createHistogram(bounds);
+  return {
+    answered(route, status, tookMs) {
+      latency.observe(tookMs / 1_000);
+      let counts = requests.get(route);
+      if (!counts) {
+        counts = classes.map(() => 0);
+        requests.set(route, counts);
+      }
+      const at = Math.floor(status / 100) - 1;
+      counts[at] = (counts[at] ?? 0) + 1;
+    },
+    handshakeFailed: (reason) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
+    refused: (reason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
+    measure(metrics, connections) {
+      metrics.read(
+        {
+          name: "akash_provider_gateway_requests_total",
+          help: "Requests answered by the gateway, by route and class of status; none is what has no route",
+          kind: "counter",
+          labels: ["route", "status"],
+        },
+        () => [...requests].flatMap(([route, counts]) => seriesOf(labelOf(route), counts)),
+      );
+      metrics.readHistogram(
+        { name: "akash_provider_gateway_request_seconds", help: "Time from a request's headers to its answer" },
+        latency,
+      );
+      metrics.read(
+        { name: "akash_provider_gateway_connections", help: "Open connections of the gateway", kind: "gauge" },
+        connections,
+      );
+      metrics.read(
+        {
+          name: "akash_provider_gateway_handshake_failures_total",
+          help: "Connections that never became TLS, by reason",
+          kind: "counter",
+          labels: ["reason"],
+        },
+        () => [...failures].map(([reason, count]) => [{ reason }, count] as const),
+      );
+      metrics.read(
+        {
+          name: "akash_provider_gateway_refusals_total",
+          help: "Connections ended by a limit of the gateway, by reason",
+          kind: "counter",
+          labels: ["reason"],
+        },
+        () => [...refusals].map(([reason, count]) => [{ reason }, count] as const),
+      );
+    },
+  };
+}
+
+function seriesOf(route: string, counts: readonly number[]) {
+  return classes.flatMap((status, at) => {
+    const count = counts[at] ?? 0;
+    return count > 0 ? [[{ route, status }, count] as const] : [];
+  });
+}
+
+/** Without the names in it, like "GET /lease/status". */
+function labelOf(route: Route | undefined): string {
+  return route ? `${route.method} ${route.path.replaceAll(/\/\{\w+\}/g, "")}` : "none";
+}

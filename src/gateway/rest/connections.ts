@@ -1,0 +1,101 @@
+/** Which connections there are: how many in all, from one address and in their handshake, and which of them stand still. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Clock, Timer } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export type ConnectionRefusal = "address" | "handshakes" | "pipelined" | "stalled";
+
+/** Of one that is through its handshake. */
+interface Held {
+  /** Requests without an answer. */
+  open: number;
+  answered: number;
+  /** Since when bytes have waited for the client, and what had been answered then. */
+  waiting: { readonly sinceMs: number; readonly answered: number } | undefined;
+}
+
+export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRefusal) => void) {
+  const perAddress = new Map<string, number>();
+  const held = new Map<Socket, Held>();
+  let all = 0;
+  let timer: Timer | undefined;
+
+  /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
+  function look(): void {
+    timer = clock.timer(limits.gatewayLookMs, look);
+    const nowMs = clock.monotonicMs();
+    for (const [socket, state] of held) {
+      const { waiting, answered } = state;
+      if (socket.writableLength === 0) state.waiting = undefined;
+      else if (waiting?.answered !== answered) state.waiting = { sinceMs: nowMs, answered };
+      else if (nowMs - waiting.sinceMs > limits.gatewayStalledMs) end(socket, "stalled");
+    }
+  }
+
+  function end(socket: Socket, reason: ConnectionRefusal): void {
+    onRefusal(reason);
+    socket.destroy();
+  }
+
+  return {
+    get count(): number {
+      return all;
+    },
+    /** Whether a new one may stay. */
+    admit(socket: Socket): boolean {
+      const address = socket.remoteAddress ?? "";
+      const before = perAddress.get(address) ?? 0;
+      const refusal =
+        before >= limits.gatewayConnectionsPerAddress
+          ? "address"
+          : all - held.size >= limits.gatewayHandshakes
+            ? "handshakes"
+            : undefined;
+      if (refusal) {
+        end(socket, refusal);
+        return false;
+      }
+      all += 1;
+      perAddress.set(address, before + 1);
+      socket.once("close", () => {
+        all -= 1;
+        const left = (perAddress.get(address) ?? 1) - 1;
+        if (left === 0) perAddress.delete(address);
+        else perAddress.set(address, left);
+      });
+      return true;
+    },
+    /** It is through its handshake. */
+    hold(socket: TLSSocket): void {
+      held.set(socket, { open: 0, answered: 0, waiting: undefined });
+      socket.once("close", () => held.delete(socket));
+    },
+    /** Whether a request may be answered. */
+    begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
+      const state = held.get(socket);
+      if (!state) return false;
+      state.open += 1;
+      if (state.open > limits.gatewayPipelined) {
+        end(socket, "pipelined");
+        return false;
+      }
+      response.once("close", () => {
+        state.open -= 1;
+        state.answered += 1;
+      });
+      return true;
+    },
+    /** Those with a request that has no answer. */
+    get busy(): number {
+      return [...held.values()].filter(({ open }) => open > 0).length;
+    },
+    watch(): void {
+      look();
+    },
+    close(): void {
+      timer?.cancel();
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** Writes answers as the network's gateway does: which headers there are, in which order and in which case. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Clock, httpDate } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Answer } from "./answer.ts";
+
+/** HTTP's words for it, which change once a second. */
+export function createDateText(clock: Clock): () => string {
+  let [second, text] = [-1, ""];
+  return () => {
+    const now = Math.floor(clock.now() / 1_000);
+    if (now !== second) [second, text] = [now, httpDate(now * 1_000)];
+    return text;
+  };
+}
+
+export function sendAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Answer,
+  date: string,
+): void {
+  const flat: string[] = [];
+  for (const [name, value] of headers) flat.push(name, value);
+  flat.push("Date", date);
+  const isHead = request.method === "HEAD";
+  const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+  if (!isHead || length > 0) flat.push("Content-Length", `${length}`);
+  // What is left of a large body is not waited for.
+  const isLeftUnread = !request.complete && restOf(request) > limits.gatewayUnreadBytes;
+  if (isLeftUnread) response.shouldKeepAlive = false;
+  if (!response.shouldKeepAlive && request.httpVersionMinor === 1) flat.push("Connection", "close");
+  // Node would add both of these where it pleases.
+  response.sendDate = false;
+  response.removeHeader("Connection");
+  if (isLeftUnread) response.once("finish", () => request.socket.destroySoon());
+  response.writeHead(status, flat).end(isHead ? undefined : body);
+}
+
+function restOf({ headers }: IncomingMessage): number {
+  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.POSITIVE_INFINITY;
+}
+
+/** To what is no request. It goes by itself, and takes the connection with it. */
+export function sendRefusal(socket: Socket, statusText: string, clock: Clock): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
+  socket.end(`${head}${statusText}`);
+  // Ended at once, with bytes of the client's on the way, it could take our words with it.
+  socket.resume();
+  const timer = clock.timer(limits.gatewayFarewellMs, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
+}

@@ -1,0 +1,121 @@
+/** The server that tenants reach: TLS in front, HTTP/1.1 behind it, and a bound on everything that a stranger can make us hold. */
+import { createServer, type Server } from "node:http";
+import type { Socket } from "node:net";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { systemCodeOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type ListenAddress, type Listener, listen } from "../../runtime/listener.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { CertificateSource } from "../certificate/served-certificate.ts";
+import { type ConnectionRefusal, createConnections } from "./connections.ts";
+import type { Rest } from "./rest.ts";
+import { sendRefusal } from "./send-answer.ts";
+import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
+
+interface RestServerDeps {
+  readonly listen: ListenAddress;
+  readonly publicHost: string | undefined;
+  readonly certificates: { readonly own: CertificateSource; readonly public: CertificateSource };
+  readonly rest: Rest;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
+  readonly onRefusal: (reason: Refusal) => void;
+}
+
+/** Why a connection was ended by us, its handshake aside. */
+export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "slow";
+
+export interface RestServer extends Pick<Listener, "port" | "url"> {
+  readonly connections: number;
+  /** Takes nothing new, lets what runs finish for a while, and ends the rest. */
+  close(): Promise<void>;
+}
+
+export async function startRestServer(deps: RestServerDeps): Promise<RestServer> {
+  const { rest, clock, log, onRefusal } = deps;
+  const connections = createConnections(clock, onRefusal);
+  let isClosing = false;
+  const server = createServer({
+    maxHeaderSize: limits.gatewayHeaderBytes,
+    headersTimeout: limits.gatewayHeaderMs,
+    requestTimeout: limits.gatewayRequestMs,
+    keepAliveTimeout: limits.gatewayIdleMs,
+    connectionsCheckingInterval: limits.gatewayLookMs,
+    // We say it in other words.
+    requireHostHeader: false,
+    noDelay: true,
+  });
+  const secured = takeConnections(server);
+  const front = createTlsFront({
+    own: deps.certificates.own,
+    public: deps.certificates.public,
+    ...{ publicHost: deps.publicHost, clock, log, onFailure: deps.onHandshakeFailure },
+    onSecure(socket) {
+      connections.hold(socket);
+      secured(socket);
+    },
+  });
+  const answer = (...[request, response, awaitsContinue]: Parameters<Rest>) => {
+    if (!connections.begin(request, response)) return;
+    if (isClosing) response.shouldKeepAlive = false;
+    rest(request, response, awaitsContinue);
+  };
+  server.on("connection", (socket) => {
+    socket.on("error", (error) => log.debug("connection failed", { reason: error.message }));
+    if (connections.admit(socket)) front(socket);
+  });
+  server.on("request", (request, response) => answer(request, response));
+  server.on("checkContinue", (request, response) => answer(request, response, true));
+  server.on("clientError", (error, socket) => refuse(error, socket as Socket));
+
+  function refuse(error: Error, socket: Socket): void {
+    const code = systemCodeOf(error) ?? "";
+    const isTooLarge = code === "HPE_HEADER_OVERFLOW";
+    if (code.startsWith("HPE_")) {
+      onRefusal(isTooLarge ? "headers_too_large" : "malformed");
+      sendRefusal(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", clock);
+      return;
+    }
+    if (code === "ERR_HTTP_REQUEST_TIMEOUT") onRefusal("slow");
+    socket.destroy();
+  }
+
+  const listener = await listen(server, {
+    ...deps.listen,
+    ...{ what: "the gateway", setting: "--gateway-listen-address" },
+    ...{ connections: limits.gatewayConnections, log },
+  });
+  connections.watch();
+  return {
+    port: listener.port,
+    url: listener.url.replace("http:", "https:"),
+    get connections() {
+      return connections.count;
+    },
+    async close() {
+      isClosing = true;
+      await listener.close(async () => {
+        server.closeIdleConnections();
+        const deadlineMs = clock.monotonicMs() + limits.gatewayDrainMs;
+        while (connections.busy > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
+      });
+      connections.close();
+    },
+  };
+}
+
+/** Between two looks whether the last request is through. */
+const lookMs = 20;
+
+/**
+ * Node's HTTP server would read a connection as it comes. It listens, since its clocks for slow headers run only then, but
+ * is given a connection when that has been through TLS.
+ */
+function takeConnections(server: Server): (socket: Socket) => void {
+  const listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
+}

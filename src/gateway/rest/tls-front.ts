@@ -1,0 +1,140 @@
+/**
+ * Who answers a connection: the server with the public certificate, which asks for none, or the one with our own, which asks
+ * for the client's and takes whatever comes, since credentials are judged with each request. What is not TLS ends here.
+ */
+import { constants } from "node:crypto";
+import type { Socket } from "node:net";
+import { createServer, type Server, type TLSSocket } from "node:tls";
+import type { Clock } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { CertificateSource } from "../certificate/served-certificate.ts";
+import { type FirstBytes, readFirstBytes } from "./client-hello.ts";
+
+interface FrontDeps {
+  readonly own: CertificateSource;
+  readonly public: CertificateSource;
+  /** Only this very name, in this very spelling, is answered with the public certificate. */
+  readonly publicHost: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  onSecure(socket: TLSSocket): void;
+  onFailure(reason: HandshakeFailure): void;
+}
+
+export type HandshakeFailure = "garbage" | "plain" | "name" | "no_certificate" | "timeout" | "refused";
+
+/** As the network's gateway has them: TLS 1.3 alone, AES-128 before AES-256, and ChaCha20 for those who put it first. */
+const settings = {
+  minVersion: "TLSv1.3",
+  ciphers: "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
+  honorCipherOrder: true,
+  secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
+  ecdhCurve: "X25519MLKEM768:X25519:P-256:P-384:P-521",
+  // No authority is asked about a client's certificate: the chain is. The default would load all that browsers know.
+  ca: [] as string[],
+} as const;
+
+const plainAnswer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+const [decodeError, internalError] = [50, 80];
+
+export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
+  const { publicHost, clock, log, onSecure, onFailure } = deps;
+  const own = createTlsServer(deps.own, true, "own");
+  const open = createTlsServer(deps.public, false, "public");
+
+  function createTlsServer(source: CertificateSource, requestCert: boolean, name: string) {
+    // Tickets of one server are nothing to the other: each has keys of its own.
+    const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
+    const server = createServer({ ...settings, ...asking, handshakeTimeout: limits.gatewayHandshakeMs });
+    server.on("secureConnection", onSecure);
+    server.on("tlsClientError", (error: Error & { code?: string }) => {
+      onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");
+      log.debug("handshake failed", { reason: error.message.trim() });
+    });
+    let isReady = false;
+    const swap = () => {
+      const { current } = source;
+      if (!current) {
+        isReady = false;
+        return;
+      }
+      try {
+        server.setSecureContext({ ...settings, cert: current.certificates, key: current.key });
+        isReady = true;
+      } catch (thrown) {
+        // What was served before stays.
+        log.error("certificate cannot be served", { certificate: name, reason: reasonOf(thrown) });
+      }
+    };
+    source.onChange(swap);
+    swap();
+    return { server, isReady: () => isReady };
+  }
+
+  function route(socket: Socket, serverName: string | undefined): Server | undefined {
+    if (serverName?.endsWith(".")) {
+      onFailure("name");
+      socket.end(alert(decodeError));
+      return undefined;
+    }
+    if (serverName !== undefined && serverName === publicHost && open.isReady()) return open.server;
+    if (own.isReady()) return own.server;
+    onFailure("no_certificate");
+    socket.end(alert(internalError));
+    return undefined;
+  }
+
+  function hand(socket: Socket, first: Exclude<FirstBytes, { kind: "unfinished" | "garbage" }>, bytes: Buffer): void {
+    if (first.kind === "plain") {
+      onFailure("plain");
+      socket.end(plainAnswer);
+      return;
+    }
+    const server = route(socket, first.serverName);
+    if (!server) return;
+    // It reads the greeting anew.
+    socket.unshift(bytes);
+    server.emit("connection", socket);
+  }
+
+  return (socket) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const fail = (reason: HandshakeFailure) => {
+      stop();
+      onFailure(reason);
+      socket.destroy();
+    };
+    const timer = clock.timer(limits.gatewayHandshakeMs, () => fail("timeout"));
+    const stop = () => {
+      timer.cancel();
+      socket.off("readable", look).off("end", leave).off("close", stop);
+    };
+    const leave = () => {
+      stop();
+      socket.destroy();
+    };
+    function look(): void {
+      for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
+        chunks.push(chunk);
+        size += chunk.length;
+      }
+      const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+      const first = readFirstBytes(bytes);
+      if (first.kind === "unfinished" && size < limits.gatewayHelloBytes) return;
+      if (first.kind === "unfinished" || first.kind === "garbage") fail("garbage");
+      else {
+        stop();
+        hand(socket, first, bytes);
+      }
+    }
+    socket.on("readable", look).once("end", leave).once("close", stop);
+  };
+}
+
+/** One that ends the connection, as TLS has it before anything is encrypted. */
+function alert(description: number): Buffer {
+  return Buffer.of(21, 3, 3, 0, 2, 2, description);
+}
