@@ -30,6 +30,7 @@ import { isPausing, nextPause } from "./pausing.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { RunningPricing } from "./pricing/create-pricing.ts";
 import { bidAnswers } from "./questions.ts";
+import { createScreenings } from "./screenings.ts";
 import { type BidOutcome, createTally } from "./tally.ts";
 import { createWaitingOrders } from "./waiting-orders.ts";
 
@@ -113,6 +114,7 @@ export function createBidEngineService(
       configuredAttributes: options.attributes,
     });
     const askings = createAskings();
+    const screenings = createScreenings(decider.screen);
     const loop = createOrderLoop({
       ...{ chain, journal, capacity, decider, askings, memory, waits, tally, onNews, clock, log },
       bidTimeoutMs: options.bidTimeoutMs,
@@ -146,7 +148,8 @@ export function createBidEngineService(
 
     function noteOrder(key: string): void {
       const isOpen = mirror.order(parseOrderId(key)) !== undefined;
-      if (!isOpen) askings.gone(key);
+      if (isOpen) screenings.giveWay();
+      else askings.gone(key);
       queue.add(key, isOpen ? "normal" : "high");
     }
 
@@ -231,6 +234,10 @@ export function createBidEngineService(
       order: (orderId) => readOrder(journal.read, orderId),
       why: (id) => readWhy(journal.read, id),
       screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
+      async screenBetweenOrders(asked, signal) {
+        const { ready, running } = queue.counts;
+        return ready + running > 0 ? undefined : screenings.screen(asked, signal);
+      },
       onNews(listener) {
         listeners.add(listener);
         return () => void listeners.delete(listener);

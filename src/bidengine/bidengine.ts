@@ -25,6 +25,8 @@ export interface BidEngine {
   why(id: string): readonly OrderAnswer[];
   /** What would be decided on such an order now. Nothing is taken, written or sent. */
   screen(asked: Asked, signal?: AbortSignal): Promise<Decision>;
+  /** The same as long as no order waits to be decided on; undefined where one did, or came before the answer was there. */
+  screenBetweenOrders(asked: Asked, signal: AbortSignal): Promise<Decision | undefined>;
   /** Told the id of every order about which there is news; what it returns ends that. */
   onNews(listener: (orderId: string) => void): () => void;
 }

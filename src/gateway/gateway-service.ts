@@ -13,6 +13,7 @@ import { createAuthenticator } from "./auth/authenticator.ts";
 import { createChainCertificates } from "./auth/chain-certificates.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
+import { screeningRoutes } from "./rest/bid-screening.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
@@ -20,6 +21,7 @@ import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
 import { statusRoutes } from "./rest/status-route.ts";
+import { type BidScreen, createScreener } from "./screening/screener.ts";
 import type { StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
 import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
@@ -46,6 +48,7 @@ interface GatewayGround {
   /** Undefined where nothing is sold, as the next. */
   readonly leases: Promise<TenantLeases> | undefined;
   readonly manifests: Promise<TenantManifests> | undefined;
+  readonly bids: Promise<BidScreen> | undefined;
   readonly status: StatusParts;
   readonly clock: Clock;
   readonly random: Random;
@@ -70,11 +73,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         certificates: createChainCertificates({ chain }),
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
-      const [leases, manifests] = await Promise.all([ground.leases, ground.manifests]);
+      const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);
       const routes = [
         ...publicRoutes({ provider }),
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
+        ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
       ];
       const rest = createRest({ routes, authenticator, clock: ground.clock, log, onAnswer: tally.answered });

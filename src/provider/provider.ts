@@ -154,6 +154,7 @@ export function createProvider(options: ProviderOptions): Provider {
       leases: market?.cluster.opened.then(({ tenants }) => tenants),
       status,
       manifests: market?.manifest.opened,
+      bids: market && screeningOf(market),
     });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
@@ -190,6 +191,13 @@ export function createProvider(options: ProviderOptions): Provider {
       gateway: gateway?.status?.(),
     }),
   };
+}
+
+/** What decides on orders that do not exist yet. */
+async function screeningOf({ bidengine, cluster }: ReturnType<typeof createMarket>) {
+  const { screenBetweenOrders } = await bidengine.opened;
+  const { hostRefusal } = (await cluster.opened).side;
+  return { screenBetweenOrders, hostRefusal };
 }
 
 function createMarket(options: MarketOptions, foundation: Foundation & { readonly kube: Promise<Kube> }) {

@@ -943,6 +943,19 @@ export const limits = {
   clientErrorChars: 4_096,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
   gatewayStatusMs: 250,
+  /** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */
+  screeningBytes: 256 * 1024,
+  screeningHosts: 100,
+  /** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
+  screeningPerAccount: { atOnce: 20, perMinute: 20, remembered: 10_000 },
+  /** A decision takes a millisecond or two, or a process where a script has the prices: this leaves the rest for orders. */
+  screeningInAll: { atOnce: 100, perMinute: 600, remembered: 1 },
+  /** Pricing scripts of screenings that run at a time; orders have thirty. */
+  screeningsAtOnce: 2,
+  screeningsWaiting: 50,
+  /** Orders come first for so long; then who asked is sent away. */
+  screeningPatienceMs: 10_000,
+  screeningLookMs: 50,
   /** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
   tokenChars: 16_384,
   /** Of what a token says: three levels of lists and objects, and the list of services. Others that it says may be deeper. */

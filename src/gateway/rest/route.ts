@@ -15,7 +15,7 @@ interface Asked {
   readonly answers: Readonly<Record<number, string>>;
 }
 
-interface RestRequest {
+export interface RestRequest {
   readonly identity: Identity;
   readonly query: URLSearchParams;
   header(name: string): string | undefined;

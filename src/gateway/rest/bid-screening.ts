@@ -1,0 +1,107 @@
+/** What a tenant may try out before there is an order: whether a group is one that the network allows, and whether we would bid. */
+import { formatDecimal } from "../../market/decimal.ts";
+import { type GoJson, isList, readFirstValue } from "../../market/go-json.ts";
+import { foldName } from "../../market/go-shape.ts";
+import { excessOf } from "../../market/group-excess.ts";
+import { faultsOfGroup } from "../../market/group-rules.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
+import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
+import { limits } from "../../runtime/limits.ts";
+import { reasonsOf } from "../screening/reasons.ts";
+import { type BidScreen, type OfferedScreen, type Screener, ScreeningBusy } from "../screening/screener.ts";
+import { type Answer, failure, json } from "./answer.ts";
+import type { OwnerRequest, RestRequest, Route } from "./route.ts";
+
+interface ScreeningDeps {
+  readonly screen: Screener;
+  readonly hostRefusal: BidScreen["hostRefusal"];
+}
+
+const body = { types: ["application/json"], mostBytes: limits.screeningBytes };
+/** A group of 250 units, more than anybody could mean, has some ten thousand values. */
+const bounds = { mostDepth: 32, mostValues: 20_000 };
+
+/** Without what decides on orders, groups are only checked. */
+export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
+  async function screenBid({ body: asked, owner, signal }: OwnerRequest): Promise<Answer> {
+    if (!deps) return failure(503, "the provider does not bid");
+    const request = read(asked, readRequest);
+    if (request instanceof SyntaxError) return failure(400, request.message);
+    const { group, hosts } = request;
+    if (!group) return refused(["missing group spec"]);
+    const screened = await deps.screen(owner, group, signal);
+    const host = hosts.length > 0 ? deps.hostRefusal(hosts, owner) : undefined;
+    const reasons = [...(host === undefined ? [] : [`hostname unavailable: ${host}`]), ...reasonsOf(screened, group)];
+    return reasons.length === 0 && screened.verdict === "bid" ? passed(screened, group) : refused(reasons);
+  }
+
+  return [
+    {
+      ...{ method: "GET", path: "/validate", access: "public", body },
+      about: "Whether a group is one that the network allows.",
+      answers: { 200: "It is; the group as it was read.", 422: "What is wrong with it." },
+      handle({ body: asked }: RestRequest) {
+        const spec = read(asked, readGroupSpec);
+        if (spec instanceof SyntaxError) return failure(422, spec.message);
+        const excess = excessOf(spec.group);
+        const faults = excess === undefined ? faultsOfGroup(spec.group) : [excess];
+        return faults.length > 0 ? failure(422, `group validation error: ${faults.join("; ")}`) : json(spec.text);
+      },
+    },
+    {
+      ...{ method: "POST", path: "/v1/bid-screening", access: "owner", body },
+      about: "Whether we would bid on such a group now, and at which price. Nothing is reserved.",
+      answers: {
+        200: "Whether it passed; if so with offer and price, if not with reasons.",
+        400: "The body cannot be read.",
+        401: "The credentials are not good for it.",
+        429: "Too many ask, or orders come first: again in `Retry-After` seconds.",
+        503: "What must be known is not known now.",
+      },
+      handle: (request: OwnerRequest) => screenBid(request).catch(busy),
+    },
+  ];
+}
+
+function passed({ offer = [], price }: OfferedScreen, { units }: GroupSpec): Answer {
+  const offers = offer.map((unit, at) => ({ resources: writeUnit(unit), count: units[at]?.count ?? 0, prices: null }));
+  const shown = price && { denom: price.denom, amount: formatDecimal(price.amount) };
+  return json(JSON.stringify({ passed: true, resource_offers: offers, price: shown }));
+}
+
+function refused(reasons: readonly string[]): Answer {
+  return json(JSON.stringify({ passed: false, reasons }));
+}
+
+function busy(thrown: unknown): Answer {
+  if (!(thrown instanceof ScreeningBusy)) throw thrown;
+  const { status, headers, body: text } = failure(429, thrown.message);
+  return { status, headers: [...headers, ["Retry-After", `${thrown.retryAfterS}`]], body: text };
+}
+
+function read<T>(asked: Uint8Array, by: (json: GoJson) => T): T | SyntaxError {
+  try {
+    return by(readFirstValue(Buffer.from(asked).toString(), bounds));
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return thrown;
+    throw thrown;
+  }
+}
+
+function readRequest(json: GoJson): { readonly group: GroupSpec | undefined; readonly hosts: readonly string[] } {
+  const spec = fieldOf(json, "group_spec");
+  const hosts = fieldOf(json, "hostnames") ?? [];
+  if (!isList(hosts) || !hosts.every((host) => typeof host === "string"))
+    throw new SyntaxError("json: cannot unmarshal hostnames into Go value of type []string");
+  if (hosts.length > limits.screeningHosts)
+    throw new SyntaxError(`it has more than ${limits.screeningHosts} hostnames`);
+  return { group: spec ? readGroupSpec(spec).group : undefined, hosts };
+}
+
+/** The last of that name, as Go takes it. */
+function fieldOf(json: GoJson, name: string): GoJson | undefined {
+  if (json === null) return undefined;
+  if (typeof json !== "object" || !("fields" in json))
+    throw new SyntaxError("json: cannot unmarshal the body into Go value of type BidScreeningRequest");
+  return json.fields.findLast(([given]) => foldName(given) === name)?.[1];
+}

@@ -1,0 +1,69 @@
+/** Would we bid on this? Asked by tenants before they have an order: a few at a time, each its share, and never before a real one. */
+import type { Address } from "../../market/address.ts";
+import type { Fits } from "../../market/fit.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createSlots } from "../../runtime/slots.ts";
+import { createAllowance } from "./allowance.ts";
+import type { Screened } from "./reasons.ts";
+
+/** What decides on orders. Takes nothing and sends nothing. */
+export interface BidScreen {
+  /** Undefined while an order waits, or where one came before the answer. */
+  screenBetweenOrders(asked: AskedScreen, signal: AbortSignal): Promise<OfferedScreen | undefined>;
+  /** Why one of these names cannot be had by him. Throws AKP_CLUSTER_UNKNOWN where nobody knows. */
+  hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
+}
+
+interface AskedScreen {
+  readonly owner: Address;
+  readonly group: GroupSpec;
+  readonly reclamationWindowNs: undefined;
+}
+
+export interface OfferedScreen extends Screened {
+  readonly offer: Fits["offer"] | undefined;
+}
+
+/** Too many ask, or too much else is to be done: to be asked again in so many seconds. */
+export class ScreeningBusy extends Error {
+  override readonly name = "ScreeningBusy";
+  readonly retryAfterS: number;
+
+  constructor(retryAfterS: number) {
+    super("too many requests");
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+export type Screener = (owner: Address, group: GroupSpec, signal: AbortSignal) => Promise<OfferedScreen>;
+
+export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clock: Clock): Screener {
+  const perAccount = createAllowance(limits.screeningPerAccount, clock);
+  const inAll = createAllowance(limits.screeningInAll, clock);
+  const slots = createSlots(limits.screeningsAtOnce);
+
+  async function betweenOrders(asked: AskedScreen, signal: AbortSignal): Promise<OfferedScreen> {
+    const untilMs = clock.monotonicMs() + limits.screeningPatienceMs;
+    for (;;) {
+      const screened = await bids.screenBetweenOrders(asked, signal);
+      if (screened) return screened;
+      if (clock.monotonicMs() >= untilMs) throw new ScreeningBusy(limits.screeningPatienceMs / 1_000);
+      await sleep(clock, limits.screeningLookMs, signal);
+    }
+  }
+
+  return async (owner, group, signal) => {
+    // One who asks without end takes nothing of what others have.
+    const waitS = perAccount(owner) ?? inAll("all");
+    if (waitS !== undefined) throw new ScreeningBusy(waitS);
+    if (slots.waiting >= limits.screeningsWaiting) throw new ScreeningBusy(1);
+    const giveBack = await slots.take(signal);
+    try {
+      return await betweenOrders({ owner, group, reclamationWindowNs: undefined }, signal);
+    } finally {
+      giveBack();
+    }
+  };
+}
