@@ -131,7 +131,8 @@ async function use<T>(given: Use, work: (reach: Reach) => Promise<T>): Promise<T
 
 async function urlOf(provider = "", { offline }: ProviderFlags, connect: Use["connect"]): Promise<string> {
   if (offline) {
-    throw new ProviderError("AKP_PROVIDER_UNKNOWN", { provider: `${provider} that could be asked for with --offline` });
+    const reason = "the chain knows where it is, and may not be asked (--offline)";
+    throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: provider, reason });
   }
   const { value } = await (await connect()).queries.provider(provider as Address);
   if (!value) throw new ProviderError("AKP_PROVIDER_UNKNOWN", { provider });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { KeySettings } from "../chain/keys/open-key.ts";
-import { secretVariables } from "../config/environment.ts";
+import { type Environment, secretVariables } from "../config/environment.ts";
 import { type FollowedSettings, followSettings } from "../config/followed-settings.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { givenFlags } from "../config/options.ts";
@@ -25,7 +25,8 @@ export interface TakenSettings extends Omit<LoadedConfig, "values"> {
 /** Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. */
 export function takeSettings(command: Command): TakenSettings {
   const flags = givenFlags(command);
-  const load = (readFile: ReadFile) => loadConfig({ flags, env: process.env, readFile });
+  const env = withoutOwn(command, process.env);
+  const load = (readFile: ReadFile) => loadConfig({ flags, env, readFile });
   const loaded = load((path) => readFileSync(path, "utf8"));
   for (const name of secretVariables) delete process.env[name];
   const redactor = createRedactor();
@@ -34,6 +35,12 @@ export function takeSettings(command: Command): TakenSettings {
     if (format.isSecret && value !== undefined) redactor.register(String(value));
   }
   return { ...loaded, redactor, follow: (ground) => followSettings(loaded, load, ground) };
+}
+
+/** A command that has a flag of its own reads its variable too; a setting of that name is not meant. */
+function withoutOwn({ options }: Command, env: Environment): Environment {
+  const own = new Set(options.flatMap(({ envVar }) => envVar?.replace(/^(AP|AKASH)_/, "") ?? []));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !own.has(name.replace(/^(AP|AKASH)_/, ""))));
 }
 
 interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor" | "follow"> {

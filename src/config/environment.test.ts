@@ -201,7 +201,7 @@ test("an unknown AP_ variable that is near no setting draws a warning, for a cha
 });
 
 test("what the commands of a tenant read by themselves draws no warning, with either prefix", () => {
-  const { warnings } = load({ AP_DSEQ: "7", AKASH_DSEQ: "7", AP_PROVIDER: "akash1", AP_AUTH_TYPE: "mtls" });
+  const { warnings } = load({ AP_DSEQ: "7", AKASH_DSEQ: "7", AP_GSEQ: "1", AP_AUTH_TYPE: "mtls" });
   assert.deepEqual(warnings, []);
 });
 
