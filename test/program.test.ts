@@ -16,6 +16,7 @@ import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
+import { openShell } from "./shell.ts";
 import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
 /**
@@ -25,12 +26,40 @@ import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 async function tellDemo(t: TestContext, tries = 3): Promise<string> {
   const folder = temporaryFolder(t);
   const program = startProgram(t, ["demo", "--stories", "8"], { TMPDIR: folder });
+  await program.says(/^or ask it/m);
+  await deployFromAnotherTerminal(t, pastedLines(program.said));
   assert.equal(await program.ended(), 0, program.said);
   assert.deepEqual(readdirSync(folder), []);
   return tries > 1 && /no answer within/.test(program.said) ? tellDemo(t, tries - 1) : program.said;
 }
 
-test("the demo tells its stories, counts them, and leaves nothing behind", async (t) => {
+/** What the demo tells a person to type, without the margin. */
+function pastedLines(said: string): string[] {
+  const [, lines = ""] = /from another terminal:\n((?: {2}.*\n)+)/.exec(said) ?? [];
+  return lines
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.slice(2));
+}
+
+/** Each line as it was printed; one for which it is too early is typed again, as a person does. */
+async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[]): Promise<void> {
+  const shell = openShell(t);
+  const shows = async (pattern: RegExp, line = "") => {
+    await eventually(`${line} shows ${pattern}`, async () => pattern.test((await shell.paste(line)).said), 60_000);
+  };
+  const [settings, create, lease, send, status, close, curl, ...rest] = lines;
+  assert.deepEqual(await shell.paste(settings ?? ""), { said: "\n", code: 0 });
+  await shows(/^created akash1\w+\/\d+ {2}block/m, create);
+  await shows(/^leased akash1.* from akash1/m, lease);
+  await shows(/status: PASS/, send);
+  await shows(/"ready_replicas": 1/, status);
+  await shows(/^closed akash1/m, close);
+  await shows(/"cluster":\{"leases":/, curl);
+  assert.deepEqual(rest, []);
+}
+
+test("the demo tells its stories, takes what a person deploys from another terminal, and leaves nothing behind", async (t) => {
   const said = await tellDemo(t);
   // One yes that nobody else can undercut, which runs and is updated, and one no.
   assert.match(
@@ -44,11 +73,13 @@ test("the demo tells its stories, counts them, and leaves nothing behind", async
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
   assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
   // One whose image nobody has: it is told so, and mends it.
-  assert.match(said, /typo .*, manifest updated after ImageError: .*example\/typo:lastest.*: won\n/);
+  assert.match(said, /typo .*, manifest updated after main: ImageError: .*example\/typo:lastest.*: won\n/);
   const summary =
-    /8 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
-  const [, won, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
+    /8 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, (\d+) requests by token, (\d+) by certificate, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+  const [, won, byToken, byCertificate, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
   assert.ok(Number(won) >= 1, said);
+  // A tenant has no other way to a provider than its gateway: its manifest, an update, and what it saw of them.
+  assert.ok(Number(byToken) > 3 && Number(byCertificate) > 3, said);
   // The whole of that deposit, and what the others earned until they were closed. The books explain the wallet, in which
   // there were 1000 of each: to the last millionth.
   assert.ok(millionths(earned) > 500_000n && earned === withdrawn && millionths(fees) > 0n, said);

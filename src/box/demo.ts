@@ -5,9 +5,11 @@
 import type { OrderLine } from "../bidengine/answers.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing } from "../bidengine/pricing/create-pricing.ts";
+import { makeCertificate, newSerial } from "../chain/certificates/make-certificate.ts";
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
 import { createMemoryFeed, type PictureSource } from "../cluster/inventory/memory-feed.ts";
+import { noCertificate } from "../gateway/certificate/served-certificate.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
@@ -30,6 +32,7 @@ import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
 import { createRivalsService, type Rival } from "./rivals-service.ts";
 import { createTenantsService, type TenantsDocument } from "./tenants-service.ts";
+import { createVisitorService } from "./visitor-service.ts";
 import { readWishes } from "./wishes.ts";
 import { createWorkloadsService, type Workloads } from "./workloads-service.ts";
 
@@ -91,13 +94,20 @@ const attributes = attributesOf({
 
 export function createDemo({ dataDir, version, stories, clock, random, log }: DemoOptions): Demo {
   const signer = createSigner(random.bytes(32));
+  const visitorKey = random.bytes(32);
   const rivals = createRivals(random);
+  const certificate = makeCertificate({
+    ...{ owner: signer.address, hosts: ["127.0.0.1"], isServer: true, serial: newSerial(clock, random) },
+    ...{ fromMs: clock.now() - 60_000, untilMs: clock.now() + 365 * 86_400_000 },
+  });
   const tenantSigners = Array.from({ length: tenantCount }, () => createSigner(random.bytes(32)));
   const node = createEmbeddedNode({
     chainId: "akash-demo-1",
     accounts: [
       { address: signer.address, coins: wallet },
-      ...[...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({ address, coins: purse })),
+      ...[createSigner(visitorKey), ...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({
+        ...{ address, coins: purse },
+      })),
     ],
     clock,
     log: log.with({ module: "node" }),
@@ -134,6 +144,13 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       policies: (foundation) => createPolicySource(undefined, foundation),
     },
     balance,
+    gateway: {
+      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, version },
+      certificates: {
+        own: { current: { certificates: certificate.certificate, key: certificate.key }, onChange: () => undefined },
+        public: noCertificate,
+      },
+    },
     after(house) {
       const operator = createInventoryService(() => ({ ...demoInventory, version }), {
         ...house,
@@ -144,24 +161,21 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       pictures.resolve(operator.opened);
       const observed = createWorkloadsService({ kube: kube.opened });
       workloads = observed;
-      const { manifests, cluster: leases } = house;
-      invariant(manifests && leases, "the provider of the demo takes manifests");
-      tenants = createTenantsService(
-        { signers: tenantSigners, wishes: readWishes(), settings, stories },
-        {
-          ...house,
-          workloads: observed.opened,
-          health: leases.then(({ health }) => health),
-          submit: async (deployment, manifest) => {
-            await (await manifests).submit(deployment, JSON.stringify(manifest));
-          },
-        },
-      );
+      tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings, stories }, house);
+      const gatewayUrl = () => {
+        const { gateway } = provider.status();
+        invariant(gateway, "the gateway has started");
+        return gateway.url;
+      };
       return [
         inventory,
         observed,
-        createRegistrationService(signer.address, attributes, house),
+        createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl, certificate }, house),
         createRivalsService({ rivals, settings }, house),
+        createVisitorService({
+          ...{ dataDir, privateKey: visitorKey, provider: signer.address },
+          ...{ rpcUrl: () => node.rpcUrl, gatewayUrl },
+        }),
         tenants,
       ];
     },

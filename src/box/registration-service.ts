@@ -1,28 +1,41 @@
 /** Puts the provider of the demo on its chain, as `akash-provider register` does for a real one. */
+
+import type { MadeCertificate } from "../chain/certificates/make-certificate.ts";
 import type { Chain } from "../chain/chain.ts";
+import { createCertificateMessage } from "../chain/tx/certificate-messages.ts";
 import { packMessage } from "../chain/tx/messages.ts";
+import type { Address } from "../market/address.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 
+interface Registration {
+  readonly owner: Address;
+  readonly attributes: readonly Attribute[];
+  /** Where tenants find it; asked once the gateway listens. */
+  readonly hostUri: () => string;
+  readonly certificate: MadeCertificate;
+}
+
 export function createRegistrationService(
-  owner: string,
-  attributes: readonly Attribute[],
+  { owner, attributes, hostUri, certificate }: Registration,
   ground: { readonly chain: Promise<Pick<Chain, "outbox">> },
 ): Service {
   return {
     name: "registration",
     async start() {
       const { outbox } = await ground.chain;
-      const message = packMessage("createProvider", {
+      const entry = packMessage("createProvider", {
         owner,
-        hostUri: "https://provider.example.com:8443",
+        hostUri: hostUri(),
         attributes: [...attributes],
         info: { email: "", website: "" },
       });
-      const id = await outbox.file({ subject: owner, why: "demo", message, priority: "account" });
-      const { state, result } = await outbox.wait(id);
-      invariant(state === "done", "the demo's provider could not be registered", { result });
+      for (const message of [entry, createCertificateMessage(owner, certificate)]) {
+        const id = await outbox.file({ subject: owner, why: "demo", message, priority: "account" });
+        const { state, result } = await outbox.wait(id);
+        invariant(state === "done", "the demo's provider could not be registered", { result });
+      }
     },
     detail: () => owner,
   };

@@ -7,16 +7,15 @@ import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/tenant-messages.ts";
-import type { HealthView } from "../cluster/health/lease-health.ts";
 import { type Coin, type DecCoin, parseCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
-import { type BidId, type DeploymentId, formatLeaseId, type OrderId } from "../market/ids.ts";
+import type { BidId, OrderId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import { type Manifest, manifestHash } from "../market/manifest.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
+import type { Desk, LeaseAnswer, LeaseDesk } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
-import type { Workloads } from "./workloads-service.ts";
 
 /**
  * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or nobody did; it
@@ -45,10 +44,8 @@ export type Story = { -readonly [Key in keyof StoryDocument]: StoryDocument[Key]
 
 export interface StoryGround {
   readonly chain: Pick<Chain, "provider" | "mirror" | "queries">;
-  /** Hands a manifest to the provider of the demo, which throws what it has against it. */
-  readonly submit: (deployment: DeploymentId, manifest: Manifest) => Promise<void>;
-  readonly workloads: Workloads;
-  readonly health: Pick<HealthView, "get">;
+  /** All that its tenant knows of a provider comes from there. */
+  readonly desk: Desk;
   readonly sending: SendDeps;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -93,18 +90,22 @@ export async function tellStory(story: Story, order: OrderId, wish: Wish, ground
 async function runWon(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
   const { chain, sending, signal } = ground;
   const { mirror } = chain;
-  const namespace = leaseNamespace(lease);
-  story.namespace = namespace;
-  const end = await use(story, lease, wish, ground);
-  if (end === "won") await mirror.reached(mirror.height + leasedBlocks, signal);
-  // Without money it is closed already.
-  if (end !== "out of funds") await sendMessages(sending, [closeDeployment(lease)]);
-  await until("its namespace is gone", ground, () => ground.workloads.of(namespace) === undefined);
-  return end;
+  story.namespace = leaseNamespace(lease);
+  const desk = await ground.desk.open(lease, wish.proof);
+  try {
+    const end = await use(story, lease, wish, desk, ground);
+    if (end === "won") await mirror.reached(mirror.height + leasedBlocks, signal);
+    // Without money it is closed already.
+    if (end !== "out of funds") await sendMessages(sending, [closeDeployment(lease)]);
+    await until("nothing runs for it any more", ground, async () => (await desk.status()) === "gone");
+    return end;
+  } finally {
+    desk.close();
+  }
 }
 
-async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
-  const { chain, sending, submit } = ground;
+async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, ground: StoryGround): Promise<StoryEnd> {
+  const { chain, sending } = ground;
   const isOver = () => chain.mirror.lease(lease)?.state !== "active";
   // A wallet may be quicker than the provider's own node.
   await until("the lease is known", ground, () => !isOver());
@@ -112,25 +113,25 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
     await until("the lease is closed", ground, isOver);
     return "no manifest";
   }
-  const refusal = await refusalOf(submit(lease, wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest));
+  const sent = wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest;
+  const refusal = await refusalOf(desk.sendManifest(sent));
   story.manifest = refusal === undefined ? "taken" : `refused: ${refusal}`;
   if (refusal !== undefined) return "refused";
-  const isUp = () => {
-    const { ready = 0, asked = 0 } = ground.workloads.of(story.namespace ?? "") ?? {};
-    return asked > 0 && ready === asked;
-  };
-  if (wish.misspelt) await until("it is told what is wrong", ground, () => isTroubled(story, lease, ground));
+  if (wish.misspelt)
+    await until("it is told what is wrong", ground, async () => isTroubled(story, await desk.status()));
   // On a machine that is busy the least deposit may be spent before they are.
-  else await until("its pods are ready", ground, () => isUp() || (wish.funds === "least" && isOver()));
+  else {
+    const isEnough = async () => isUp(await desk.status()) || (wish.funds === "least" && isOver());
+    await until("its replicas are ready", ground, isEnough);
+  }
   if (wish.update) {
     const { manifest } = wish.update;
+    const before = await desk.status();
     const { height } = await sendMessages(sending, [updateDeployment(lease, manifestHash(manifest))]);
     await chain.mirror.reached(height, ground.signal);
-    await submit(lease, manifest);
+    await desk.sendManifest(manifest);
     story.manifest = "updated";
-    // What ran before is ready too, until the provider has put the new one in its place.
-    await chain.mirror.reached(height + 1n, ground.signal);
-    await until("its new pods are ready", ground, isUp);
+    await until("its new replicas are ready", ground, async () => isUp(await desk.status(), before));
   }
   if (wish.funds !== "least") return "won";
   // It is paid for no longer, and ends by what its provider does about that.
@@ -140,11 +141,25 @@ async function use(story: Story, lease: BidId, wish: Wish, ground: StoryGround):
   return "out of funds";
 }
 
-/** Writes down what the provider says, as its tenant would read it. */
-function isTroubled(story: Story, lease: BidId, { health }: StoryGround): boolean {
-  const trouble = health.get(formatLeaseId(lease))?.troubles.find(({ reason }) => reason === "ImageError");
-  story.trouble = trouble && `${trouble.reason}: ${trouble.message}`;
-  return trouble !== undefined;
+/** Whether all that was asked for runs; `before` an update, what ran then is ready too, and does not count. */
+function isUp(answer: LeaseAnswer, before?: LeaseAnswer): boolean {
+  if (typeof answer === "string") return false;
+  const services = Object.entries(answer.services);
+  const seen = typeof before === "object" ? before.services : {};
+  return (
+    services.length > 0 &&
+    services.every(([name, { total, observed_generation: generation, updated_replicas, ready_replicas }]) => {
+      const isNew = generation > (seen[name]?.observed_generation ?? 0);
+      return isNew && total > 0 && updated_replicas === total && ready_replicas === total;
+    })
+  );
+}
+
+/** Writes down what the provider says, as its tenant reads it. */
+function isTroubled(story: Story, answer: LeaseAnswer): boolean {
+  const errors = typeof answer === "object" ? (answer.errors ?? []) : [];
+  story.trouble = errors.find((text) => text.includes("ImageError"));
+  return story.trouble !== undefined;
 }
 
 /** What the provider has against it, in its own words. */
@@ -153,7 +168,8 @@ async function refusalOf(submitted: Promise<void>): Promise<string | undefined> 
     await submitted;
     return undefined;
   } catch (thrown) {
-    return ProviderError.from(thrown).message;
+    if (!ProviderError.is(thrown, "AKP_PROVIDER_REFUSED")) throw thrown;
+    return String(thrown.details["body"]);
   }
 }
 
@@ -166,9 +182,9 @@ function withOtherImage(manifest: Manifest): Manifest {
   }));
 }
 
-async function until(what: string, { clock, signal }: StoryGround, isSo: () => boolean): Promise<void> {
+async function until(what: string, { clock, signal }: StoryGround, isSo: () => boolean | Promise<boolean>) {
   const limitMs = clock.now() + patienceMs;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (clock.now() > limitMs) throw new Error(`a tenant waited in vain until ${what}`);
     await sleep(clock, lookMs, signal);
   }

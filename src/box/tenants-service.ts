@@ -14,8 +14,8 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 import { type Story, type StoryDocument, type StoryEnd, type StoryGround, storyEnds, tellStory } from "./story.ts";
+import { createDesk, type Proof } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
-import type { Workloads } from "./workloads-service.ts";
 
 interface TenantsOptions extends Pick<SendDeps, "settings"> {
   /** One for each tenant. */
@@ -26,10 +26,8 @@ interface TenantsOptions extends Pick<SendDeps, "settings"> {
   readonly stories?: number | undefined;
 }
 
-interface TenantsGround extends Pick<StoryGround, "submit"> {
+interface TenantsGround {
   readonly chain: Promise<Pick<Chain, "chainId" | "provider" | "broadcaster" | "mirror" | "queries">>;
-  readonly workloads: Promise<Workloads>;
-  readonly health: Promise<StoryGround["health"]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -39,6 +37,8 @@ export interface TenantsDocument {
   /** The newest stories, oldest first. */
   readonly stories: readonly StoryDocument[];
   readonly ended: Readonly<Record<StoryEnd, number>>;
+  /** How many requests they made of providers, by what they proved themselves with. */
+  readonly asked: Readonly<Record<Proof, number>>;
 }
 
 /** After a story that had to be given up. */
@@ -48,9 +48,13 @@ export function createTenantsService(
   { signers, wishes, settings, stories: most = Number.POSITIVE_INFINITY }: TenantsOptions,
   ground: TenantsGround,
 ): Service<TenantsDocument> {
-  const { clock, random, log, submit } = ground;
+  const { clock, random, log } = ground;
   const stories: Story[] = [];
   const ended = Object.fromEntries(storyEnds.map((end) => [end, 0])) as Record<StoryEnd, number>;
+  const asked: Record<Proof, number> = { token: 0, certificate: 0 };
+  const onAsked = (proof: Proof) => {
+    asked[proof] += 1;
+  };
   let [begun, wished] = [0, 0];
 
   function begin(order: OrderId, { name, groups }: Wish): Story {
@@ -96,17 +100,18 @@ export function createTenantsService(
   return {
     name: "tenants",
     async start(scope) {
-      const [chain, workloads, health] = await Promise.all([ground.chain, ground.workloads, ground.health]);
-      const { chainId, broadcaster } = chain;
+      const chain = await ground.chain;
+      const { chainId, broadcaster, queries } = chain;
       signers.forEach((signer, index) => {
         scope.task(`tenant ${index + 1}`, (signal) => {
           const sending = { chainId, chain: broadcaster, settings, clock, random, signer, signal };
-          return live(index + 1, { chain, workloads, health, submit, sending, clock, signal });
+          const desk = createDesk({ queries, sending, onAsked });
+          return live(index + 1, { chain, desk, sending, clock, signal });
         });
       });
     },
     detail: () => `${signers.length} tenants: ${endsText(ended)}`,
-    status: () => ({ stories, ended }),
+    status: () => ({ stories, ended, asked }),
   };
 }
 

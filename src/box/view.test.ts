@@ -37,6 +37,7 @@ const market = {
   tenants: {
     stories,
     ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, refused: 0, "no manifest": 0, "out of funds": 2 },
+    asked: { token: 5, certificate: 3 },
   },
   answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
   provider: "us",

@@ -21,6 +21,9 @@ interface ViewOptions {
 /** Orders fill what the rest leaves of a terminal, but never less or more than so many lines. */
 const orderRows = { least: 4, most: 14 };
 
+/** What a person may do takes ten lines, and then there is still room for what goes on. */
+const rowsForHints = 40;
+
 /** Money and market come first: they are what a person came to see. What does not fit below them is left out. */
 export function renderView(status: DemoStatus, options: ViewOptions): string[] {
   const palette = options.color ? colors : plain;
@@ -49,13 +52,15 @@ export function renderView(status: DemoStatus, options: ViewOptions): string[] {
 
 function titleLines(
   { services, upMs }: DemoStatus,
-  { title, hints }: ViewOptions,
+  { title, hints, rows }: ViewOptions,
   { heading, faint, bad }: Palette,
 ): string[] {
   const waiting = services.filter(({ state }) => state !== "running").map(({ name, state }) => `${name} ${state}`);
   const states = waiting.length === 0 ? `${services.length} services running` : waiting.slice(0, 3).join(", ");
+  // Where there is no room for all of them, those that lead to the others.
+  const shown = rows < rowsForHints ? hints.slice(0, 2) : hints;
   const failures = services.flatMap(({ name, error }) => (error ? [bad(`${name}: ${error.message}`)] : []));
-  return [`${heading(title)}  ${faint(`up ${seconds(upMs)} · ${states} · q quits`)}`, ...hints.map(faint), ...failures];
+  return [`${heading(title)}  ${faint(`up ${seconds(upMs)} · ${states} · q quits`)}`, ...shown.map(faint), ...failures];
 }
 
 function servicesBlock({ services, nowMs }: DemoStatus, palette: Palette): string[] {

@@ -4,6 +4,7 @@
  */
 import { addressOf } from "../market/address.ts";
 import { readSdl, type Sdl } from "../market/sdl/sdl.ts";
+import type { Proof } from "./tenant-desk.ts";
 
 export interface Wish extends Sdl {
   /** What a person calls it. */
@@ -14,6 +15,8 @@ export interface Wish extends Sdl {
   readonly funds: "plenty" | "least";
   /** The same with a newer image, where its tenant updates it. */
   readonly update: Sdl | undefined;
+  /** How its tenant proves to the provider who it is. */
+  readonly proof: Proof;
   /** Nobody has its first image: it is updated when its tenant has read that. */
   readonly misspelt: boolean;
 }
@@ -35,6 +38,7 @@ interface Written {
   readonly funds?: Wish["funds"];
   readonly updates?: boolean;
   readonly misspelt?: boolean;
+  readonly proof?: Proof;
 }
 
 /** There is no such tag. */
@@ -52,7 +56,7 @@ const strangeAuditor = addressOf(new Uint8Array(20).fill(9));
 const written: readonly Written[] = [
   { name: "web", cpu: 0.5, memory: "512Mi", count: 2, most: 12, updates: true },
   { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },
-  { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120, updates: true },
+  { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120, updates: true, proof: "certificate" },
   { name: "bargain", cpu: 16, memory: "32Gi", most: 0.5 },
   // Nobody else sells volumes, so these are always ours.
   {
@@ -78,9 +82,9 @@ const written: readonly Written[] = [
 /** Read once: the reader is worth more to a tenant than to a demo that runs all day. */
 export function readWishes(): Wish[] {
   return written.map((wish) => {
-    const { name, sends = "manifest", funds = "plenty", updates = false, misspelt = false } = wish;
+    const { name, sends = "manifest", funds = "plenty", updates = false, misspelt = false, proof = "token" } = wish;
     const read = (version: number) => readSdl(sdlOf(wish, version), name);
-    return { name, sends, funds, misspelt, update: updates ? read(2) : undefined, ...read(1) };
+    return { name, sends, funds, misspelt, proof, update: updates ? read(2) : undefined, ...read(1) };
   });
 }
 

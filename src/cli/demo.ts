@@ -8,6 +8,7 @@ import { storyLine } from "../box/market-view.ts";
 import { moneyText } from "../box/money-view.ts";
 import { endsText } from "../box/tenants-service.ts";
 import { renderView } from "../box/view.ts";
+import { visitorCommands } from "../box/visitor-service.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
@@ -98,10 +99,15 @@ function drawFrames(hints: readonly string[], logLines: readonly string[], quit:
 
 function printStories(hints: readonly string[]): Show {
   let printed = new Set<string>();
-  const welcome = `${title}: tenants and providers trade on a chain in a box; Ctrl-C ends it`;
-  process.stdout.write([welcome, ...hints, ""].join("\n"));
+  let isTold = false;
+  process.stdout.write(`${title}: tenants and providers trade on a chain in a box; Ctrl-C ends it\n`);
   return {
-    frame({ market }) {
+    frame({ market, services }) {
+      // Not before all of it works.
+      if (!isTold && services.every(({ state }) => state === "running")) {
+        isTold = true;
+        process.stdout.write(hints.map((hint) => `${hint}\n`).join(""));
+      }
       const ended = (market?.tenants.stories ?? []).filter(({ end }) => end !== undefined);
       for (const story of ended) {
         if (!printed.has(story.order)) process.stdout.write(`${storyLine(story, market?.answerTo(story.order))}\n`);
@@ -123,16 +129,19 @@ function summary(status: DemoStatus): string {
   const ends = market ? ` (${endsText(market.tenants.ended)})` : "";
   const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
   const { namespaces, reservations, manifests } = left;
+  const { token = 0, certificate = 0 } = market?.tenants.asked ?? {};
+  const asked = `${token} requests by token, ${certificate} by certificate`;
   const over = `left ${namespaces} namespaces, ${reservations} reservations, ${manifests} manifests`;
   const money = moneyText(status.balance ?? { wallet: [], money: [] });
-  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${over}; ${money}`;
+  return `${told}, ${transactions}, ${nodes}, ${dropped} messages dropped, ${asked}, ${over}; ${money}`;
 }
 
 /** A view of 80 columns shows them whole. */
 function hintsFor(dataDir: string): string[] {
   return [
-    `ask it from another terminal: export AP_DATA_DIR=${dataDir}`,
-    "then bin/akash-provider orders, … why ORDER, … leases, … earnings, … screen SDL",
+    "deploy docs/deploy.yaml, or an SDL of your own, from another terminal:",
+    ...visitorCommands(dataDir).map((command) => `  ${command}`),
+    "or ask it: bin/akash-provider orders, … why ORDER, … leases, … earnings",
   ];
 }
 

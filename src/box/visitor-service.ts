@@ -1,0 +1,50 @@
+/** An account of the demo for the person who watches it: its key, and what to type in a second terminal to deploy something. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Service } from "../runtime/lifecycle.ts";
+
+interface VisitorOptions {
+  readonly dataDir: string;
+  readonly privateKey: Uint8Array;
+  readonly provider: string;
+  /** Asked once both are there. */
+  readonly rpcUrl: () => string;
+  readonly gatewayUrl: () => string;
+}
+
+/** In the order in which a person types them; `$GATEWAY` and what the program needs to know are set by the first. */
+export function visitorCommands(dataDir: string): string[] {
+  const program = "bin/akash-provider";
+  return [
+    `. ${quoted(join(dataDir, "tenant.sh"))}`,
+    `${program} tenant create docs/deploy.yaml`,
+    `${program} tenant lease`,
+    `${program} send-manifest docs/deploy.yaml`,
+    `${program} lease-status`,
+    `${program} tenant close`,
+    "curl -k $GATEWAY/status",
+  ];
+}
+
+export function createVisitorService({ dataDir, privateKey, provider, rpcUrl, gatewayUrl }: VisitorOptions): Service {
+  return {
+    name: "visitor",
+    start() {
+      const keyFile = join(dataDir, "tenant.key");
+      writeFileSync(keyFile, `${Buffer.from(privateKey).toString("hex")}\n`, { mode: 0o600 });
+      const variables = { AP_DATA_DIR: dataDir, AP_NODE: rpcUrl(), AP_KEY_FILE: keyFile, AP_PROVIDER: provider };
+      const lines = [
+        ...Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`),
+        // Another deployment every time that it is read.
+        'export AP_DSEQ="$(date +%s)"',
+        `GATEWAY=${quoted(gatewayUrl())}`,
+      ];
+      writeFileSync(join(dataDir, "tenant.sh"), `${lines.join("\n")}\n`);
+    },
+    detail: () => join(dataDir, "tenant.sh"),
+  };
+}
+
+function quoted(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
