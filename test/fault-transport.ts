@@ -7,14 +7,22 @@ export interface FaultTransport extends RpcTransport {
   hangs: (method: string) => boolean;
   /** The last block that this node ever sees. */
   frozenAt: bigint | undefined;
+  /** Holds back the answer to the next call of a method until it is let go. */
+  delay(method: string): { readonly answered: Promise<void>; letGo(): void };
 }
 
 export function faultTransport(inner: RpcTransport): FaultTransport {
   const closing = new AbortController();
+  let held: { readonly method: string; answered(): void; readonly released: Promise<void> } | undefined;
   const transport: FaultTransport = {
     ...inner,
     hangs: () => false,
     frozenAt: undefined,
+    delay(method) {
+      const [answer, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      held = { method, answered: answer.resolve, released: release.promise };
+      return { answered: answer.promise, letGo: release.resolve };
+    },
     close() {
       closing.abort();
       inner.close();
@@ -26,6 +34,14 @@ export function faultTransport(inner: RpcTransport): FaultTransport {
         throw ended.reason;
       }
       const { frozenAt } = transport;
+      if (held?.method === request.method) {
+        const { answered, released } = held;
+        held = undefined;
+        const answer = await inner.send(request, bounds);
+        answered();
+        await released;
+        return answer;
+      }
       if (frozenAt === undefined) return inner.send(request, bounds);
       const { params } = JSON.parse(request.text) as { params: { height?: string } };
       // What is above is refused as by a node that has not come so far.

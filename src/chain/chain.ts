@@ -234,6 +234,8 @@ export interface QueryOptions {
   readonly node?: string | undefined;
   /** Of a list, how many entries to ask for at once. */
   readonly pageEntries?: number;
+  /** Of a list, how many pages to read at most, where the first of it will do. */
+  readonly pages?: number;
 }
 
 /** What the chain said, and the height of the state in which that was so. */

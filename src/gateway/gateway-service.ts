@@ -7,10 +7,10 @@ import type { Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
+import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
-import { createAccountKeys } from "./auth/account-keys.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
-import { createChainCertificates } from "./auth/chain-certificates.ts";
+import { createKnownAccounts } from "./auth/known-accounts.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
@@ -60,17 +60,22 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
   let server: RestServer | undefined;
+  const queues: Queue[] = [];
 
   return {
     name: "gateway",
+    queues,
     async start(scope) {
       const chain = await ground.chain;
       const own = options.certificates?.own ?? noCertificate;
       const { provider } = chain;
+      const accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
+      queues.push(accounts.queue);
+      scope.task("lease owners", accounts.queue.run);
       const authenticator = createAuthenticator({
         ...{ provider, clock: ground.clock },
-        keys: createAccountKeys({ chain }),
-        certificates: createChainCertificates({ chain }),
+        keys: accounts.keys,
+        certificates: accounts.certificates,
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
       const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);

@@ -276,6 +276,19 @@ export const migrations: readonly string[] = [
   CREATE INDEX occurrences_lease ON occurrences (lease_id, last_at);
   CREATE INDEX occurrences_at ON occurrences (last_at);
   `,
+  `
+  CREATE TABLE tenants (
+    owner TEXT PRIMARY KEY,
+    key BLOB NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE certificates (
+    owner TEXT NOT NULL,
+    serial TEXT NOT NULL,
+    der BLOB NOT NULL,
+    PRIMARY KEY (owner, serial)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

@@ -21,7 +21,10 @@ export interface RetentionPolicy {
   readonly counted?: boolean;
 }
 
-/** Cursor, deadlines, deposits, manifests, reservations, switches, transactions and unhealth are not here: each row stands for something alive and goes with it. */
+/**
+ * Certificates, cursor, deadlines, deposits, manifests, reservations, switches, tenants, transactions and unhealth are not
+ * here: each row stands for something alive and goes with it.
+ */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
   policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),

@@ -1,5 +1,6 @@
 /** All tables together: what a unit of work may write, and what anyone may read. */
 import type { Clock } from "../runtime/clock.ts";
+import { type Certificates, createCertificates } from "./certificates.ts";
 import type { Sql } from "./connection.ts";
 import { createDeadlines, type Deadlines } from "./deadlines.ts";
 import { createDecisions, type Decisions } from "./decisions.ts";
@@ -13,6 +14,7 @@ import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
 import { createReservations, type Reservations } from "./reservations.ts";
 import { createSwitches, type Switches } from "./switches.ts";
+import { createTenants, type Tenants } from "./tenants.ts";
 import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
 export interface Tables {
@@ -31,6 +33,8 @@ export interface Tables {
   readonly switches: Switches;
   readonly unhealth: Unhealth;
   readonly occurrences: Occurrences;
+  readonly tenants: Tenants;
+  readonly certificates: Certificates;
 }
 
 export type TableName = keyof Tables;
@@ -62,6 +66,8 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     switches: createSwitches(sql, clock),
     unhealth: createUnhealth(sql),
     occurrences: createOccurrences(sql),
+    tenants: createTenants(sql),
+    certificates: createCertificates(sql),
   };
 }
 

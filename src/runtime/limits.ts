@@ -927,6 +927,37 @@ export const limits = {
   gatewayFarewellMs: second / 2,
   /** What runs when we stop may still finish; a manifest that is on its way into the journal takes milliseconds. */
   gatewayDrainMs: 5 * second,
+  /** Questions to the chain about people who are not known, at once: nodes are there for the blocks first. */
+  gatewayLookups: 16,
+  /** How many of these one place may have, so that there is always a turn for another. */
+  gatewayLookupsOfPlaceAtOnce: 8,
+  /** How many more of one place wait; a proxy in front of many tenants is one place too. */
+  gatewayLookupsOfPlace: 64,
+  /** Of all places: a kilobyte each. */
+  gatewayLookupsWaiting: 4_096,
+  /** A node answers in a tenth of this, and clients give up later. Who waits in line waits no longer either. */
+  gatewayLookupMs: 5 * second,
+  /** Every question keeps its turn at least so long: 40 in a second of one place, 80 of all. */
+  gatewayLookupTurnMs: 200,
+  /** Keys, certificates and what is missing, of people without a lease: a few hundred bytes each. */
+  gatewayStrangers: 4_096,
+  /** That an account has no key or certificate is believed for a block: then it may have. */
+  gatewayMissingMs: 6 * second,
+  /** A certificate in use is asked for again now and then, beside the requests, whatever blocks have told. */
+  gatewayCertificateMs: 10 * minute,
+  /** After the chain did not answer, what it said before counts this long before it is asked again. */
+  gatewaySilenceMs: 10 * second,
+  /** Tries and the pause between them: a node tells of a block shortly before its state can be read. */
+  gatewayLookupTries: 4,
+  gatewayLookupPauseMs: 250,
+  /** Valid certificates of one tenant that are kept: one for each of his machines. */
+  gatewayCertificatesOfOwner: 64,
+  /** Those who have leases are asked for so many at once: after a start that may be thousands. */
+  gatewayOwnersAtOnce: 4,
+  /** How often it is asked whether a tenant has a key by now, who had a lease before he ever signed. */
+  gatewayKeylessMs: 10 * minute,
+  /** A serial number of a certificate has at most 20 bytes. */
+  gatewaySerialBits: 160,
   /** Host names or endpoints that one request moves: a manifest names no more. */
   migrationNames: 1_000,
   /** As many names of 253 characters, each with its quotes, and some room. */

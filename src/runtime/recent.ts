@@ -1,9 +1,11 @@
 /** What was of use last, up to a number and up to a weight of it all; what was not of use for the longest time goes first. */
 
-interface Recent<T> {
+export interface Recent<T> {
   get(key: string): T | undefined;
   set(key: string, value: T, weight?: number): void;
   delete(key: string): void;
+  /** The longest of no use first. */
+  keys(): Iterable<string>;
   readonly size: number;
 }
 
@@ -40,6 +42,7 @@ export function createRecent<T>({ most, mostWeight = Number.POSITIVE_INFINITY }:
       }
     },
     delete: remove,
+    keys: () => entries.keys(),
     get size() {
       return entries.size;
     },

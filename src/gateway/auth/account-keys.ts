@@ -1,6 +1,13 @@
-/** Which key an account signs with. A key never changes once it is on the chain. */
+/** Which key an account signs with. A key never changes once it is on the chain, so one that is known stays known. */
+import { ripemd160 } from "@noble/hashes/legacy";
+import { sha256 } from "@noble/hashes/sha2";
 import type { Chain } from "../../chain/chain.ts";
-import type { Address } from "../../market/address.ts";
+import { type Address, addressOf } from "../../market/address.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createRecent } from "../../runtime/recent.ts";
+import type { Lookups } from "./lookups.ts";
 
 export interface AccountKeys {
   /**
@@ -15,15 +22,62 @@ export type AccountKey =
   | { readonly kind: "key"; readonly key: Uint8Array }
   | { readonly kind: "none"; readonly why: "no such account" | "it has never signed" | "another kind of key" };
 
-export function createAccountKeys({ chain }: { readonly chain: Pick<Chain, "queries"> }): AccountKeys {
+/** The same for those who have leases with us: theirs are not pushed out by others. */
+export interface KeptKeys extends AccountKeys {
+  keep(owner: Address, key: Uint8Array): void;
+  release(owner: Address): void;
+  isKept(owner: Address): boolean;
+  /** Asks the chain, whatever is known. */
+  read(address: Address, signal: AbortSignal): Promise<AccountKey>;
+}
+
+interface AccountKeysDeps {
+  readonly chain: Pick<Chain, "queries">;
+  readonly lookups: Lookups;
+  readonly clock: Clock;
+}
+
+export function createAccountKeys({ chain, lookups, clock }: AccountKeysDeps): KeptKeys {
+  const kept = new Map<Address, AccountKey>();
+  const strangers = createRecent<AccountKey>({ most: limits.gatewayStrangers });
+  const missing = createRecent<{ readonly answer: AccountKey; readonly untilMs: number }>({
+    most: limits.gatewayStrangers,
+  });
+
+  async function read(address: Address, signal: AbortSignal): Promise<AccountKey> {
+    const { value: account, node } = await chain.queries.account(address, { signal });
+    if (!account) return { kind: "none", why: "no such account" };
+    const { publicKey } = account;
+    if (!publicKey) return { kind: "none", why: "it has never signed" };
+    const { secp256k1: key } = publicKey;
+    if (!key) return { kind: "none", why: "another kind of key" };
+    // An address is the hash of its key: no node can have a stranger taken for somebody.
+    if (addressOf(ripemd160(sha256(key))) === address) return { kind: "key", key };
+    const reason = `it gives ${address} the key of another account`;
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method: "account", reason });
+  }
+
+  function learn(address: Address, answer: AccountKey): AccountKey {
+    if (answer.kind === "key") strangers.set(address, answer);
+    else missing.set(address, { answer, untilMs: clock.monotonicMs() + limits.gatewayMissingMs });
+    return answer;
+  }
+
   return {
-    async keyOf(address) {
-      const { value: account } = await chain.queries.account(address);
-      if (!account) return { kind: "none", why: "no such account" };
-      const { publicKey } = account;
-      if (!publicKey) return { kind: "none", why: "it has never signed" };
-      if (!publicKey.secp256k1) return { kind: "none", why: "another kind of key" };
-      return { kind: "key", key: publicKey.secp256k1 };
+    keyOf(address, source) {
+      const known = kept.get(address) ?? strangers.get(address);
+      if (known) return known;
+      const none = missing.get(address);
+      if (none && clock.monotonicMs() < none.untilMs) return none.answer;
+      const look = async (signal: AbortSignal) => learn(address, await read(address, signal));
+      return lookups.ask(`the key of ${address}`, source, look);
     },
+    keep(owner, key) {
+      kept.set(owner, { kind: "key", key });
+      strangers.delete(owner);
+    },
+    release: (owner) => void kept.delete(owner),
+    isKept: (owner) => kept.has(owner),
+    read,
   };
 }

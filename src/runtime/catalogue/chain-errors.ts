@@ -14,8 +14,8 @@ export const chainErrors = {
     ...statuses(503, "UNAVAILABLE"),
   },
   AKP_CHAIN_SILENT: {
-    message: "the chain was to be asked {what}, and did not answer: {reason}",
-    advice: "Try again in a moment. Who has a lease here is known and does not wait for this.",
+    message: "the chain cannot be asked for {what} just now: {reason}",
+    advice: "Try again in a moment. Who has a lease here is known already and does not depend on this.",
     ...statuses(503, "UNAVAILABLE"),
   },
   AKP_CHAIN_NOT_YET: {

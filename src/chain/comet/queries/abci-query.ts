@@ -83,7 +83,7 @@ async function askOnce<Request, Value>(
   request: Request,
   options: QueryOptions,
 ): Promise<At<Value | undefined>> {
-  const { height, pageEntries: _, ...call } = options;
+  const { height, pageEntries: _, pages: __, ...call } = options;
   const data = Buffer.from(query.encode(request)).toString("hex");
   const params = { path: query.path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
   const read = (result: unknown, node: string) => readResponse(node, query, result, options.atOrAbove ?? 0n);
@@ -186,7 +186,7 @@ async function listFromOne<Filter, T>(
   const items = [...first.value.items];
   let { nextKey } = first.value;
   let steady = true;
-  for (let pages = 1; nextKey.length > 0; pages += 1) {
+  for (let pages = 1; nextKey.length > 0 && pages < (options.pages ?? Number.POSITIVE_INFINITY); pages += 1) {
     if (pages >= limits.rpcPages) throw endless(query.path, node, `${pages} pages were read`);
     const here = { ...options, node };
     let next: typeof first;

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createVirtualClock, sleep } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { untilAborted } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createLookups } from "./lookups.ts";
+
+const answerMs = 30;
+const silent = { code: "AKP_CHAIN_SILENT" };
+
+function onStage() {
+  const clock = createVirtualClock();
+  const lookups = createLookups(clock);
+  const ends: { readonly what: string; readonly how: string; readonly afterMs: number }[] = [];
+  /** As a node answers. */
+  const answer = async () => {
+    await sleep(clock, answerMs);
+    return "answer";
+  };
+  const never = async (signal: AbortSignal) => {
+    await untilAborted(signal);
+    throw signal.reason;
+  };
+  function ask(what: string, source: string, look: (signal: AbortSignal) => Promise<unknown> = answer): void {
+    const fromMs = clock.monotonicMs();
+    const note = (how: string) => ends.push({ what, how, afterMs: clock.monotonicMs() - fromMs });
+    const end = lookups.ask(what, source, look).then(String, (thrown) => ProviderError.from(thrown).code);
+    void end.then(note);
+  }
+  return { clock, lookups, ends, ask, answer, never };
+}
+
+test("a flood from one place leaves another place its turn, and is itself answered or refused in time", async () => {
+  const { clock, lookups, ends, ask } = onStage();
+  for (let number = 0; number < 2_000; number += 1) ask(`flood ${number}`, "192.0.2.1");
+  ask("honest", "192.0.2.2");
+  await clock.advance(answerMs);
+  assert.deepEqual(
+    ends.find(({ what }) => what === "honest"),
+    { what: "honest", how: "answer", afterMs: answerMs },
+  );
+  await clock.advance(limits.gatewayLookupMs);
+  assert.equal(ends.length, 2_001);
+  assert.ok(ends.every(({ afterMs }) => afterMs <= limits.gatewayLookupMs));
+  const refusedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
+  assert.equal(refusedAtOnce, 2_000 - limits.gatewayLookupsOfPlace - limits.gatewayLookupsOfPlaceAtOnce);
+  assert.equal(lookups.counts.waiting, 0);
+});
+
+test("one place asks the nodes no more often than it may, however fast they answer", async () => {
+  const { clock, lookups, ask } = onStage();
+  for (let number = 0; number < 50; number += 1) ask(`flood ${number}`, "192.0.2.1", async () => "answer");
+  await clock.advance(limits.gatewayLookupTurnMs - 1);
+  assert.equal(lookups.counts.asked, limits.gatewayLookupsOfPlaceAtOnce);
+  await clock.advance(1);
+  assert.equal(lookups.counts.asked, 2 * limits.gatewayLookupsOfPlaceAtOnce);
+});
+
+test("with a flood from hundreds of places, one more still gets its turn before its time is over", async () => {
+  const { clock, lookups, ends, ask } = onStage();
+  for (let number = 0; number < 3_000; number += 1)
+    ask(`flood ${number}`, `10.0.${(number % 300) >> 8}.${(number % 300) & 255}`);
+  ask("honest", "192.0.2.2");
+  assert.equal(lookups.counts.asked, limits.gatewayLookups);
+  await clock.advance(limits.gatewayLookupMs);
+  assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
+});
+
+test("who asks for what is asked for already shares the answer", async () => {
+  const { clock, lookups, ends, ask } = onStage();
+  for (const source of ["192.0.2.1", "192.0.2.1", "192.0.2.2"]) ask("the same", source);
+  await clock.advance(answerMs);
+  assert.deepEqual([lookups.counts.asked, ends.map(({ how }) => how)], [1, ["answer", "answer", "answer"]]);
+});
+
+test("a name that a flood asks for too does not have its owner wait in the flood's line", async () => {
+  const { clock, ends, ask } = onStage();
+  for (let number = 0; number < 40; number += 1) ask(`flood ${number}`, "192.0.2.1");
+  ask("victim", "192.0.2.1");
+  ask("victim", "192.0.2.2");
+  await clock.advance(answerMs);
+  assert.deepEqual(
+    ends.filter(({ what }) => what === "victim").map(({ how }) => how),
+    ["answer", "answer"],
+  );
+});
+
+test("a chain that does not answer is told in time, and each who joined gets his own time", async () => {
+  const { clock, lookups, ends, ask, never } = onStage();
+  for (let number = 0; number < 100; number += 1) ask(`${number}`, `192.0.2.${number}`, never);
+  await clock.advance(1_000);
+  ask("0", "192.0.2.200", never);
+  await clock.advance(2 * limits.gatewayLookupMs);
+  assert.equal(ends.length, 101);
+  assert.ok(ends.every(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs <= limits.gatewayLookupMs));
+  await clock.advance(limits.gatewayLookupMs);
+  assert.deepEqual([lookups.counts.waiting, clock.pendingTimers], [0, 0]);
+});
+
+test("the chain's failures are told without what they say of our nodes; others are thrown as they are", async () => {
+  const { lookups } = onStage();
+  const unreachable = new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "http://10.0.0.7", reason: "gone" });
+  await assert.rejects(
+    lookups.ask("a", "", () => Promise.reject(unreachable)),
+    (error: ProviderError) => {
+      assert.equal(error.code, silent.code);
+      assert.doesNotMatch(error.message, /10\.0\.0\.7/);
+      return true;
+    },
+  );
+  await assert.rejects(
+    lookups.ask("b", "", () => Promise.reject(new TypeError("ours"))),
+    /ours/,
+  );
+});
