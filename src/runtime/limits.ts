@@ -1000,6 +1000,20 @@ export const limits = {
   verifiedTokenChars: 2_097_152,
   /** One or two per tenant who is connected now. Some 2 KB each. */
   readCertificates: 1_024,
+  /** What the network's tools give theirs, too. */
+  certificateLifeMs: 365 * day,
+  /** Renewed when this share of its life is left: four months for whatever is in the way, an empty wallet for instance … */
+  certificateRenewShare: 1 / 3,
+  /** … and of one that was given a short life, a week. */
+  certificateRenewLeastMs: 7 * day,
+  /** It begins before it is made, for clients whose clock is behind. */
+  certificateBackdateMs: 10 * minute,
+  /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
+  certificatesKept: 4,
+  /** How often the chain is asked although no block told that anything of ours has changed. */
+  certificateLookMs: 6 * hour,
+  /** Longest pause while it cannot be asked, and before the chain is offered again what it did not take. */
+  certificateRetryMs: minute,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

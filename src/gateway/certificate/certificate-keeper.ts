@@ -1,0 +1,261 @@
+/**
+ * Sees to it that there is a certificate of ours to serve: takes over the one that is there, makes another in time, keeps it,
+ * puts it on the chain, and shows it from then on. What is served goes on while chain or cluster cannot be asked, but not
+ * beyond its end.
+ */
+import { X509Certificate } from "node:crypto";
+import { Cert_State } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { type CertificateWithKey, readCertificateFile } from "../../chain/certificates/certificate-file.ts";
+import { makeCertificate, newSerial } from "../../chain/certificates/make-certificate.ts";
+import type { Chain, Settled, SettledResult, Step } from "../../chain/chain.ts";
+import type { Signer } from "../../chain/keys/signer.ts";
+import { createCertificateMessage } from "../../chain/tx/certificate-messages.ts";
+import { type Intent, isUnderWay } from "../../journal/intents.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { largest } from "../../runtime/bigint.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
+import { createQueue, type Queue } from "../../runtime/queue.ts";
+import type { Random } from "../../runtime/random.ts";
+import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
+import { type KeptCertificate, publicKeyOf, readKept } from "./kept-certificate.ts";
+import { decideOnCertificate, newLife, type Publication, type Verdict } from "./own-certificate.ts";
+import type { CertificateSource, ServedCertificate } from "./served-certificate.ts";
+
+/** What the keeper needs of the chain. */
+export interface CertificateChain extends Pick<Chain, "provider"> {
+  readonly mirror: Pick<Chain["mirror"], "height">;
+  readonly queries: Pick<Chain["queries"], "certificates">;
+  readonly outbox: Pick<Chain["outbox"], "intentOf" | "wake">;
+}
+
+interface KeeperDeps {
+  readonly chain: CertificateChain;
+  readonly journal: Journal;
+  readonly signer: Signer;
+  readonly store: CertificateStore;
+  /** Where the network's tools left one, if they did. */
+  readonly homePath: string | undefined;
+  /** What clients call us. */
+  readonly hosts: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface CertificateKeeper extends CertificateSource {
+  readonly queue: Queue;
+  onStep(step: Step): void;
+  onSettled(settled: Settled): void;
+  /** Works until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  readonly served: KeptCertificate | undefined;
+  /** What keeps a good one from being served, or from being renewed. */
+  readonly trouble: string | undefined;
+}
+
+/** There is one key to look at. */
+const key = "own";
+
+export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
+  const { chain, journal, signer, store, homePath, hosts, clock, random, log } = deps;
+  const owner = chain.provider;
+  const listeners: (() => void)[] = [];
+  /** All that we have the key of, by serial: also what the store has lost meanwhile. */
+  const held = new Map<string, KeptCertificate>();
+  let served: KeptCertificate | undefined;
+  let current: ServedCertificate | undefined;
+  let trouble: string | undefined;
+  /** What could not be used, and why; told once. */
+  const unusable = new Map<string, string>();
+  /** The newest block in which something of ours may have changed. */
+  let changedAt = 0n;
+
+  function serve(certificate: KeptCertificate | undefined): void {
+    if (certificate?.serial === served?.serial) return;
+    served = certificate;
+    current = certificate && { certificates: certificate.certificate, key: certificate.key };
+    if (served) log.info("serving own certificate", { serial: served.serial, untilMs: served.untilMs });
+    else log.error("no certificate of ours may be served", { reason: trouble });
+    for (const listener of listeners) listener();
+  }
+
+  async function work(_: string, signal: AbortSignal): Promise<Outcome> {
+    if (served && served.untilMs <= clock.now()) serve(undefined);
+    try {
+      const outcome = await look(signal);
+      trouble = outcome.kind === "waiting" ? outcome.why : undefined;
+      return outcome;
+    } catch (thrown) {
+      trouble = reasonOf(thrown);
+      throw thrown;
+    }
+  }
+
+  async function look(signal: AbortSignal): Promise<Outcome> {
+    const onChain = await readChain(signal);
+    // First what is known already: one that was revoked goes, whether or not anything else can be read.
+    serve(decide(onChain, new Set(held.keys())).serve);
+    const stored = await store.read(signal);
+    const kept = takeUp(stored);
+    const verdict = decide(onChain, kept);
+    serve(verdict.serve);
+    const { next } = verdict;
+    if (next.kind === "make") {
+      await make(verdict, stored, next.why, signal);
+      return recheck(0);
+    }
+    if (verdict.keep.length !== kept.size || verdict.keep.some(({ serial }) => !kept.has(serial))) {
+      await keep(verdict.keep, stored, signal);
+      return recheck(0);
+    }
+    if (next.kind === "publish") {
+      await publish(next.certificate);
+      return waiting("chain", `certificate ${next.certificate.serial} is on its way to the chain`);
+    }
+    if (next.kind === "wait") return waiting("chain", next.why);
+    return recheck(Math.min(limits.certificateLookMs, Math.max(0, next.untilMs - clock.now())));
+  }
+
+  /** What the chain shows of what we hold, at or above all that we know of. */
+  async function readChain(signal: AbortSignal): Promise<OnChain> {
+    readHome();
+    const atOrAbove = largest(chain.mirror.height, changedAt);
+    const { items, height } = await chain.queries.certificates({ owner }, { atOrAbove, signal });
+    const valid = new Map<string, Uint8Array>();
+    const revoked = new Set<string>();
+    for (const { serial, certificate } of items) {
+      if (certificate?.state === Cert_State.valid) valid.set(serial, certificate.cert);
+      else revoked.add(serial);
+    }
+    return { valid, revoked, height };
+  }
+
+  function decide({ valid, revoked, height }: OnChain, kept: ReadonlySet<string>): Verdict {
+    const isTheSame = ({ serial, der }: KeptCertificate) => {
+      const found = valid.get(serial);
+      return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);
+    };
+    const all = [...held.values()];
+    const serials = (some: readonly KeptCertificate[]) => some.map(({ serial }) => serial);
+    // Where another one has its number, it can never be put there.
+    const displaced = all.filter((each) => valid.has(each.serial) && !isTheSame(each));
+    return decideOnCertificate({
+      ...{ held: all, kept, hosts, nowMs: clock.now() },
+      valid: new Set(serials(all.filter(isTheSame))),
+      revoked: new Set([...revoked, ...serials(displaced)]),
+      publication: (serial) => publicationOf(journal.read.intents.about(subjectOf(serial))[0], height),
+    });
+  }
+
+  /** Puts what was found among what we hold; the serials of what can be used of it. */
+  function takeUp({ certificates }: StoredCertificates): Set<string> {
+    const found = certificates.flatMap((each) => readOr(each, store.where));
+    return new Set(found.map(({ serial }) => serial));
+  }
+
+  function readOr(certificate: CertificateWithKey, where: string): KeptCertificate[] {
+    try {
+      const read = readKept(certificate, owner);
+      const known = held.get(read.serial) ?? read;
+      held.set(known.serial, known);
+      return [known];
+    } catch (thrown) {
+      tellUnusable(where, reasonOf(thrown));
+      return [];
+    }
+  }
+
+  function tellUnusable(where: string, reason: string): void {
+    if (unusable.get(where) === reason) return;
+    unusable.set(where, reason);
+    log.error("certificate cannot be used", { where, reason });
+  }
+
+  function readHome(): void {
+    if (homePath === undefined) return;
+    try {
+      const found = readCertificateFile(homePath, signer);
+      if (found) readOr(found, homePath);
+    } catch (thrown) {
+      tellUnusable(homePath, reasonOf(thrown));
+    }
+  }
+
+  async function make({ keep: others }: Verdict, stored: StoredCertificates, why: string, signal: AbortSignal) {
+    const serial = newSerial(clock, random);
+    const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newLife(clock) }), owner);
+    await keep([...others, made], stored, signal);
+    log.info("made a certificate", { serial: made.serial, hosts, untilMs: made.untilMs, why });
+  }
+
+  async function keep(certificates: readonly KeptCertificate[], stored: StoredCertificates, signal: AbortSignal) {
+    await store.write(certificates, stored, signal);
+    held.clear();
+    for (const each of certificates) held.set(each.serial, each);
+  }
+
+  async function publish(certificate: KeptCertificate): Promise<void> {
+    const { serial } = certificate;
+    const message = createCertificateMessage(owner, { ...certificate, publicKey: publicKeyOf(certificate) });
+    const why = "clients look our certificate up on the chain";
+    await journal.durable("publish certificate", ({ intents }) => {
+      const [last] = intents.about(subjectOf(serial));
+      if (isUnderWay(last)) return;
+      intents.file(chain.outbox.intentOf({ subject: subjectOf(serial), why, message, priority: "account" }));
+    });
+    chain.outbox.wake();
+    log.info("publishing certificate", { serial });
+  }
+
+  const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: limits.certificateRetryMs });
+  return {
+    queue,
+    onStep({ block, gap }) {
+      if (!gap && !block?.certificatesOf.has(owner)) return;
+      changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
+      queue.add(key, "high");
+    },
+    onSettled({ id }) {
+      if (journal.read.intents.get(id)?.subject.startsWith(subjectOf(""))) queue.add(key);
+    },
+    run(signal) {
+      queue.add(key);
+      return queue.run(signal);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    get current() {
+      return current;
+    },
+    get served() {
+      return served;
+    },
+    get trouble() {
+      return trouble;
+    },
+  };
+}
+
+interface OnChain {
+  /** As the chain holds them, by serial. */
+  readonly valid: ReadonlyMap<string, Uint8Array>;
+  readonly revoked: ReadonlySet<string>;
+  readonly height: bigint;
+}
+
+function subjectOf(serial: string): string {
+  return `certificate/${serial}`;
+}
+
+/** `height` is that of the reading which does not show it as valid. */
+function publicationOf(intent: Intent | undefined, height: bigint): Publication {
+  if (!intent) return { kind: "none" };
+  if (isUnderWay(intent)) return { kind: "under way" };
+  const { height: landed = "0", log = "" } = (intent.result ?? {}) as SettledResult;
+  if (intent.state === "done" && BigInt(landed) > height) return { kind: "under way" };
+  const againAtMs = (intent.settledAtMs ?? 0) + limits.certificateRetryMs;
+  return { kind: "failed", againAtMs, why: `the chain did not take the certificate: ${log || intent.state}` };
+}

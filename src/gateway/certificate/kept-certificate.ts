@@ -1,0 +1,49 @@
+/** A certificate of ours with its key, as it is kept and read again. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { pem } from "../../chain/certificates/der.ts";
+import type { Address } from "../../market/address.ts";
+import { limits } from "../../runtime/limits.ts";
+
+export interface KeptCertificate extends CertificateWithKey {
+  /** In decimal digits, as the chain writes it: within an account, its name. */
+  readonly serial: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly der: Uint8Array;
+  /** Clients accept it from a server, and it is for all of these names. */
+  serves(hosts: readonly string[]): boolean;
+}
+
+/** Throws what is wrong with it. */
+export function readKept({ certificate, key }: CertificateWithKey, owner: Address): KeptCertificate {
+  const read = new X509Certificate(certificate);
+  if (read.toLegacyObject().subject.CN !== owner) throw new Error(`the certificate is not that of ${owner}`);
+  if (!read.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
+  return {
+    certificate,
+    key,
+    serial: BigInt(`0x${read.serialNumber}`).toString(),
+    fromMs: read.validFromDate.getTime(),
+    untilMs: read.validToDate.getTime(),
+    der: read.raw,
+    serves: (hosts) => (read.keyUsage ?? []).includes(serverAuth) && hosts.every((host) => isFor(read, host)),
+  };
+}
+
+const serverAuth = "1.3.6.1.5.5.7.3.1";
+
+function isFor(certificate: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+}
+
+/** With the label that the chain insists on. */
+export function publicKeyOf({ certificate }: CertificateWithKey): string {
+  return pem("EC PUBLIC KEY", new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" }));
+}
+
+/** From then on another one is to take its place. */
+export function renewAtMs({ fromMs, untilMs }: Pick<KeptCertificate, "fromMs" | "untilMs">): number {
+  return untilMs - Math.max((untilMs - fromMs) * limits.certificateRenewShare, limits.certificateRenewLeastMs);
+}

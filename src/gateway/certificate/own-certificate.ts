@@ -1,0 +1,94 @@
+/**
+ * What to serve and what to do next about our own certificate, from what is kept, what the chain says, and what is under
+ * way. One that the chain does not show as valid is never served; one that is made is kept before the chain hears of it, and
+ * while it is not there yet no other one is made.
+ */
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type KeptCertificate, renewAtMs } from "./kept-certificate.ts";
+
+export interface Truths {
+  /** What we hold the keys of, wherever it was found. */
+  readonly held: readonly KeptCertificate[];
+  /** Which of them are kept where the next start finds them. */
+  readonly kept: ReadonlySet<string>;
+  /** Serials of those that the chain shows as valid, or as revoked. */
+  readonly valid: ReadonlySet<string>;
+  readonly revoked: ReadonlySet<string>;
+  /** What became of putting one on the chain. */
+  publication(serial: string): Publication;
+  readonly hosts: readonly string[];
+  readonly nowMs: number;
+}
+
+export type Publication =
+  | { readonly kind: "none" | "under way" }
+  /** It came to nothing; tried again from then on. */
+  | { readonly kind: "failed"; readonly againAtMs: number; readonly why: string };
+
+export type NextStep =
+  /** All is well until then. */
+  | { readonly kind: "nothing"; readonly untilMs: number }
+  | { readonly kind: "make"; readonly why: string }
+  | { readonly kind: "publish"; readonly certificate: KeptCertificate }
+  | { readonly kind: "wait"; readonly why: string; readonly untilMs: number | undefined };
+
+export interface Verdict {
+  readonly serve: KeptCertificate | undefined;
+  /** All that should be kept; what is not among them is done with. */
+  readonly keep: readonly KeptCertificate[];
+  readonly next: NextStep;
+}
+
+export function decideOnCertificate(truths: Truths): Verdict {
+  const { held, kept, valid, revoked, publication, hosts, nowMs } = truths;
+  const isOver = ({ serial, untilMs }: KeptCertificate) => revoked.has(serial) || untilMs <= nowMs;
+  const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts));
+  const [serve] = onChain;
+  // Made by us, and not on the chain yet. What a person left unpublished is not ours to publish.
+  const pending = held.filter((each) => kept.has(each.serial) && !valid.has(each.serial) && !isOver(each));
+  const wanted = pending.find((each) => isGood(each, hosts, nowMs));
+  const isUnderWay = (each: KeptCertificate) => publication(each.serial).kind === "under way";
+  // A superseded one stays while it is valid on the chain: should the newer one be revoked, it is there at once.
+  const keep = [
+    ...onChain.filter((each) => kept.has(each.serial) || each === serve).slice(0, limits.certificatesKept),
+    ...pending.filter((each) => each === wanted || isUnderWay(each)),
+  ];
+  return { serve, keep, next: nextStep() };
+
+  function nextStep(): NextStep {
+    if (serve && isGood(serve, hosts, nowMs)) return { kind: "nothing", untilMs: renewAtMs(serve) };
+    const waitedFor = pending.find(isUnderWay);
+    if (waitedFor)
+      return { kind: "wait", why: `certificate ${waitedFor.serial} is on its way to the chain`, untilMs: undefined };
+    if (!wanted) return { kind: "make", why: whyAnother(serve, truths) };
+    const published = publication(wanted.serial);
+    if (published.kind !== "failed" || published.againAtMs <= nowMs) return { kind: "publish", certificate: wanted };
+    return { kind: "wait", why: published.why, untilMs: published.againAtMs };
+  }
+}
+
+/** Good for a while, so that none need take its place. */
+function isGood(certificate: KeptCertificate, hosts: readonly string[], nowMs: number): boolean {
+  return certificate.serves(hosts) && nowMs < renewAtMs(certificate);
+}
+
+/** One for our names before others, then the one that lasts longest. */
+function byUse(hosts: readonly string[]) {
+  return (left: KeptCertificate, right: KeptCertificate) =>
+    Number(right.serves(hosts)) - Number(left.serves(hosts)) || right.untilMs - left.untilMs;
+}
+
+function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held }: Truths): string {
+  if (serve && !serve.serves(hosts)) return `the one on the chain is not for ${hosts.join(", ") || "a server"}`;
+  if (serve) return "the one on the chain ends soon";
+  return held.some(({ serial }) => revoked.has(serial))
+    ? "the one on the chain was revoked"
+    : "there is none on the chain";
+}
+
+/** How long a new one is good for: from a little ago, for clients whose clock is behind, to a year from now. */
+export function newLife(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
+  const nowMs = clock.now();
+  return { fromMs: nowMs - limits.certificateBackdateMs, untilMs: nowMs + limits.certificateLifeMs };
+}
