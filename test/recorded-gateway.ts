@@ -145,6 +145,7 @@ export function createComparison(intended: readonly IntendedAnswer[], translate:
 function shownHeaders(headers: Pairs): string[] {
   return headers.map(([name, value]) => {
     if (name === "Date") return /^<date>$|GMT$/.test(value) ? "Date" : `Date: ${value}`;
+    if (name === "Age") return name;
     if (name === "Content-Length" || (name === "Transfer-Encoding" && value === "chunked")) return "Content-Length";
     return `${name}: ${value}`;
   });

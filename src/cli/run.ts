@@ -14,6 +14,7 @@ import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, kubeconfigOf, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
+import { version } from "./version.ts";
 
 export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
@@ -37,6 +38,12 @@ export function runCommand(): Command {
       chain,
       ...market,
       balance: balanceOf(values),
+      gateway: {
+        listen: values.gatewayListenAddress,
+        publicHost: values.clusterPublicHostname,
+        version,
+        metricsTokenFile: values.gatewayMetricsTokenFile,
+      },
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,
       random: realRandom,

@@ -14,13 +14,18 @@ import { createKnownAccounts } from "./auth/known-accounts.ts";
 import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
+import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
+import { metricsRoutes } from "./rest/metrics-route.ts";
+import { followToken } from "./rest/metrics-token.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
+import { withOpenapi } from "./rest/openapi.ts";
 import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
 import { statusRoutes } from "./rest/status-route.ts";
+import { versionRoutes } from "./rest/version-route.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
 import type { StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
@@ -31,6 +36,8 @@ export interface GatewayOptions {
   /** The name that a public certificate is for. */
   readonly publicHost: string | undefined;
   readonly version: string;
+  /** Holds what opens all of the metrics. */
+  readonly metricsTokenFile?: string | undefined;
   /** What is shown in handshakes, where a test says so. */
   readonly certificates?: { readonly own: CertificateSource; readonly public: CertificateSource };
 }
@@ -56,11 +63,14 @@ interface GatewayGround {
   readonly metrics: Metrics;
 }
 
+const noOwnCertificate = "no certificate of ours is valid on the chain, so that nobody is answered";
+
 export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
   let server: RestServer | undefined;
   const queues: Queue[] = [];
+  let isServed = () => false;
 
   return {
     name: "gateway",
@@ -68,6 +78,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     async start(scope) {
       const chain = await ground.chain;
       const own = options.certificates?.own ?? noCertificate;
+      isServed = () => own.current !== undefined;
       const { provider } = chain;
       const accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
       queues.push(accounts.queue);
@@ -79,14 +90,34 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
       const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);
+      const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
+      const dependencies = (): Dependency[] => [
+        { name: "chain", trouble: chainPart.status.trouble },
+        { name: "certificate", trouble: own.current ? undefined : noOwnCertificate },
+        ...(clusterPart
+          ? [
+              { name: "inventory", trouble: clusterPart.inventory.trouble },
+              { name: "kubernetes", trouble: clusterPart.workloads.trouble },
+            ]
+          : []),
+      ];
       const routes = [
         ...publicRoutes({ provider }),
+        ...versionRoutes({ kube: await ground.kube, version: options.version, clock: ground.clock }),
+        ...healthRoutes(dependencies),
+        ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock: ground.clock, log })),
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
       ];
-      const rest = createRest({ routes, authenticator, clock: ground.clock, log, onAnswer: tally.answered });
+      const rest = createRest({
+        routes: withOpenapi(routes, { version: options.version, provider }),
+        authenticator,
+        clock: ground.clock,
+        log,
+        onAnswer: tally.answered,
+      });
       const started = await startRestServer({
         ...options,
         certificates: { own, public: options.certificates?.public ?? noCertificate },
@@ -96,7 +127,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       server = started;
       log.info("gateway listening", { url: started.url });
     },
-    detail: () => server?.url ?? "",
+    detail: () => (server ? [server.url, isServed() ? "" : noOwnCertificate].filter(Boolean).join(", ") : ""),
     status: () => server && { url: server.url, port: server.port },
     measure: (metrics) => tally.measure(metrics, () => server?.connections ?? 0),
   };

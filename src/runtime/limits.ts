@@ -923,6 +923,9 @@ export const limits = {
   gatewayPipelined: 16,
   /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
   gatewayUnreadBytes: 256 * 1024,
+  /** The API server's version is asked for again when somebody wants to know it: it changes by an upgrade. */
+  gatewayVersionAgeMs: 60 * second,
+  gatewayVersionMs: 3 * second,
   /** How long a refusal has to arrive before the connection is cut. */
   gatewayFarewellMs: second / 2,
   /** What runs when we stop may still finish; a manifest that is on its way into the journal takes milliseconds. */

@@ -33,8 +33,8 @@ export interface Metrics {
   read<Label extends string = never>(reading: Reading<Label>, values: () => Values<Label>): void;
   /** The same of how often something took how long. */
   readHistogram(reading: Pick<Reading, "name" | "help">, histogram: Histogram): void;
-  /** Everything, as Prometheus reads it. A reading that fails is left out and counted; the others are there. */
-  text(): Promise<string>;
+  /** Everything, or those of these names, as Prometheus reads it. A reading that fails is left out and counted. */
+  text(only?: ReadonlySet<string>): Promise<string>;
   readonly contentType: string;
   stop(): void;
 }
@@ -99,7 +99,8 @@ export function createMetrics(): Metrics {
   return {
     read,
     readHistogram: (reading, histogram) => add({ ...reading, kind: "histogram" }, () => histogramLines(histogram)),
-    text: async () => sources.map(render).join("\n"),
+    text: async (only) =>
+      (only ? sources.filter(({ reading }) => only.has(reading.name)) : sources).map(render).join("\n"),
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     stop: () => eventLoop.stop(),
   };

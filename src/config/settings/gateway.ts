@@ -19,6 +19,9 @@ export const gatewayGroup = group({
       doc: "A certificate from an authority that browsers trust; read again when it changes.",
     }),
     gatewayTlsKey: optional("gateway-tls-key", path, { doc: "The key of that certificate." }),
+    gatewayMetricsTokenFile: optional("gateway-metrics-token-file", path, {
+      doc: "A file with the bearer token that opens all metrics on the gateway; read again when it changes. Strangers see four of them.",
+    }),
     certIssuerEnabled: setting("cert-issuer-enabled", onOff, {
       default: "false",
       doc: "Get and renew a certificate for --cluster-public-hostname by ACME.",

@@ -32,7 +32,8 @@ export type Rest = (request: IncomingMessage, response: ServerResponse, awaitsCo
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly awaitsContinue: boolean;
+  /** Until it was told. */
+  awaitsContinue: boolean;
   readonly query: string;
   route: Route | undefined;
 }
@@ -70,11 +71,12 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     names: Readonly<Record<string, string>>,
     identity: Identity,
   ): Answer | Promise<Answer> {
-    const { request, response, awaitsContinue } = exchange;
+    const { request, response } = exchange;
     const numbers = permit(route, names, identity);
     const asked = askedOf(exchange, identity, numbers, names);
     if (!route.body) return bounded(route.handle(asked), asked.over);
-    if (awaitsContinue) response.writeContinue();
+    if (exchange.awaitsContinue) response.writeContinue();
+    exchange.awaitsContinue = false;
     return readBody(request, route.body.mostBytes).then((body) => {
       asked.body = body;
       return bounded(route.handle(asked), asked.over);
@@ -119,6 +121,8 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     const told = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
     const send = (answer: Answer) => {
       told(answer.status);
+      // Whether its body comes all the same, nobody knows.
+      if (exchange.awaitsContinue) response.shouldKeepAlive = false;
       if (!response.destroyed) sendAnswer(request, response, answer, date());
     };
     const malformed = target.kind === "malformed" ? "400 Bad Request" : malformedHost(request);

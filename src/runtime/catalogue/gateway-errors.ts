@@ -9,6 +9,17 @@ export const gatewayErrors = {
       "The file holds a certificate of the account and its key, encrypted for that account, as the network's tools write it. Put the right one there, or take it away: another certificate is made.",
     ...statuses(500, "FAILED_PRECONDITION", settings),
   },
+  AKP_GATEWAY_TOKEN_UNUSABLE: {
+    message: "the metrics token file {path} does not hold a token of at least {leastChars} characters in one line",
+    advice:
+      "Put one there, like the output of `openssl rand -hex 32`. Until then all metrics but four are closed on the gateway.",
+    ...statuses(500, "FAILED_PRECONDITION"),
+  },
+  AKP_GATEWAY_NO_CLUSTER: {
+    message: "this provider has no cluster",
+    advice: "It sells nothing. Its operator turns that on with --cluster-k8s.",
+    ...statuses(503, "FAILED_PRECONDITION"),
+  },
   AKP_GATEWAY_BODY_TOO_LARGE: {
     message: "http: request body too large",
     advice: "What is sent to this route has at most {mostBytes} bytes.",
