@@ -12,7 +12,8 @@ import { createSeededRandom } from "../src/runtime/random.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-const random = createSeededRandom(1);
+/** Others than those of a gateway stage. */
+const random = createSeededRandom(1_001);
 
 /** An account that is the same in every run. */
 export function newSigner(): Signer {

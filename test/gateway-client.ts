@@ -92,7 +92,7 @@ export function exchange(
       chunks.push(chunk);
       if (isEnough(Buffer.concat(chunks))) end();
     };
-    socket.on("error", () => undefined);
+    if (socket.listenerCount("error") === 0) socket.on("error", () => undefined);
     socket.on("data", take).once("close", end);
     socket.write(bytes);
   });

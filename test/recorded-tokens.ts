@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Signer } from "../src/chain/keys/signer.ts";
+import type { Identity, LeaseNumbers, Scope } from "../src/gateway/auth/identity.ts";
 import { base64, makeToken } from "./auth-stage.ts";
 
 export interface RecordedToken {
@@ -12,6 +13,14 @@ export interface RecordedToken {
   /** What was done to the signature, in words. */
   readonly signature?: string;
   readonly timesAre?: "numbers" | "strings";
+}
+
+/** What one kind of token opened. */
+export interface MatrixRow {
+  readonly token: string;
+  readonly leases: unknown;
+  /** By route; 401 as a number where it was refused. */
+  readonly answers: Readonly<Record<string, string | number>>;
 }
 
 export function tokenOf(
@@ -49,4 +58,31 @@ const changes: Readonly<Record<string, (signature: Buffer) => Uint8Array>> = {
   DER: (signature) => secp256k1.Signature.fromBytes(signature, "compact").toBytes("der"),
   "65 bytes": (signature) => Buffer.concat([signature, Buffer.of(0)]),
   empty: () => Buffer.of(),
+};
+
+/** Whether a route like "GET /lease/1/1/1/status" is to be opened, with all that the network's provider does not check. */
+export function isAllowed(identity: Identity, route: string, lease: LeaseNumbers): boolean {
+  const [verb, path = ""] = route.split(" ");
+  const { pathname, searchParams } = new URL(path, "https://provider");
+  if (pathname === "/address") return true;
+  const [, named] = /\/service\/(\w+)/.exec(pathname) ?? [];
+  const scope = scopeOf[`${verb} ${pathname.replace(/^\/(lease|deployment)\/[\d/]+(service\/\w+\/)?/, "")}`];
+  assert(scope, route);
+  if (!identity.mayUseProvider) return false;
+  if (!pathname.startsWith("/lease")) return identity.mayUseDeployment(lease.dseq, scope);
+  const asked = { ...lease, dseq: BigInt(pathname.split("/")[2] ?? "") };
+  if (!identity.mayUseLease(asked) || !identity.mayUseLease(asked, scope)) return false;
+  const service = named ?? searchParams.get("service");
+  return service === null || (identity.servicesOf(asked, scope)?.has(service) ?? true);
+}
+
+const scopeOf: Readonly<Record<string, Scope>> = {
+  "PUT manifest": "send-manifest",
+  "GET manifest": "get-manifest",
+  "GET status": "status",
+  "GET logs": "logs",
+  "GET kubeevents": "events",
+  "GET shell": "shell",
+  "POST /hostname/migrate": "hostname-migrate",
+  "POST /endpoint/migrate": "ip-migrate",
 };

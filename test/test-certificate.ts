@@ -17,15 +17,27 @@ interface Wishes {
   readonly group?: string;
   /** "20200102000000Z" is long past. */
   readonly until?: string;
+  /** Of its key; "ec" if not said. */
+  readonly kind?: "ec" | "rsa";
 }
 
 /** Good for 127.0.0.1. */
-export function makeCertificate({ name, issuer, group, until = "20990101000000Z" }: Wishes): TestCertificate {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+export function makeCertificate({
+  name,
+  issuer,
+  group,
+  until = "20990101000000Z",
+  kind = "ec",
+}: Wishes): TestCertificate {
+  const { privateKey, publicKey } =
+    kind === "ec"
+      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+      : generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const algorithm = kind === "ec" ? ecdsaWithSha256 : rsaWithSha256;
   const body = sequence(
     element(0xa0, integer(2n)),
     integer(serial++),
-    ecdsaWithSha256,
+    algorithm,
     nameOf(issuer?.name ?? name),
     sequence(time("20200101000000Z"), time(until)),
     nameOf(name, group),
@@ -33,7 +45,7 @@ export function makeCertificate({ name, issuer, group, until = "20990101000000Z"
     element(0xa3, sequence(basicConstraints(issuer === undefined), forLoopback)),
   );
   const signature = sign("sha256", body, issuer?.key ?? privateKey);
-  const der = sequence(body, ecdsaWithSha256, bits(signature));
+  const der = sequence(body, algorithm, bits(signature));
   return {
     name,
     certPem: pem("CERTIFICATE", der),
@@ -56,6 +68,7 @@ function nameOf(commonName: string, organization?: string): Buffer {
 }
 
 const ecdsaWithSha256 = sequence(objectId("1.2.840.10045.4.3.2"));
+const rsaWithSha256 = sequence(objectId("1.2.840.113549.1.1.11"), element(0x05));
 
 function basicConstraints(isAuthority: boolean): Buffer {
   const value = isAuthority ? sequence(yes) : sequence();

@@ -1,9 +1,9 @@
 /** What the network's gateway said to every token that it was recorded with, asked of ours with keys of ours. */
 import assert from "node:assert/strict";
 import { type AuthStage, createAuthStage, newSigner } from "../../../test/auth-stage.ts";
-import { type RecordedToken, tokenOf } from "../../../test/recorded-tokens.ts";
+import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "../../../test/recorded-tokens.ts";
 import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
-import type { Identity, LeaseNumbers, Scope } from "./identity.ts";
+import type { Identity } from "./identity.ts";
 
 interface Vector {
   readonly name: string;
@@ -15,12 +15,6 @@ interface Vector {
   readonly answer?: { readonly status?: number; readonly body?: unknown };
   readonly token?: RecordedToken;
   readonly matrix?: readonly MatrixRow[];
-}
-
-interface MatrixRow {
-  readonly token: string;
-  readonly leases: unknown;
-  readonly answers: Readonly<Record<string, string | number>>;
 }
 
 interface File {
@@ -97,7 +91,7 @@ vectorTest("each recorded kind of token opens what it opened, but for what nobod
     const text = tokenOf(recorded, stage.signers, stage.clock.now(), stage.translate);
     const identity = (await stage.askWithToken(text)) as Identity;
     for (const [route, answer] of Object.entries(answers)) {
-      const ours = isAllowed(identity, route);
+      const ours = isAllowed(identity, route, lease);
       if (answer === 401) assert.equal(ours, false, `${token}: ${route}`);
       else if (!ours) {
         assert.match(route, /\/migrate$|\/service\/\w+\/status$|service=api/, `${token}: ${route}`);
@@ -148,31 +142,3 @@ function recordedAnswer(answer: Vector["answer"]): string {
   const { message } = JSON.parse(`${answer?.body}`) as { message: string };
   return message === "unauthorized access" ? "not allowed" : `${answer?.status} ${message}`;
 }
-
-/** What the routes ask of an identity, by the table of the network's routes. */
-function isAllowed(identity: Identity, route: string): boolean {
-  const [verb, path = ""] = route.split(" ");
-  const { pathname, searchParams } = new URL(path, "https://provider");
-  if (pathname === "/address") return true;
-  const scope = scopeOf[`${verb} ${pathname.replace(/^\/(lease|deployment)\/[\d/]+/, "")}`];
-  assert(scope, route);
-  if (!identity.mayUseProvider) return false;
-  if (!pathname.startsWith("/lease")) return identity.mayUseDeployment(lease.dseq, scope);
-  const asked: LeaseNumbers = { ...lease, dseq: BigInt(pathname.split("/")[2] ?? "") };
-  if (!identity.mayUseLease(asked) || !identity.mayUseLease(asked, scope)) return false;
-  const service = /service\/(\w+)/.exec(pathname)?.[1] ?? searchParams.get("service");
-  return service === null || (identity.servicesOf(asked, scope)?.has(service) ?? true);
-}
-
-const scopeOf: Readonly<Record<string, Scope>> = {
-  "PUT manifest": "send-manifest",
-  "GET manifest": "get-manifest",
-  "GET status": "status",
-  "GET logs": "logs",
-  "GET kubeevents": "events",
-  "GET shell": "shell",
-  "GET service/web/status": "status",
-  "GET service/api/status": "status",
-  "POST /hostname/migrate": "hostname-migrate",
-  "POST /endpoint/migrate": "ip-migrate",
-};

@@ -7,6 +7,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Authenticator, AuthRefusal, type Identity, type LeaseNumbers } from "../auth/identity.ts";
+import { nobody } from "../auth/permissions.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { noBody, readBody } from "./body.ts";
 import { certificatesOf } from "./client-certificates.ts";
@@ -39,10 +40,6 @@ interface Exchange {
 }
 
 const pageNotFound = failure(404, "404 page not found");
-const nobody: Identity = {
-  ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
-  ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
-};
 
 export function createRest({ routes, authenticator, clock, log, onAnswer = () => undefined }: RestDeps): Rest {
   const find = createRouter(routes);

@@ -1,0 +1,245 @@
+/** Every recorded way to say who one is, asked of a whole provider over TLS. */
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { type MadeCertificate, makeCertificate } from "../src/chain/certificates/make-certificate.ts";
+import type { Signer } from "../src/chain/keys/signer.ts";
+import { packMessage } from "../src/chain/tx/messages.ts";
+import { readClaims } from "../src/gateway/auth/claims.ts";
+import { identityOf } from "../src/gateway/auth/permissions.ts";
+import { readToken } from "../src/gateway/auth/token.ts";
+import type { Address } from "../src/market/address.ts";
+import { base64, newSigner } from "./auth-stage.ts";
+import { eventually } from "./eventually.ts";
+import { type Answered, ask, askOn, connectGateway } from "./gateway-client.ts";
+import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
+import type { GatewayTenant } from "./gateway-tenant.ts";
+import { shop } from "./lease-sdl.ts";
+import { createOwner } from "./owner.ts";
+import {
+  createComparison,
+  createTranslation,
+  type IntendedAnswer,
+  type RecordedVector,
+  readGatewayVectors,
+  requestOf,
+} from "./recorded-gateway.ts";
+import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
+import * as test from "./test-certificate.ts";
+import { vectorTest } from "./vectors.ts";
+
+const dseq = 4_100_001n;
+const framing = [
+  ["Date", "<date>"],
+  ["Content-Length", "<length>"],
+] as const;
+const json = [["Content-Type", "application/json"], ...framing] as const;
+const lease = [["Content-Type", "application/json; charset=UTF-8"], ...framing] as const;
+
+function refused(why: string, of: RegExp, message: string): IntendedAnswer {
+  return { why, of, status: 401, headers: json, body: JSON.stringify({ message }) };
+}
+
+const readable = "an answer that a person can read, where the network's provider ends the handshake";
+const intended: readonly IntendedAnswer[] = [
+  refused("what costs nothing is looked at before the signature", /^expired and signature wrong$/, "JWT is expired"),
+  refused(
+    "its own text, which the network's provider means and cannot reach",
+    /^expired|^exp before/,
+    "JWT is expired",
+  ),
+  {
+    ...{ why: "scopes of newer tools are ignored", status: 200, body: /"services"/, headers: lease },
+    of: /^leases: scoped, unknown scope$/,
+  },
+  refused("the same; nothing that we know is left", /^permission: scoped, unknown scope$/, "unauthorized access"),
+  refused("the network's provider drops the connection", /^iss account without public key$/, "JWT is invalid"),
+  refused(readable, /time (is over|has not begun)/, "x509: certificate has expired or is not yet valid"),
+  refused(readable, /CN (not an address|empty)/, "tls: invalid certificate's subject common name"),
+  refused(readable, /never published|revoked before this|not on chain|forged/, unknownCertificate()),
+  refused(readable, /RSA/, "x509: certificate specifies an incompatible key usage"),
+  refused("a revoked certificate is none", /then revoked: after$/, unknownCertificate()),
+  refused(readable, /chain of two/, "tls: too many peer certificates"),
+  refused("one unknown account keeps nobody from an answer", /^unknown issuer: second token/, "JWT is invalid"),
+  { why: "the same", of: /^unknown issuer: tenant2 \(key not cached\)/, status: 404, body: "" },
+  { why: "the same", of: /^unknown issuer: tenant2 afterwards, public/, status: 200, body: /^\{"address":"akash1/ },
+];
+
+function unknownCertificate(): string {
+  return "tls: attempt to use non-existing or revoked certificate";
+}
+
+vectorTest(
+  "every recorded token, header and certificate is answered as it was, but for what is meant to differ",
+  async () => {
+    await using owner = createOwner();
+    const stage = await startGatewayStage(owner, { tenants: 4 });
+    const { port, tenant } = stage;
+    await tenant.deployed(dseq, shop());
+    const { volatile, vectors } = readGatewayVectors("auth.json");
+    const status = await eventually("all of it ready", async () => {
+      const { body } = await ask({ port }, { path: `/lease/${dseq}/1/1/status`, authorization: tenant.bearer() });
+      return !body.includes('"ready_replicas":0') && /"ips":\{"page/.test(body) ? body : undefined;
+    });
+    const people = await peopleOf(stage, volatile);
+    const plain = await connectGateway({ port });
+    owner.after(() => void plain.destroy());
+    const recordedStatus = vectors.find(({ name }) => name === "good, full")?.answer.body ?? "";
+    const translate = createTranslation({ ...people.names, [recordedStatus]: status, '"web"': '"page"' });
+    const { compare, finish } = createComparison(intended, translate);
+
+    for (const vector of vectors) {
+      if (vector["matrix"]) {
+        await playMatrix(vector["matrix"] as readonly MatrixRow[]);
+        continue;
+      }
+      if (vector.name.endsWith("then revoked: after")) await people.revokeUsed();
+      compare(vector, await askAs(vector));
+    }
+    finish();
+
+    async function askAs(vector: RecordedVector): Promise<Answered> {
+      const { auth = "" } = vector.request;
+      const shown = vector.request.headers?.filter(([name]) => name === "Authorization");
+      const token = vector["token"] as RecordedToken | undefined;
+      const good = people.tenants.tenant1.token();
+      const headers = shown?.map(([name, value]) => [name, value.replace("<token>", good)] as const);
+      const own = token ? tokenOf(token, people.signers, Date.now(), translate) : people.tokenFor(auth, good);
+      const authorization = headers?.length || own === undefined ? undefined : `Bearer ${own}`;
+      const asked = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
+      const connection = people.connectionFor(vector);
+      return connection ? ask({ port, ...connection }, asked) : askOn(plain, asked);
+    }
+
+    /** Streams are no routes yet. */
+    async function playMatrix(rows: readonly MatrixRow[]): Promise<void> {
+      const body = {
+        PUT: JSON.stringify(shop().manifest),
+        POST: JSON.stringify({ destination_dseq: Number(dseq), destination_gseq: 1 }),
+        GET: undefined,
+      };
+      for (const { token, leases, answers } of rows) {
+        const recorded = JSON.stringify({ leases });
+        const claims = JSON.parse(translate(recorded)) as Record<string, unknown>;
+        const text = tenant.token(claims);
+        const { grant } = readClaims(readToken(text).claims, stage.provider.address);
+        const identity = identityOf(tenant.address, grant, 0);
+        for (const [route, answer] of Object.entries(answers)) {
+          if (/\/(logs|kubeevents|shell)/.test(route)) continue;
+          const ownRoute = route.replace("/web/", "/page/").replace("/api/", "/store/");
+          const [method = "", path = ""] = ownRoute.split(" ");
+          const sent = body[method as keyof typeof body];
+          const asked = { method, path, authorization: `Bearer ${text}` };
+          const ours = await askOn(plain, { ...asked, ...(sent !== undefined && { body: sent }) });
+          const wanted = isAllowed(identity, ownRoute, { dseq, gseq: 1, oseq: 1 }) ? Number(answer) : 401;
+          assert.equal(ours.status, wanted, `${token}: ${route}: ${ours.body}`);
+          if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
+        }
+      }
+    }
+  },
+);
+
+interface Connection {
+  readonly servername?: string;
+  readonly certificate?: { readonly cert: string; readonly key: string };
+}
+
+/** Those of the recording, played by ours: their keys, their certificates, and how each of them comes. */
+async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, string>>) {
+  const [tenant1, tenant2, tenant3, fresh] = stage.tenants as [
+    GatewayTenant,
+    GatewayTenant,
+    GatewayTenant,
+    GatewayTenant,
+  ];
+  const stranger = newSigner();
+  const now = Date.now();
+  const hour = 3_600_000;
+  let serial = 1n;
+  const make = (owner: Address, from = -hour, until = hour, own = serial++) =>
+    makeCertificate({ owner, hosts: [], isServer: false, serial: own, fromMs: now + from, untilMs: now + until });
+  const [first, second, used, revoked, over, early] = [
+    make(tenant1.address),
+    make(tenant2.address),
+    make(tenant3.address),
+    make(tenant3.address),
+    make(tenant3.address, -2 * hour, -hour),
+    make(tenant3.address, hour, 2 * hour),
+  ];
+  await Promise.all([
+    tenant1.send(published(tenant1, first)),
+    tenant2.send(published(tenant2, second)),
+    tenant3.send(...[used, revoked, over, early].map((each) => published(tenant3, each))),
+  ]);
+  await tenant3.revoke({ cert: revoked.certificate, key: revoked.key, serial: revoked.serial });
+  const certificates: readonly (readonly [RegExp, Connection["certificate"]])[] = [
+    [/chain of two/, { cert: first.certificate + second.certificate, key: first.key }],
+    [/forged/, shown(make(tenant1.address, -hour, hour, BigInt(first.serial)))],
+    [/CN not an address/, bare("hello")],
+    [/CN empty/, bare("")],
+    [/RSA/, bare(tenant3.address, "rsa")],
+    [/not on chain|never published/, shown(make(tenant3.address))],
+    [/revoked before this/, shown(revoked)],
+    [/time is over/, shown(over)],
+    [/has not begun/, shown(early)],
+    [/used, then revoked/, shown(used)],
+    [/mTLS of (another owner|tenant2)/, shown(second)],
+    [/^mTLS/, shown(first)],
+  ];
+  return {
+    tenants: { tenant1, tenant2, tenant3 },
+    names: {
+      [volatile["provider"] ?? ""]: stage.provider.address,
+      akash1rt6zsjelr8sfffauhxn3pu83jt8tkr3vmg3xdx: stage.provider.address,
+      [volatile["tenant1"] ?? ""]: tenant1.address,
+      [volatile["fresh_account"] ?? ""]: fresh.address,
+    },
+    signers: {
+      ...{ tenant1: tenant1.signer, other: tenant2.signer },
+      "account with funds, no transaction yet (no public key on chain)": fresh.signer,
+    } as Readonly<Record<string, Signer>>,
+    connectionFor({ name, request }: RecordedVector): Connection | undefined {
+      const [, certificate] = certificates.find(([of]) => of.test(name)) ?? [];
+      const [, servername] = /SNI ([a-z.]+)/.exec(request.auth ?? "") ?? [];
+      return certificate && { certificate, ...(servername !== undefined && { servername }) };
+    },
+    tokenFor(auth: string, good: string): string | undefined {
+      const [header, payload, signature] = good.split(".");
+      if (/two parts/.test(auth)) return `${header}.${payload}`;
+      if (/empty signature/.test(auth)) return `${header}.${payload}.`;
+      if (/payload not JSON/.test(auth)) return `${header}.${base64("hello")}.${signature}`;
+      if (/payload changed/.test(auth)) return `${header}.${base64('{"iss":"x"}')}.${signature}`;
+      if (/not on chain/.test(auth) && auth.startsWith("JWT"))
+        return tokenOf(unknownToken(), { stranger }, now, (text) => text);
+      if (/JWT ES256K of tenant2/.test(auth)) return tenant2.token();
+      return /JWT/.test(auth) ? good : undefined;
+    },
+    async revokeUsed(): Promise<void> {
+      await tenant3.revoke({ cert: used.certificate, key: used.key, serial: used.serial });
+      await eventually("the revocation seen", async () => {
+        return (await ask({ port: stage.port, certificate: shown(used) }, { path: "/address" })).status === 401;
+      });
+    },
+  };
+
+  function unknownToken(): RecordedToken {
+    const times = { iat: "now+0", nbf: "now+0", exp: "now+900" };
+    const claims = { iss: stranger.address, ...times, version: "v1", leases: { access: "full" } };
+    return { header: { alg: "ES256K", typ: "JWT" }, claims, signedBy: "stranger" };
+  }
+}
+
+function published({ address: owner }: GatewayTenant, { certificate, publicKey }: MadeCertificate) {
+  return packMessage("createCertificate", { owner, cert: Buffer.from(certificate), pubkey: Buffer.from(publicKey) });
+}
+
+function shown({ certificate, key }: MadeCertificate) {
+  return { cert: certificate, key };
+}
+
+/** With that name and nothing of what the network wants of one. */
+function bare(name: string, kind: "ec" | "rsa" = "ec") {
+  const { certPem, keyPem } = test.makeCertificate({ name, kind });
+  assert(new X509Certificate(certPem));
+  return { cert: certPem, key: keyPem };
+}
