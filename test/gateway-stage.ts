@@ -5,6 +5,7 @@
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
+import type { Behaviours } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
@@ -41,6 +42,8 @@ export interface GatewayStageOptions {
   readonly nodes?: (node: Node) => readonly RpcTransport[];
   readonly leases?: Partial<LeaseOptions>;
   readonly manifestTimeoutMs?: number;
+  /** Of containers; quick ones if not said. */
+  readonly behaviour?: Behaviours;
   readonly log?: Log;
 }
 
@@ -56,6 +59,8 @@ export interface GatewayStage {
   readonly dir: string;
   status(): ProviderStatus;
   stop(): Promise<void>;
+  /** Another provider on the same journal. */
+  restart(): Promise<void>;
 }
 
 const blockMs = 50;
@@ -72,7 +77,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
   });
   await node.start();
   const cluster = createSimulatedCluster(
-    { nodes: [machine], behaviour: () => quick },
+    { nodes: [machine], behaviour: (...of) => ({ ...quick, ...options.behaviour?.(...of) }) },
     { clock, random, log: silentLog },
   );
   prepareCluster(cluster);
@@ -84,9 +89,9 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
   };
   await send(signer, registration(signer.address));
   const dir = memoryFolder(owner);
-  const { house, status, stop } = await start();
+  let life = await start();
   owner.after(async () => {
-    await stop();
+    await life.stop();
     pool.close();
     await cluster.close();
     await node.stop();
@@ -97,14 +102,30 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
       signer: own,
       provider: signer.address,
       queries,
-      house,
+      house: () => life.house,
       send: (...sent) => send(own, ...sent),
     }),
   );
   const [tenant] = tenants;
   invariant(tenant, "there is a tenant");
-  const port = await eventually("a gateway", () => status().gateway?.port);
-  return { node, cluster, provider: signer, tenants, tenant, house, port, dir, status, stop };
+  const portNow = () => eventually("a gateway", () => life.status().gateway?.port);
+  let port = await portNow();
+  return {
+    ...{ node, cluster, provider: signer, tenants, tenant, dir },
+    get house() {
+      return life.house;
+    },
+    get port() {
+      return port;
+    },
+    status: () => life.status(),
+    stop: () => life.stop(),
+    async restart() {
+      await life.stop();
+      life = await start();
+      port = await portNow();
+    },
+  };
 
   async function start() {
     invariant(signer, "the first is the provider");

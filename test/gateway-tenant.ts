@@ -42,7 +42,7 @@ interface TenantDeps {
   readonly signer: Signer;
   readonly provider: Address;
   readonly queries: Queries;
-  readonly house: House;
+  readonly house: () => House;
   send(...messages: readonly PackedMessage[]): Promise<void>;
 }
 
@@ -81,14 +81,14 @@ export function createGatewayTenant({ signer, provider, queries, house, send }: 
     },
     async deployed(dseq, sdl = cell()) {
       const lease = await tenant.lease(dseq, sdl);
-      const manifests = await house.manifests;
-      const cluster = await house.cluster;
+      const manifests = await house().manifests;
+      const cluster = await house().cluster;
       invariant(manifests && cluster, "the provider of the stage sells");
       await eventually("a manifest taken", async () => {
         await manifests.submit({ owner: address, dseq }, JSON.stringify(sdl.manifest));
         return true;
       });
-      const journal = await house.journal;
+      const journal = await house().journal;
       const leaseId = `${address}/${dseq}/1/1/${provider}`;
       await eventually("a manifest deployed", () => {
         const { version, deployed } = journal.read.manifests.get(leaseId) ?? {};

@@ -116,7 +116,7 @@ export function writeRecords(shape: Shape, value: unknown): unknown {
   const record = value as Readonly<Record<string, unknown>>;
   const written: Record<string, unknown> = {};
   for (const field of shape.fields) {
-    const given = record[field.name];
+    const given = record[field.name] ?? null;
     if (!(field.omits && isEmpty(field, given))) written[field.name] = writeRecords(field.shape, given);
   }
   return written;

@@ -10,7 +10,7 @@ import { foldName } from "./go-shape.ts";
 import type { Attribute } from "./group-spec.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 import { manifestShape } from "./manifest-shape.ts";
-import { sortedJson } from "./sorted-json.ts";
+import { goJson, sortedJson } from "./sorted-json.ts";
 
 export interface ReadManifest {
   readonly manifest: Manifest;
@@ -50,6 +50,11 @@ export function readManifest(body: string | Uint8Array, mostBytes: number): Read
     version: () => hashOf(bounded(sortedJson(written))),
     rawVersion: () => (hasOneReading(json) ? hashOf(sortedJson(plainOf(json))) : undefined),
   };
+}
+
+/** As the network's own provider shows one: with the names in the order of its types. */
+export function manifestJson(manifest: Manifest): string {
+  return goJson(writeRecords(manifestShape, manifest));
 }
 
 /**

@@ -2,8 +2,8 @@
 import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
+import { manifestJson } from "../../market/manifest-json.ts";
 import { readSdl } from "../../market/sdl/sdl.ts";
-import { goJson } from "../../market/sorted-json.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -62,7 +62,7 @@ export function manifestRoutes({ provider, leases, manifests, clock }: ManifestR
     const lease = bidOn({ owner, dseq, gseq, oseq }, provider);
     const manifest = leases.runs(lease) ? manifests.manifestOf(lease) : undefined;
     if (!manifest || manifest.withdrawnAtMs !== undefined) return failure(404, "lease not found");
-    return json(goJson([shownOf(manifest.group, identity.servicesOf(lease, "get-manifest"))]));
+    return json(manifestJson([shownOf(manifest.group, identity.servicesOf(lease, "get-manifest"))]));
   }
 
   const deployment = { path: "/deployment/{dseq}/manifest", access: "deployment", scope: "send-manifest" } as const;
