@@ -4,6 +4,7 @@
  */
 import { groupIn } from "../../journal/manifests.ts";
 import { networksEntry } from "../../kube/adopted-fields.ts";
+import { pointerTo } from "../../kube/json-pointer.ts";
 import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, PatchOperation } from "../../kube/kube.ts";
 import { keptLabel, runsService, serviceDigest } from "../../kube/objects/kept-workload.ts";
@@ -94,7 +95,7 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     const also = ({ metadata }: KubeObject): PatchOperation[] =>
       metadata.annotations?.[manifestAnnotations.version] === undefined
         ? []
-        : [{ op: "remove", path: `/metadata/annotations/${escaped(manifestAnnotations.version)}` }];
+        : [{ op: "remove", path: pointerTo("metadata", "annotations", manifestAnnotations.version) }];
     await adoptObject(kube, kinds.manifest, { namespace: manifestNamespace, name }, { also, signal });
   }
 
@@ -164,11 +165,7 @@ function markOf({ labels }: KubeObject["metadata"], service: ManifestService | f
   return labels?.[keptLabel] === undefined ? [] : [{ op: "remove", path: labelPath }];
 }
 
-function escaped(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
 /** By it the network's provider says of which version of the Manifest resource it made an object. */
 const networksVersion = "akash.network/manifest.resource.version";
 
-const labelPath = `/metadata/labels/${escaped(keptLabel)}`;
+const labelPath = pointerTo("metadata", "labels", keptLabel);

@@ -3,6 +3,7 @@
  * that would do it, and says what that would do.
  */
 import { asSent, isAsDesired } from "../../kube/as-desired.ts";
+import { stepsOf } from "../../kube/json-pointer.ts";
 import { type Kind, objectText } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube.ts";
 import { ownedFields } from "../../kube/owned-fields.ts";
@@ -64,13 +65,6 @@ export function rehearseOn(kube: ReadingKube, note: (write: RehearsedWrite) => v
 
 function isOwners(path: string): boolean {
   return path === "/metadata/managedFields";
-}
-
-function stepsOf(path: string): string[] {
-  return path
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 function pathText(path: string): string {

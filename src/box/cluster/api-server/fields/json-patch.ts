@@ -2,6 +2,7 @@
  * JSON patches (RFC 6902) as the server carries them out: all operations or none. Other than the RFC says, a field that is
  * not there may be replaced, and passes a test for null. Moves and copies nobody here sends.
  */
+import { stepsOf } from "../../../../kube/json-pointer.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";
@@ -14,6 +15,7 @@ export function jsonPatch(target: unknown, operations: readonly unknown[]): unkn
 function carriedOut(target: unknown, operation: unknown): unknown {
   if (!isRecord(operation) || typeof operation["path"] !== "string") throw badRequest("no operation of a JSON patch");
   const { op, path, value } = operation;
+  if (path !== "" && !path.startsWith("/")) throw missed();
   const steps = stepsOf(path);
   switch (op) {
     case "test":
@@ -26,13 +28,6 @@ function carriedOut(target: unknown, operation: unknown): unknown {
     default:
       throw missed();
   }
-}
-
-/** The names that a JSON pointer leads through; none for the whole. */
-function stepsOf(path: string): string[] {
-  if (path !== "" && !path.startsWith("/")) throw missed();
-  const names = path.split("/").slice(1);
-  return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 function valueAt(target: unknown, steps: readonly string[]): unknown {
