@@ -3,6 +3,7 @@
  * we do not want of them can go, and its workloads are kept as they live until their tenant changes them.
  */
 import { groupIn } from "../../journal/manifests.ts";
+import { adoptObject } from "../../kube/adopt-object.ts";
 import { networksEntry } from "../../kube/adopted-fields.ts";
 import { pointerTo } from "../../kube/json-pointer.ts";
 import { type Kind, kinds } from "../../kube/kinds.ts";
@@ -16,7 +17,6 @@ import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { LeaseTruth } from "../leases/lease-truth.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../leases/live-objects.ts";
-import { adoptObject } from "./adopt-object.ts";
 
 interface AdoptionDeps {
   readonly kube: Pick<Kube, "get" | "patch" | "fieldManager">;

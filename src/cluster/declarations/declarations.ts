@@ -3,6 +3,8 @@
  * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the grants of
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
+
+import { adoptObject } from "../../kube/adopt-object.ts";
 import { networksEntry } from "../../kube/adopted-fields.ts";
 import { type kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
@@ -12,7 +14,6 @@ import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { adoptObject } from "../adoption/adopt-object.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { createUnseenWrites } from "./unseen-writes.ts";
 

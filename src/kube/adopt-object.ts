@@ -1,9 +1,10 @@
 /** Makes what the network's provider wrote of an object ours, without changing what it says. */
-import { adoptedFields } from "../../kube/adopted-fields.ts";
-import { apiVersionOf, type Kind } from "../../kube/kinds.ts";
-import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube.ts";
-import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import { adoptedFields } from "./adopted-fields.ts";
+import { apiVersionOf, type Kind } from "./kinds.ts";
+import type { Kube, KubeObject, ObjectAt, PatchOperation } from "./kube.ts";
 
 type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 
