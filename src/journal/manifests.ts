@@ -142,6 +142,21 @@ export function manifestToRun({ version, body, withdrawnAtMs, refusal, deployed 
   return refusal === undefined ? { version, body } : deployed;
 }
 
+/** Of one that the journal lost, or never had, as the cluster has it: it runs there, or was taken back. */
+export function restoredRow(
+  leaseId: string,
+  { version, group, receivedAtMs, withdrawnAtMs }: FoundManifest,
+): ManifestRow {
+  const body = bodyOf(group);
+  const found = { leaseId, version, body, receivedAtMs };
+  return { ...found, ...(withdrawnAtMs === undefined ? { deployed: { version, body } } : { withdrawnAtMs }) };
+}
+
+interface FoundManifest extends Pick<ManifestRow, "version" | "receivedAtMs"> {
+  readonly group: ManifestGroup;
+  readonly withdrawnAtMs?: number | undefined;
+}
+
 export function bodyOf(group: ManifestGroup): string {
   return JSON.stringify([group]);
 }

@@ -13,7 +13,7 @@ import { type Lease, runs } from "../chain/records.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
-import { bodyOf, type ManifestRow } from "../journal/manifests.ts";
+import { type ManifestRow, restoredRow } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
 import { isNewerInCluster } from "../market/newer-manifest.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
@@ -102,24 +102,19 @@ export function createManifestLoop(deps: LoopDeps) {
     const recorded = await cluster.recorded(id);
     const { hash } = mirror.deployment(deploymentOf(id)) ?? {};
     if (!recorded || !isNewerInCluster(recorded, before, hash)) return read.manifests.get(key);
-    const { version, group, receivedAtMs, withdrawnAtMs } = recorded;
-    const body = bodyOf(group);
-    const found = { leaseId: key, version, body, receivedAtMs };
+    const found = restoredRow(key, recorded);
     const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
       const now = manifests.get(key);
       // One that came meanwhile is newer than anything.
       if (now?.version !== before?.version || now?.receivedAtMs !== before?.receivedAtMs) return false;
-      manifests.restore({
-        ...found,
-        ...(withdrawnAtMs === undefined ? { deployed: { version, body } } : { withdrawnAtMs }),
-      });
+      manifests.restore(found);
       deadlines.remove(manifestDeadline, key);
       history.add({ kind: "manifest", subject: key, line: "manifest restored from the cluster" });
       return true;
     });
     if (isRestored) {
       standings.counts.restored += 1;
-      log.info("restored manifest from cluster", { lease: key, version });
+      log.info("restored manifest from cluster", { lease: key, version: found.version });
       onRestored(key);
     }
     return read.manifests.get(key);

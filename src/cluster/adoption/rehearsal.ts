@@ -5,14 +5,14 @@
 import type { Chain, MirrorView, Queries } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
 import { listRunningLeases } from "../../chain/running-leases.ts";
-import { bodyOf, type ManifestRow } from "../../journal/manifests.ts";
+import { restoredRow } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { keptLabel } from "../../kube/objects/kept-workload.ts";
 import { leaseOfLabels, managedSelector, serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import { type RecordedManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import type { Address } from "../../market/address.ts";
 import { type BidId, deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -119,7 +119,7 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
         const needs = `the cluster has ${has}: its tenant has to send the manifest`;
         return { ...nothing, unplaced: [needs, ...withoutRoom(id)] };
       }
-      const row = rowOf(key, recorded);
+      const row = restoredRow(key, recorded);
       const truth = { key, id, name, lease: running.get(key), row, namespace: live.namespace(name), recorded };
       const failed = await deploy(truth, signal).then(
         (outcome) => (outcome.kind === "waiting" || outcome.kind === "stalled" ? [outcome.why] : []),
@@ -199,19 +199,6 @@ async function readMirror(
     deployment: (id) => deployments.get(formatDeploymentId(id)),
   };
   return mirror as Chain["mirror"];
-}
-
-/** As the manifest service would find it in the cluster. */
-function rowOf(leaseId: string, { version, group, receivedAtMs, withdrawnAtMs }: RecordedManifest): ManifestRow {
-  const body = bodyOf(group);
-  const isWithdrawn = withdrawnAtMs !== undefined;
-  return {
-    leaseId,
-    version,
-    body,
-    receivedAtMs,
-    ...(isWithdrawn ? { withdrawnAtMs } : { deployed: { version, body } }),
-  };
 }
 
 const nothingWritten = {
