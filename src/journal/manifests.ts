@@ -136,9 +136,10 @@ function headOf({ withdrawnAtMs, isRefused, deployedVersion, ...manifest }: Head
   };
 }
 
-/** What should run by it: the newest that the cluster takes; undefined where nothing should. */
-export function manifestToRun({ version, body, withdrawnAtMs, refusal, deployed }: ManifestRow) {
-  if (withdrawnAtMs !== undefined) return undefined;
+/** What should run by it: the newest that the cluster takes; undefined where nothing should, or there is none. */
+export function manifestToRun(row: ManifestRow | undefined) {
+  if (!row || row.withdrawnAtMs !== undefined) return undefined;
+  const { version, body, refusal, deployed } = row;
   return refusal === undefined ? { version, body } : deployed;
 }
 

@@ -57,8 +57,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
 }
 
 function versionToRun(key: string, manifests: Pick<Manifests, "get">): string | undefined {
-  const row = manifests.get(key);
-  return row && manifestToRun(row)?.version;
+  return manifestToRun(manifests.get(key))?.version;
 }
 
 function troublesText({ troubles }: LeaseHealth): string {

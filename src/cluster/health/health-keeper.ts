@@ -93,8 +93,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   }
 
   function toRun(key: string) {
-    const row = journal.read.manifests.get(key);
-    return row && manifestToRun(row);
+    return manifestToRun(journal.read.manifests.get(key));
   }
 
   function* replicasOf(key: string): Iterable<SeenReplica> {
