@@ -1,6 +1,8 @@
 /** Why nothing may be judged by caches of the cluster right now, in words for an operator; undefined where it may. */
 import type { WatchCache } from "../kube/kube.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
 
 export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
   for (const cache of caches) {
@@ -16,4 +18,20 @@ function troubleOf({ resource, ready, trouble }: WatchCache<unknown>): string | 
   }
   if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
   return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
+}
+
+/** Looks time and again: nobody says so when what is known may not be relied on any more, or may again. */
+export async function followTrouble(
+  trouble: () => string | undefined,
+  onLook: (now: string | undefined, before: string | undefined) => void,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  let before = trouble();
+  while (!signal.aborted) {
+    await sleep(clock, limits.leaseTroubleLookMs, signal);
+    const now = trouble();
+    onLook(now, before);
+    before = now;
+  }
 }

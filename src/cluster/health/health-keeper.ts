@@ -8,7 +8,7 @@ import type { Kube } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -19,7 +19,7 @@ import type { LeaseKeeper } from "../leases/lease-keeper.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
 import type { LeaseClaims } from "../reservations/lease-claims.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
-import { watchTrouble } from "../watch-trouble.ts";
+import { followTrouble, watchTrouble } from "../watch-trouble.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
@@ -158,16 +158,9 @@ export function createHealthKeeper(deps: HealthDeps) {
     for (const listener of listeners) listener(key, now, before);
   }
 
-  /** Nobody says so when what is known may not be relied on any more, or may again. */
-  async function lookOut(signal: AbortSignal): Promise<void> {
-    let wasKnown = trouble() === undefined;
-    while (!signal.aborted) {
-      await sleep(clock, limits.leaseTroubleLookMs, signal);
-      const isKnown = trouble() === undefined;
-      if (!isKnown) monitoring.interrupt();
-      if (isKnown !== wasKnown) wakeAll();
-      wasKnown = isKnown;
-    }
+  function onTrouble(now: string | undefined, before: string | undefined): void {
+    if (now !== undefined) monitoring.interrupt();
+    if ((now === undefined) !== (before === undefined)) wakeAll();
   }
 
   const view: HealthView = {
@@ -200,7 +193,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       });
       wakeAll();
       scope.task("health", queue.run);
-      scope.task("trouble of health", lookOut);
+      scope.task("trouble of health", (signal) => followTrouble(trouble, onTrouble, clock, signal));
     },
   };
 }

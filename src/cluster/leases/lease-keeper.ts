@@ -7,7 +7,7 @@ import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-workload.ts";
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -19,6 +19,7 @@ import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
 import { createHostnames } from "../hostnames/hostnames.ts";
 import { watchNetwork } from "../network/watched-network.ts";
 import { watchNodes } from "../network/watched-nodes.ts";
+import { followTrouble } from "../watch-trouble.ts";
 import { createLeaseLoop } from "./lease-loop.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
 import type { LeaseOptions } from "./lease-options.ts";
@@ -109,16 +110,9 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     for (const key of keyOf.values()) wake(key, "low");
   }
 
-  /** Nobody says so when what is known of the cluster may be relied on again. */
-  async function wakeAfterTrouble(signal: AbortSignal): Promise<void> {
-    let before = trouble();
-    while (!signal.aborted) {
-      await sleep(clock, limits.leaseTroubleLookMs, signal);
-      const now = trouble();
-      if (before !== now) deps.onChange();
-      if (before !== undefined && now === undefined) wakeAll();
-      before = now;
-    }
+  function onTrouble(now: string | undefined, before: string | undefined): void {
+    if (before !== now) deps.onChange();
+    if (before !== undefined && now === undefined) wakeAll();
   }
 
   return {
@@ -153,7 +147,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
       network.onChange(wakeAll);
       wakeAll();
       scope.task("leases", queue.run);
-      scope.task("trouble of the cluster", wakeAfterTrouble);
+      scope.task("trouble of the cluster", (signal) => followTrouble(trouble, onTrouble, clock, signal));
     },
   };
 }
