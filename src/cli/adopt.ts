@@ -4,6 +4,7 @@ import { openKey } from "../chain/keys/open-key.ts";
 import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/adoption/rehearsal.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
+import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
 import { complain, print, printJson } from "./asking.ts";
@@ -17,9 +18,6 @@ interface AdoptOptions {
   readonly json: boolean;
 }
 
-/** Apart from those of errors: a script can tell that something has no place from not having been able to look. */
-const unplacedExitCode = 4;
-
 export function adoptCommand(): Command {
   const command = new Command("adopt")
     .description("say what taking over a cluster from the network's own provider would keep and change")
@@ -27,7 +25,7 @@ export function adoptCommand(): Command {
     .option("--json", "print JSON, one value a line", false)
     .addHelpText(
       "after",
-      `\nEnds with 0 where everything has its place, with ${unplacedExitCode} where something has none, and with another where that cannot be told.` +
+      `\nEnds with 0 where everything has its place, with ${findingExitCode} where something has none, and with another where that cannot be told.` +
         "\nNo place has: a replica without a node, a lease of which nothing runs and that no nodes have room for (by cpu, memory and" +
         "\nephemeral storage alone), a name or port that somebody else has, an object that no manifest or no lease wants." +
         "\nTaking over itself is what `akash-provider run` does when it starts: nothing has to be given here.",
@@ -59,7 +57,7 @@ export function adoptCommand(): Command {
       for (const lease of rehearsal.leases) printJson(lease);
       printJson({ height: rehearsal.height, strays: rehearsal.strays });
     } else print(rehearsalLines(rehearsal));
-    if (isUnplaced(rehearsal)) process.exitCode = unplacedExitCode;
+    if (isUnplaced(rehearsal)) process.exitCode = findingExitCode;
   });
 }
 

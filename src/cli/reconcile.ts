@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { Report } from "../cluster/reconcile/drift.ts";
+import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
@@ -9,9 +10,6 @@ import { showAge } from "./order-text.ts";
 interface ReconcileOptions extends OutputOptions {
   readonly dryRun: boolean;
 }
-
-/** Apart from those of errors: a script can tell that there is drift from not having been able to look. */
-const driftExitCode = 4;
 
 export function reconcileCommand(): Command {
   const command = askingCommand(
@@ -21,14 +19,14 @@ export function reconcileCommand(): Command {
     .option("--dry-run", "only tell; without it, what is to look after a difference is woken", false)
     .addHelpText(
       "after",
-      `\nEnds with 0 where all three agree, with ${driftExitCode} where they do not, and with another where that cannot be told.` +
+      `\nEnds with 0 where all three agree, with ${findingExitCode} where they do not, and with another where that cannot be told.` +
         "\nNothing is deleted or written by it: that is up to the loop of each lease, which needs the chain's proof.",
     );
   return command.action(async ({ json, dryRun }: ReconcileOptions, given: Command) => {
     const report = await openAsker(given).ask<Report>("reconcile", { dryRun });
     if (json) printJson(report);
     else print(reportLines(report));
-    if (report.drifts.length > 0) process.exitCode = driftExitCode;
+    if (report.drifts.length > 0) process.exitCode = findingExitCode;
     if (report.unasked > 0)
       complain(`${report.unasked} leases were not asked about: too many are left at once; ask again`);
   });
