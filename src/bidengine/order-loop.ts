@@ -9,7 +9,9 @@
  *   bid lost or closed       let go of the capacity
  *   lease of ours            hand the capacity over to the lease
  */
+
 import type { Chain } from "../chain/chain.ts";
+import { mirrorTrouble } from "../chain/mirror-trouble.ts";
 import type { Bid, Order } from "../chain/records.ts";
 import { closeBidMessage } from "../chain/tx/closing.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
@@ -59,7 +61,8 @@ export function createOrderLoop(deps: LoopDeps) {
   const { mirror, outbox, queries } = chain;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
+    const unbuilt = mirrorTrouble(mirror);
+    if (unbuilt !== undefined) return waiting("chain", unbuilt);
     const truth = readTruth(key, chain, journal.read);
     if (truth.order) tally.begin(key);
     else over(truth);

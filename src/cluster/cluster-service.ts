@@ -2,8 +2,10 @@
  * The cluster as a service: what it has, by the inventory; what of it is promised, by the book of reservations; what is
  * free; and what runs on it for our leases.
  */
+
 import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
+import { mirrorTrouble } from "../chain/mirror-trouble.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { Overcommit } from "../market/overcommit.ts";
@@ -146,7 +148,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       const occurrences = createOccurrenceKeeper({
         ...{ chain, journal, kube, clock, random, log },
         ...{ live: leaseKeeper.live, leaseIn: leaseKeeper.leaseIn, health },
-        trouble: () => (chain.mirror.ready ? leaseKeeper.trouble : "the mirror has not been built yet"),
+        trouble: () => mirrorTrouble(chain.mirror) ?? leaseKeeper.trouble,
       });
       queues.push(leaseKeeper.queue, health.queue, reclaimer.queue, ...occurrences.queues);
       own.onChange(publisher.changed);

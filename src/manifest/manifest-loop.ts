@@ -7,8 +7,10 @@
  *   has a manifest           nothing is waited for any more
  *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
  */
+
 import type { Chain } from "../chain/chain.ts";
 import { endingPauseMs, fileEnding, isEnding } from "../chain/lease-ending.ts";
+import { mirrorTrouble } from "../chain/mirror-trouble.ts";
 import { type Lease, runs } from "../chain/records.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
@@ -58,7 +60,8 @@ export function createManifestLoop(deps: LoopDeps) {
   let isDeaf = false;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (!mirror.ready) return waiting("chain", "the mirror has not been built yet");
+    const unbuilt = mirrorTrouble(mirror);
+    if (unbuilt !== undefined) return waiting("chain", unbuilt);
     const lease = mirror.lease(parseLeaseId(key));
     if (!lease || !runs(lease)) return forget(key);
     try {

@@ -1,5 +1,7 @@
 /** Keeps how every lease is doing. What runs is watched, not polled: a lease is looked at anew when something of it changes. */
+
 import type { Chain } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn, manifestToRun } from "../../journal/manifests.ts";
@@ -86,10 +88,8 @@ export function createHealthKeeper(deps: HealthDeps) {
 
   /** Why nothing may be judged by what is known now. */
   function trouble(): string | undefined {
-    if (!chain.mirror.ready) return "the mirror has not been built yet";
-    return (
-      leases.trouble ?? watchTrouble([pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined))
-    );
+    const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
+    return mirrorTrouble(chain.mirror) ?? leases.trouble ?? watchTrouble(caches);
   }
 
   function toRun(key: string) {

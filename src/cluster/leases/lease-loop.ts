@@ -9,6 +9,7 @@
  *   does not run             torn down, where the chain itself says that it is over
  *   nobody knows             nothing is touched, and that is said
  */
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import { limits } from "../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
@@ -33,7 +34,8 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   }
 
   return async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (!chain.mirror.ready) return unknown(key, "chain", "the mirror has not been built yet");
+    const unbuilt = mirrorTrouble(chain.mirror);
+    if (unbuilt !== undefined) return unknown(key, "chain", unbuilt);
     const wrong = trouble();
     if (wrong !== undefined) return unknown(key, "cluster", wrong);
     const truth = readTruth(key, deps);

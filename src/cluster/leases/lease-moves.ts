@@ -2,7 +2,9 @@
  * Host names and endpoints on their way from one lease of an owner to another, those that he asked for and no others. What is
  * moved is settled at once, and whatever fails afterwards the loop of the lease that gets it goes on with it.
  */
+
 import type { Chain } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
@@ -41,7 +43,7 @@ export function createLeaseMoves(deps: MoveDeps) {
 
   /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId): LeaseWorkload {
-    const reason = chain.mirror.ready ? trouble() : "the mirror has not been built yet";
+    const reason = mirrorTrouble(chain.mirror) ?? trouble();
     if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
     const truth = readTruth(formatLeaseId(to), deps);
     if (!runs(truth.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});

@@ -1,5 +1,7 @@
 /** What runs for a lease, as its tenant may see it: read from caches at one moment, so that asking costs nobody anything. */
+
 import type { Chain } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
@@ -56,7 +58,7 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
   }
 
   function checkKnown(): void {
-    const reason = chain.mirror.ready ? leases.trouble : "the mirror has not been built yet";
+    const reason = mirrorTrouble(chain.mirror) ?? leases.trouble;
     if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
   }
 

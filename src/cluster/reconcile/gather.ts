@@ -2,7 +2,9 @@
  * Asks each of the three itself: the chain for its own list, the API server for what it has now, the journal. Mirror and
  * caches are read too, as what we believe. Between the parts the event loop gets its turn.
  */
+
 import type { Chain } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { type Lease, runs } from "../../chain/records.ts";
 import { listRunningLeases } from "../../chain/running-leases.ts";
 import { manifestDeadline } from "../../journal/deadlines.ts";
@@ -54,7 +56,8 @@ export async function gather(deps: GatherDeps, isRestored: boolean, signal: Abor
   const { chain, journal, clock } = deps;
   const { provider, mirror, queries } = chain;
   // Until then neither the book nor what it is needed for is known: every lease would seem to have no reservation.
-  if (!mirror.ready) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: "the mirror has not been built yet" });
+  const reason = mirrorTrouble(mirror);
+  if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
   // First of all: what was restored is put right soon.
   const cluster = await readCluster(deps, signal);
   const caches = deps.trouble() === undefined ? readCaches(deps.live) : undefined;
