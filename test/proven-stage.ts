@@ -1,0 +1,53 @@
+/** The stage of the gateway with a certificate that its provider has on the chain, as tenants' tools demand it. */
+import { makeCertificate, newSerial } from "../src/chain/certificates/make-certificate.ts";
+import type { Queries } from "../src/chain/chain.ts";
+import { createPool } from "../src/chain/comet/pool.ts";
+import { createQueries } from "../src/chain/comet/queries/queries.ts";
+import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
+import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import { sendMessages } from "../src/chain/tx/send.ts";
+import type { CertificateSource, ServedCertificate } from "../src/gateway/certificate/served-certificate.ts";
+import { realClock as clock } from "../src/runtime/clock.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { realRandom as random } from "../src/runtime/random.ts";
+import { type GatewayStage, type GatewayStageOptions, publicHost, startGatewayStage } from "./gateway-stage.ts";
+import { fees } from "./lease-stage.ts";
+import type { Owner } from "./owner.ts";
+
+export interface ProvenStage extends GatewayStage {
+  readonly host: string;
+  readonly queries: Queries;
+}
+
+export async function startProvenStage(owner: Owner, options: GatewayStageOptions = {}): Promise<ProvenStage> {
+  const served = settableSource();
+  const stage = await startGatewayStage(owner, { ...options, ownCertificate: served });
+  const { node, provider: signer } = stage;
+  const pool = createPool({ nodes: [node.transport("provider's wallet")], clock, random, log: silentLog });
+  owner.after(() => pool.close());
+  await pool.open();
+  const made = makeCertificate({
+    ...{ owner: signer.address, hosts: [publicHost], isServer: true, serial: newSerial(clock, random) },
+    ...{ fromMs: clock.now() - 60_000, untilMs: clock.now() + 3_600_000 },
+  });
+  const deps = { chainId: node.chainId, chain: createCometBroadcaster(pool), settings: fees, clock, random, signer };
+  await sendMessages(deps, [createCertificateMessage(signer.address, made)]);
+  served.set({ certificates: made.certificate, key: made.key });
+  return { ...stage, host: publicHost, queries: createQueries(pool) };
+}
+
+/** There is none at first. */
+function settableSource(): CertificateSource & { set(certificate: ServedCertificate): void } {
+  const listeners: (() => void)[] = [];
+  let current: ServedCertificate | undefined;
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    set(certificate) {
+      current = certificate;
+      for (const listener of listeners) listener();
+    },
+  };
+}
