@@ -12,9 +12,11 @@ import type { HistoryLine } from "./history.ts";
 import type { Intent } from "./intents.ts";
 import { dayMs, type LedgerLine, ledgerKinds } from "./ledger.ts";
 import type { ManifestRow } from "./manifests.ts";
+import { type OccurrenceRow, stillSo } from "./occurrences.ts";
 import { openJournal } from "./open.ts";
 import type { Reservation } from "./reservations.ts";
 import type { TableReads, Tables } from "./tables.ts";
+import type { UnhealthRow } from "./unhealth.ts";
 
 /** Few names, so that the same row is met again and again. */
 const name = fc.constantFrom("a", "b", "ü/ 'quoted'");
@@ -24,6 +26,7 @@ const json = fc.jsonValue({ maxDepth: 2 }).map((value): unknown => JSON.parse(JS
 const height = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
 const id = fc.integer({ min: 1, max: 8 });
 const timeMs = fc.integer({ min: 0, max: 2 ** 45 });
+const bytes = fc.uint8Array({ maxLength: 40 });
 
 class Model {
   cursor = new Map<string, bigint>();
@@ -34,6 +37,10 @@ class Model {
   reservations = new Map<string, Reservation>();
   ledger: LedgerLine[] = [];
   history: HistoryLine[] = [];
+  unhealth = new Map<string, UnhealthRow>();
+  occurrences = new Map<string, OccurrenceRow>();
+  tenants = new Map<string, Uint8Array>();
+  certificates = new Map<string, Uint8Array>();
 }
 
 /** One thing to do to both; the answers must agree. */
@@ -166,9 +173,52 @@ const keyedActions: fc.Arbitrary<Action>[] = [
   }),
 ];
 
+const leaseActions: fc.Arbitrary<Action>[] = [
+  fc.record({ leaseId: name, sinceMs: timeMs, observedMs: timeMs, atMs: timeMs }).map((row) => (to, model) => {
+    model.unhealth.set(row.leaseId, { ...row });
+    return { ...nothing, got: to.unhealth.put(row) };
+  }),
+  name.map((leaseId) => (to, model) => {
+    model.unhealth.delete(leaseId);
+    return { ...nothing, got: to.unhealth.remove(leaseId) };
+  }),
+  fc
+    .record({
+      ...{ leaseId: name, key: name, object: text, note: text, count: id, firstAtMs: timeMs, lastAtMs: timeMs },
+      ...{ counted: fc.constantFrom(stillSo, ""), origin: fc.constantFrom("cluster", "ours") },
+    })
+    .map((row) => (to, model) => {
+      const key = `${row.leaseId} ${row.key}`;
+      // What makes it the same as one before does not change.
+      const { origin } = model.occurrences.get(key) ?? row;
+      const occurrence = { ...row, origin, type: "Warning", reason: "BackOff" } as const;
+      model.occurrences.set(key, occurrence);
+      return { ...nothing, got: to.occurrences.record(occurrence) };
+    }),
+  fc.record({ owner: name, key: bytes }).map((row) => (to, model) => {
+    model.tenants.set(row.owner, row.key);
+    return { ...nothing, got: to.tenants.put(row) };
+  }),
+  name.map((owner) => (to, model) => {
+    model.tenants.delete(owner);
+    return { ...nothing, got: to.tenants.remove(owner) };
+  }),
+  fc.record({ owner: name, serial: name, der: bytes }).map((row) => (to, model) => {
+    model.certificates.set(`${row.owner} ${row.serial}`, row.der);
+    return { ...nothing, got: to.certificates.put(row) };
+  }),
+  fc.tuple(name, name).map(([owner, serial]) => (to, model) => {
+    model.certificates.delete(`${owner} ${serial}`);
+    return { ...nothing, got: to.certificates.remove(owner, serial) };
+  }),
+];
+
 const rounds = fc.array(
   fc.record({
-    actions: fc.array(fc.oneof(...intentActions, ...listActions, ...keyedActions), { maxLength: 25, size: "max" }),
+    actions: fc.array(fc.oneof(...intentActions, ...listActions, ...keyedActions, ...leaseActions), {
+      maxLength: 35,
+      size: "max",
+    }),
     reopens: fc.boolean(),
   }),
   { minLength: 1, maxLength: 4 },
@@ -247,7 +297,25 @@ function assertSame(read: TableReads, model: Model): void {
     );
     assert.deepEqual(read.manifests.get(name), model.manifests.get(name));
     assert.deepEqual(read.reservations.get(name), model.reservations.get(name));
+    assertSameOfLeases(read, model, name);
   }
+}
+
+function assertSameOfLeases(read: TableReads, model: Model, name: string): void {
+  const byName = <T>(rows: T[], by: (row: T) => string) => rows.toSorted((a, b) => (by(a) < by(b) ? -1 : 1));
+  assert.deepEqual(read.unhealth.get(name), model.unhealth.get(name));
+  const about = [...model.occurrences.values()].filter(({ leaseId }) => leaseId === name);
+  const key = (row: OccurrenceRow) => row.key;
+  assert.deepEqual(byName(read.occurrences.about(name, 100), key), byName(about, key));
+  const open = about.filter(({ origin, counted }) => origin === "ours" && counted === stillSo);
+  assert.deepEqual(byName(read.occurrences.open(name), key), byName(open, key));
+  assert.deepEqual(read.tenants.get(name)?.key, model.tenants.get(name));
+  const certificates = [...model.certificates].filter(([of]) => of.startsWith(`${name} `));
+  assert.deepEqual(
+    read.certificates.of(name).map(({ serial, der }) => [`${name} ${serial}`, der]),
+    byName(certificates, ([of]) => of),
+  );
+  assert.equal(read.certificates.owners().includes(name), certificates.length > 0);
 }
 
 function assertSameDeadlines({ deadlines }: TableReads, wanted: Deadline[]): void {

@@ -29,6 +29,8 @@ export interface KeptKeys extends AccountKeys {
   isKept(owner: Address): boolean;
   /** Asks the chain, whatever is known. */
   read(address: Address, signal: AbortSignal): Promise<AccountKey>;
+  /** Accounts of which anything is remembered. */
+  readonly size: number;
 }
 
 interface AccountKeysDeps {
@@ -79,5 +81,8 @@ export function createAccountKeys({ chain, lookups, clock }: AccountKeysDeps): K
     release: (owner) => void kept.delete(owner),
     isKept: (owner) => kept.has(owner),
     read,
+    get size() {
+      return kept.size + strangers.size + missing.size;
+    },
   };
 }

@@ -36,6 +36,8 @@ export interface KeptCertificates extends ChainCertificates {
   read(owner: Address, signal: AbortSignal): Promise<OwnersCertificates>;
   /** Called with every step along the chain. */
   note(step: Step): void;
+  /** Certificates of which anything is remembered. */
+  readonly size: number;
 }
 
 export interface OwnedCertificate {
@@ -172,6 +174,10 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
     },
     release: (owner) => void kept.delete(owner),
     read: (owner, signal) => askChain({ owner }, signal),
+    get size() {
+      const ofOwners = [...kept.values()].reduce((sum, certificates) => sum + certificates.size, 0);
+      return ofOwners + strangers.size + missing.size;
+    },
     note({ block, gap }) {
       confirmedFrom = largest(confirmedFrom, gap?.to ?? 0n);
       if (!block) return;

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BaseAccount, QueryAccountInfoResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { testKey } from "../../../test/chain-signing.ts";
+import { runs } from "../../../test/runs.ts";
+import type { Queries } from "../../chain/chain.ts";
+import { accountQuery } from "../../chain/comet/queries/queries.ts";
+import { type Address, addressOf, parseAddress } from "../../market/address.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createAccountKeys } from "./account-keys.ts";
+import { createLookups } from "./lookups.ts";
+
+const alice = testKey("alice");
+const address = parseAddress(alice.address);
+
+/** Keys as a node gives them that answers so. */
+function answered(answer: Queries["account"]) {
+  const clock = createVirtualClock();
+  const lookups = createLookups(clock);
+  const keys = createAccountKeys({ chain: { queries: { account: answer } as Queries }, lookups, clock });
+  return { clock, lookups, keys };
+}
+
+function accountOf(pubKey: BaseAccount["pubKey"]): Queries["account"] {
+  const info = BaseAccount.fromPartial({ address, ...(pubKey && { pubKey }) });
+  const bytes = QueryAccountInfoResponse.encode({ info }).finish();
+  return async () => ({ value: accountQuery.decode(bytes, 7n), height: 7n, node: "a node" });
+}
+
+/** A field with its number 1 and so many bytes, as protobuf writes it. */
+const packed = (key: Uint8Array) => Uint8Array.from([0x0a, key.length, ...key]);
+const secp256k1 = (key: Uint8Array) => ({ typeUrl: "/cosmos.crypto.secp256k1.PubKey", value: packed(key) });
+
+test("an account of several who sign together has no key that a token could be checked with", async () => {
+  const typeUrl = "/cosmos.crypto.multisig.LegacyAminoPubKey";
+  const { keys } = answered(accountOf({ typeUrl, value: packed(alice.publicKey) }));
+  assert.deepEqual(await keys.keyOf(address, ""), { kind: "none", why: "another kind of key" });
+});
+
+test("a node that gives an account somebody else's key, or half of one, is not believed", async () => {
+  for (const key of [testKey("mallory").publicKey, alice.publicKey.slice(0, 20)]) {
+    const { keys } = answered(async (...asked) => accountOf(secp256k1(key))(...asked));
+    await assert.rejects(async () => keys.keyOf(address, ""));
+  }
+  const { keys } = answered(accountOf(secp256k1(alice.publicKey)));
+  assert.deepEqual(await keys.keyOf(address, ""), { kind: "key", key: alice.publicKey });
+});
+
+test("however many accounts are asked for, a bounded number of them is remembered, and tenants always are", async () => {
+  const { clock, lookups, keys } = answered(async () => ({ value: undefined, height: 7n, node: "a node" }));
+  keys.keep(address, alice.publicKey);
+  const count = runs(4_800, 100_000);
+  const answers: Promise<unknown>[] = [];
+  for (let number = 0; number < count; number += 1) {
+    answers.push(Promise.resolve(keys.keyOf(accountNumber(number), `10.0.0.${number % limits.gatewayLookups}`)));
+    if (answers.length < limits.gatewayLookups) continue;
+    await clock.advance(limits.gatewayLookupTurnMs);
+    await Promise.all(answers.splice(0));
+  }
+  assert.deepEqual([lookups.counts.asked, lookups.counts.waiting], [count, 0]);
+  assert.equal(keys.size, limits.gatewayStrangers + 1);
+  assert.deepEqual(keys.keyOf(address, ""), { kind: "key", key: alice.publicKey });
+});
+
+function accountNumber(number: number): Address {
+  const bytes = Buffer.alloc(20);
+  bytes.writeUInt32BE(number);
+  return addressOf(bytes);
+}
