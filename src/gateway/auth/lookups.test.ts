@@ -33,7 +33,7 @@ function onStage() {
 
 test("a flood from one place leaves another place its turn, and is itself answered or refused in time", async () => {
   const { clock, lookups, ends, ask } = onStage();
-  for (let number = 0; number < 2_000; number += 1) ask(`flood ${number}`, "192.0.2.1");
+  for (let number = 0; number < 600; number += 1) ask(`flood ${number}`, "192.0.2.1");
   ask("honest", "192.0.2.2");
   await clock.advance(answerMs);
   assert.deepEqual(
@@ -41,10 +41,10 @@ test("a flood from one place leaves another place its turn, and is itself answer
     { what: "honest", how: "answer", afterMs: answerMs },
   );
   await clock.advance(limits.gatewayLookupMs);
-  assert.equal(ends.length, 2_001);
+  assert.equal(ends.length, 601);
   assert.ok(ends.every(({ afterMs }) => afterMs <= limits.gatewayLookupMs));
   const refusedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
-  assert.equal(refusedAtOnce, 2_000 - limits.gatewayLookupsOfPlace - limits.gatewayLookupsOfPlaceAtOnce);
+  assert.equal(refusedAtOnce, 600 - limits.gatewayLookupsOfPlace - limits.gatewayLookupsOfPlaceAtOnce);
   assert.equal(lookups.counts.waiting, 0);
 });
 
