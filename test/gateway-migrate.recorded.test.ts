@@ -5,6 +5,7 @@ import { staticHost } from "../src/cluster/hostnames/static-host.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { ask, wholeAnswer } from "./gateway-client.ts";
 import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
@@ -153,6 +154,20 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     assert.deepEqual(portsHeld(stage), { ...before, "blue-tcp-7000": "2" });
     await tell("back");
     assert.deepEqual(portsHeld(stage), before);
+  });
+
+  await t.test("lists and bodies are bounded", async () => {
+    const post = async (names: number, name: string) => {
+      const asked = Array.from({ length: names }, () => name);
+      const body = JSON.stringify({ hostnames_to_migrate: asked, destination_dseq: 4_100_002, destination_gseq: 1 });
+      const request = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
+      const { status, body: text } = await ask(stage, request);
+      return [status, text];
+    };
+    const tooMany = "more than 1000 names are to be moved at once\n";
+    assert.deepEqual(await post(1_001, "b1.rec.test"), [400, tooMany]);
+    assert.deepEqual(await post(1, "x".repeat(limits.migrationBytes)).then(([status]) => status), 413);
+    assert.deepEqual(await post(1_000, "b1.rec.test").then(([status]) => status), 200);
   });
 
   await t.test("an API server that is away is told with 503 and the reason", async () => {

@@ -162,6 +162,19 @@ test("nothing moves unless all of it may", async (t) => {
   assert.deepEqual(held(stage), before);
 });
 
+test("requests of one owner wait for each other, and no more of them than may", async (t) => {
+  const { stage, first, second, life } = await openStage(t);
+  const ask = (to: LeaseId) => life.keeper.moves.moveHosts([a], to, anyService, never);
+  const asked = Array.from({ length: limits.migrationsWaiting }, (_, at) => ask(at % 2 === 0 ? second : first));
+  await assert.rejects(ask(second), { code: "AKP_MIGRATION_BUSY" });
+  let answered = 0;
+  for (const each of asked) void each.then(() => (answered += 1));
+  await stage.until("all have an answer", () => answered === asked.length);
+  assert.deepEqual(held(stage), before);
+  await move(stage, life, second, [a], []);
+  assert.equal(held(stage).hosts[a], 2);
+});
+
 test("a lease that is over, has no manifest or had it taken back is no destination", async (t) => {
   const { stage, second, life } = await openStage(t);
   const asked = (to: LeaseId) => life.keeper.moves.moveHosts([a], to, anyService, never);

@@ -8,11 +8,11 @@ import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
+import { createTurns } from "../runtime/turns.ts";
 import type { Accepted, Checks } from "./checks.ts";
 import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
 import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
 import type { Standings } from "./standings.ts";
-import { createTurns } from "./turns.ts";
 
 interface IntakeDeps {
   readonly journal: Journal;
@@ -28,7 +28,7 @@ interface IntakeDeps {
 export function createIntake(deps: IntakeDeps): Manifests {
   const { journal, checks, loop, standings, onChange, onReceived, log } = deps;
   const { read } = journal;
-  const inTurn = createTurns(limits.manifestWaiting);
+  const inTurn = createTurns(limits.manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
   async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
     const deployment = formatDeploymentId(id);

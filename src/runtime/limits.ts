@@ -965,6 +965,8 @@ export const limits = {
   migrationNames: 1_000,
   /** As many names of 253 characters, each with its quotes, and some room. */
   migrationBytes: 512 * 1024,
+  /** Requests of one owner that wait for each other, so that what one moves back and forth keeps no other waiting. */
+  migrationsWaiting: 8,
   /** A thousand writes of 10 ms each; an API server that takes longer is away, and goes on with it when it is back. */
   migrationMs: 15 * second,
   /** What a tenant's command waits for, until a provider far away has said hello. */

@@ -13,6 +13,7 @@ import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createTurns } from "../../runtime/turns.ts";
 import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
@@ -40,6 +41,10 @@ export type LeaseMoves = ReturnType<typeof createLeaseMoves>;
 
 export function createLeaseMoves(deps: MoveDeps) {
   const { chain, hostnames, addresses, addressSharing, trouble, clock, log } = deps;
+  const inTurn = createTurns(
+    limits.migrationsWaiting,
+    (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }),
+  );
 
   /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId): LeaseWorkload {
@@ -65,20 +70,24 @@ export function createLeaseMoves(deps: MoveDeps) {
   }
 
   return {
-    async moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
-      // Names that we give are not moved, and not among those that a manifest names.
-      const wanted = hostsWanted(workloadOf(to), { staticHostDomain: undefined });
-      const asked = new Set(hosts);
-      for (const { host, service } of wanted) if (asked.has(host)) permit(service);
-      await inTime(hostnames.transfer([...asked], to, wanted, signal));
-      log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
-    },
-    async moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void> {
-      const wanted = addressesWanted(workloadOf(to), addressSharing);
-      const asked = new Set(endpoints);
-      for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
-      await inTime(addresses.transfer([...asked], to, wanted, signal));
-      log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: asked.size });
-    },
+    moveHosts: (hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
+      inTurn(to.owner, async () => {
+        signal.throwIfAborted();
+        // Names that we give are not moved, and not among those that a manifest names.
+        const wanted = hostsWanted(workloadOf(to), { staticHostDomain: undefined });
+        const asked = new Set(hosts);
+        for (const { host, service } of wanted) if (asked.has(host)) permit(service);
+        await inTime(hostnames.transfer([...asked], to, wanted, signal));
+        log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
+      }),
+    moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
+      inTurn(to.owner, async () => {
+        signal.throwIfAborted();
+        const wanted = addressesWanted(workloadOf(to), addressSharing);
+        const asked = new Set(endpoints);
+        for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
+        await inTime(addresses.transfer([...asked], to, wanted, signal));
+        log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: asked.size });
+      }),
   };
 }

@@ -23,6 +23,7 @@ const asked = {
     200: "They are there now, also those that were before.",
     400: "Nothing is moved: nothing was asked for, the destination is unknown, or something is not its own to have.",
     401: "The credentials are not good for it.",
+    429: "Too many of the owner's requests wait already.",
     422: "The body cannot be read.",
     503: "The cluster does not answer. What was begun is gone on with; it may be asked for again.",
   },

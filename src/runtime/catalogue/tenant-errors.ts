@@ -67,6 +67,11 @@ export const tenantErrors = {
     advice: "Ask for them in several requests.",
     ...statuses(400, "INVALID_ARGUMENT"),
   },
+  AKP_MIGRATION_BUSY: {
+    message: "{waiting} requests of yours to move something are being worked on already",
+    advice: "Wait for the answers to those before sending more.",
+    ...statuses(429, "RESOURCE_EXHAUSTED"),
+  },
   AKP_HOSTNAME_UNUSED: {
     message: "the hostname {host} is not used by this deployment",
     advice: "Send the deployment that is to have it a manifest which names it, and ask again.",

@@ -1,11 +1,11 @@
 /** Works on one thing at a time for each key, and on different keys at once. */
-import { ProviderError } from "../runtime/errors.ts";
 
-export function createTurns(mostWaiting: number) {
+/** `busy` is thrown at who would wait behind as many as may. */
+export function createTurns(mostWaiting: number, busy: (waiting: number) => Error) {
   const lines = new Map<string, { last: Promise<unknown>; waiting: number }>();
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
     const line = lines.get(key) ?? { last: Promise.resolve(), waiting: 0 };
-    if (line.waiting >= mostWaiting) throw new ProviderError("AKP_MANIFEST_BUSY", { waiting: line.waiting });
+    if (line.waiting >= mostWaiting) throw busy(line.waiting);
     lines.set(key, line);
     line.waiting += 1;
     const turn = line.last.then(work, work);
