@@ -1,8 +1,12 @@
-/** A tenant's day with one lease, over TLS: what is sent, what is told of it, and until when. */
+/** A tenant's day with leases, over TLS: what is sent, what is told of it, to whom, and until when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { kinds } from "../src/kube/kinds.ts";
+import { readSdl } from "../src/market/sdl/sdl.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
-import { type Answered, ask } from "./gateway-client.ts";
+import { type FaultTransport, faultTransport } from "./fault-transport.ts";
+import { type AskedRequest, ask } from "./gateway-client.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
 import { cell, shop } from "./lease-sdl.ts";
 
@@ -10,62 +14,161 @@ interface Status {
   readonly services: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly forwarded_ports: Readonly<Record<string, readonly object[]>> | null;
   readonly ips: Readonly<Record<string, readonly object[]>> | null;
-  readonly errors?: readonly string[];
 }
 
-test("what a tenant sends over the gateway runs, is told of, read back and taken back", async (t) => {
-  const { port, tenant } = await startGatewayStage(t);
-  const sdl = shop();
-  await tenant.lease(7n, sdl);
-  const as = (method: string, path: string, body?: string): Promise<Answered> =>
-    ask({ port }, { method, path, authorization: tenant.bearer(), ...(body !== undefined && { body }) });
-  const status = () => as("GET", "/lease/7/1/1/status");
+const sdlText = `
+version: "2.1"
+services:
+  cell:
+    image: example.com/page:1
+    expose: [{ port: 8080, as: 80, to: [{ global: true }] }]
+profiles:
+  compute:
+    cell: { resources: { cpu: { units: 100m }, memory: { size: 64Mi }, storage: [{ size: 64Mi }] } }
+  placement:
+    box: { pricing: { cell: { denom: uact, amount: 10000 } } }
+deployment:
+  cell: { box: { profile: cell, count: 1 } }
+`;
 
-  assert.deepEqual(await told(status()), [404, ""]);
-  assert.deepEqual(await told(as("GET", "/lease/7/1/1/service/page/status")), [404, "kube: lease not found\n"]);
-  assert.deepEqual(await told(as("GET", "/lease/7/1/1/manifest")), [404, "lease not found\n"]);
-  assert.deepEqual(await told(as("PUT", "/deployment/7/manifest", JSON.stringify(sdl.manifest))), [200, ""]);
-  const seen = await eventually("all of it ready", async () => {
-    const { status: code, body } = await status();
-    const read = code === 200 ? (JSON.parse(body) as Status) : undefined;
-    const services = Object.values(read?.services ?? {});
-    const isReady = services.length === 2 && services.every((each) => each["ready_replicas"] === 1);
-    return isReady && Object.keys(read?.ips ?? {}).length > 0 ? read : undefined;
+test("a tenant's day with leases", async (t) => {
+  let chain: FaultTransport | undefined;
+  const stage = await startGatewayStage(t, {
+    nodes(node) {
+      chain = faultTransport(node.transport());
+      return [chain];
+    },
   });
-  assert.deepEqual(Object.keys(seen), ["services", "forwarded_ports", "ips"]);
-  const hosts = JSON.stringify(seen.services["page"]?.["uris"]);
-  assert.match(hosts, /^\["[a-v0-9]{26}\.ingress\.example\.com","shop\.example\.com"\]$/);
-  assert.equal(seen.services["store"]?.["uris"], null);
-  assert.deepEqual(
-    seen.forwarded_ports?.["page"]?.map((each) => ({ ...each, externalPort: 0 })),
-    [
-      { host: "provider.example.com", port: 7_000, externalPort: 0, proto: "TCP", name: "page" },
-      { host: "provider.example.com", port: 9_000, externalPort: 0, proto: "TCP", name: "page" },
-      { host: "provider.example.com", port: 9_000, externalPort: 0, proto: "UDP", name: "page" },
-    ],
-  );
-  assert.deepEqual(seen.ips, { page: [{ Port: 7_000, ExternalPort: 7_000, Protocol: "TCP", IP: "203.0.113.7" }] });
-  const [code, body] = await told(as("GET", "/lease/7/1/1/manifest"));
-  assert.deepEqual([code, JSON.parse(body)], [200, JSON.parse(JSON.stringify(sdl.manifest))]);
+  const { tenant, cluster } = stage;
+  const as = async (method: string, path: string, more: Partial<AskedRequest> = {}): Promise<[number, string]> => {
+    const { status, body } = await ask(stage, { method, path, authorization: tenant.bearer(), ...more });
+    return [status, body];
+  };
+  const status = (dseq: number) => as("GET", `/lease/${dseq}/1/1/status`);
+  const send = (dseq: number, body: string | Uint8Array, type?: string) => {
+    return as("PUT", `/deployment/${dseq}/manifest`, { body, ...(type && { headers: [["Content-Type", type]] }) });
+  };
+  const sdl = shop();
+  const manifest = JSON.stringify(sdl.manifest);
 
-  assert.deepEqual(await told(as("DELETE", "/deployment/7/manifest")), [200, ""]);
-  assert.deepEqual(await told(as("GET", "/lease/7/1/1/manifest")), [404, "lease not found\n"]);
-  await eventually("nothing runs", async () => (await told(status()))[1] === "kube: no deployments for lease\n");
-  assert.deepEqual(await told(as("DELETE", "/deployment/7/manifest")), [200, ""]);
+  await t.test("what is sent runs, is told of and read back", async () => {
+    await tenant.lease(7n, sdl);
+    assert.deepEqual(await status(7), [404, ""]);
+    assert.deepEqual(await as("GET", "/lease/7/1/1/service/page/status"), [404, "kube: lease not found\n"]);
+    assert.deepEqual(await as("GET", "/lease/7/1/1/manifest"), [404, "lease not found\n"]);
+    assert.deepEqual(await send(7, manifest), [200, ""]);
+    const seen = await eventually("all of it ready", async () => {
+      const [code, body] = await status(7);
+      const read = code === 200 ? (JSON.parse(body) as Status) : undefined;
+      const services = Object.values(read?.services ?? {});
+      const isReady = services.length === 2 && services.every((each) => each["ready_replicas"] === 1);
+      return isReady && Object.keys(read?.ips ?? {}).length > 0 ? read : undefined;
+    });
+    assert.deepEqual(Object.keys(seen), ["services", "forwarded_ports", "ips"]);
+    const hosts = JSON.stringify(seen.services["page"]?.["uris"]);
+    assert.match(hosts, /^\["[a-v0-9]{26}\.ingress\.example\.com","shop\.example\.com"\]$/);
+    assert.equal(seen.services["store"]?.["uris"], null);
+    const forwarded = { host: "provider.example.com", externalPort: 0, name: "page" };
+    assert.deepEqual(
+      seen.forwarded_ports?.["page"]?.map((each) => ({ ...each, externalPort: 0 })),
+      [
+        { ...forwarded, port: 7_000, proto: "TCP" },
+        { ...forwarded, port: 9_000, proto: "TCP" },
+        { ...forwarded, port: 9_000, proto: "UDP" },
+      ],
+    );
+    assert.deepEqual(seen.ips, { page: [{ Port: 7_000, ExternalPort: 7_000, Protocol: "TCP", IP: "203.0.113.7" }] });
+    assert.deepEqual(await as("GET", "/lease/7/1/1/manifest"), [200, manifest]);
+  });
+
+  await t.test("a token for one service shows and takes back nothing of another", async () => {
+    const scope = ["status", "get-manifest", "send-manifest"];
+    const deployments = [{ dseq: 7, scope, services: ["page"] }];
+    const permissions = [{ provider: stage.provider.address, access: "granular", deployments }];
+    const authorization = tenant.bearer({ leases: { access: "granular", permissions } });
+    const limited = (method: string, path: string) => as(method, path, { authorization });
+    const [, shown] = await limited("GET", "/lease/7/1/1/status");
+    const { services, forwarded_ports: ports } = JSON.parse(shown) as Status;
+    assert.deepEqual([Object.keys(services), Object.keys(ports ?? {})], [["page"], ["page"]]);
+    assert.equal((await limited("GET", "/lease/7/1/1/service/page/status"))[0], 200);
+    const refused = [401, '{"message":"unauthorized access"}'];
+    assert.deepEqual(await limited("GET", "/lease/7/1/1/service/store/status"), refused);
+    const [, read] = await limited("GET", "/lease/7/1/1/manifest");
+    const [{ services: sent = [] } = {}] = JSON.parse(read) as [{ services?: { name: string }[] }];
+    assert.deepEqual(
+      sent.map(({ name }) => name),
+      ["page"],
+    );
+    assert.deepEqual(await limited("DELETE", "/deployment/7/manifest"), refused);
+    const only = tenant.bearer({ leases: { access: "scoped", scope: ["logs", "send-manifest"] } });
+    for (const path of ["status", "service/page/status", "manifest"]) {
+      assert.deepEqual(await as("GET", `/lease/7/1/1/${path}`, { authorization: only }), refused, path);
+    }
+  });
+
+  await t.test("an SDL is as good as its manifest, and what is wrong with one is told", async () => {
+    await tenant.lease(8n, readSdl(sdlText));
+    assert.deepEqual(await send(8, sdlText.replace("page:1", "page:2"), "application/yaml"), [
+      422,
+      "manifest version validation failed\n",
+    ]);
+    const [code, words] = await send(8, sdlText.replace("count: 1", "count: -1"), "application/yaml; charset=utf-8");
+    assert.equal(code, 422);
+    assert.match(words, /^the SDL is not a deployment that can be posted:\n {2}- deployment\.cell\.box\.count/);
+    assert.deepEqual(await send(8, Buffer.from([0xff]), "application/yaml"), [422, "the SDL is not UTF-8\n"]);
+    assert.deepEqual(await send(8, sdlText, "application/yaml"), [200, ""]);
+    await eventually("it runs", async () => (await status(8))[0] === 200);
+    const tooLarge = await send(8, Buffer.alloc(limits.manifestBytes + 1, 32));
+    assert.deepEqual(tooLarge, [413, "http: request body too large\n"]);
+  });
+
+  await t.test("what the cluster will not have is told its tenant", async () => {
+    const other = shop({ host: "other.example.com" });
+    await tenant.lease(9n, other);
+    cluster.faults.refuse({ status: 422, verb: "patch", kind: kinds.statefulSet });
+    assert.deepEqual(await send(9, JSON.stringify(other.manifest)), [200, ""]);
+    const refusal = /^kube: no deployments for lease: the manifest was refused: Kubernetes refused to apply .+\n$/;
+    await eventually("a reason", async () => refusal.test((await status(9))[1]));
+  });
+
+  await t.test("a manifest that is taken back runs no more, and that can be said twice", async () => {
+    assert.deepEqual(await as("DELETE", "/deployment/7/manifest"), [200, ""]);
+    assert.deepEqual(await as("GET", "/lease/7/1/1/manifest"), [404, "lease not found\n"]);
+    await eventually("nothing runs", async () => (await status(7))[1] === "kube: no deployments for lease\n");
+    assert.deepEqual(await as("DELETE", "/deployment/7/manifest"), [200, ""]);
+    assert.deepEqual(await as("DELETE", "/deployment/77/manifest"), [404, "no lease for deployment\n"]);
+  });
+
+  await t.test("a closed lease is nobody's any more", async () => {
+    await tenant.close(8n);
+    await eventually("a block later", async () => (await status(8))[0] === 404);
+    assert.deepEqual(await as("GET", "/lease/8/1/1/manifest"), [404, "lease not found\n"]);
+    assert.equal((await as("GET", "/lease/8/1/1/service/cell/status"))[0], 404);
+  });
+
+  await t.test("without the chain, what is known is told; without the API server, why nothing is", async () => {
+    await tenant.deployed(10n, cell());
+    given(chain).hangs = () => true;
+    assert.equal((await status(10))[0], 200);
+    assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
+    assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
+    cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    cluster.faults.cutWatches();
+    const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
+    await eventually("trouble", async () => (await status(10))[0] === 503);
+    for (const path of ["status", "service/cell/status", "manifest"]) {
+      const [code, words] = await as("GET", `/lease/10/1/1/${path}`);
+      assert.equal(code, 503, path);
+      assert.match(words, reason, path);
+    }
+    const [code, words] = await send(10, JSON.stringify(cell().manifest));
+    assert.deepEqual([code, reason.test(words)], [503, true]);
+    cluster.faults.clear();
+    await eventually("all is well again", async () => (await status(10))[0] === 200);
+  });
 });
 
-test("a closed lease is nobody's any more at once", async (t) => {
-  const { port, tenant } = await startGatewayStage(t);
-  await tenant.deployed(7n, cell());
-  const status = (path: string) => ask({ port }, { path, authorization: tenant.bearer() });
-  assert.equal((await status("/lease/7/1/1/status")).status, 200);
-  await tenant.close(7n);
-  await eventually("a block later", async () => (await status("/lease/7/1/1/status")).status === 404);
-  assert.equal((await status("/lease/7/1/1/manifest")).status, 404);
-  assert.equal((await status("/lease/7/1/1/service/cell/status")).status, 404);
-});
-
-async function told(asked: Promise<Answered>): Promise<[number, string]> {
-  const { status, body } = await asked;
-  return [status, body];
+function given<T>(value: T | undefined): T {
+  assert.ok(value);
+  return value;
 }

@@ -109,7 +109,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
-        ...(leases && manifests ? manifestRoutes({ provider, leases, manifests, clock: ground.clock }) : []),
+        ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
       const rest = createRest({
         routes: withOpenapi(routes, { version: options.version, provider }),

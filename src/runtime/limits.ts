@@ -293,8 +293,6 @@ export const limits = {
   manifestBytes: 1024 * 1024,
   /** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
   manifestWaiting: 8,
-  /** Until one is safe in the journal, with all that chain and cluster are asked for it; tools wait so long. */
-  manifestSubmitMs: 2 * minute,
   /** After a start tenants get this long to send what they could not send while nobody listened. */
   manifestGraceMs: minute,
   /** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */

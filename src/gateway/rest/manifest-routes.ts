@@ -4,7 +4,6 @@ import { bidOn } from "../../market/ids.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
 import { manifestJson } from "../../market/manifest-json.ts";
 import { readSdl } from "../../market/sdl/sdl.ts";
-import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal } from "../auth/identity.ts";
@@ -16,7 +15,6 @@ interface ManifestRoutesDeps {
   readonly provider: Address;
   readonly leases: Pick<TenantLeases, "runs" | "leasesOf">;
   readonly manifests: TenantManifests;
-  readonly clock: Clock;
 }
 
 type DeploymentRequest = Parameters<DeploymentRoute["handle"]>[0];
@@ -25,12 +23,12 @@ type LeaseRequest = Parameters<LeaseRoute["handle"]>[0];
 /** Of an SDL; whatever else is said to be sent is read as JSON, as the network does. */
 const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
 
-export function manifestRoutes({ provider, leases, manifests, clock }: ManifestRoutesDeps): Route[] {
+export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDeps): Route[] {
   /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
   async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<Answer> {
     const [type] = (header("content-type") ?? "").toLowerCase().split(";");
     const manifest = yamlTypes.includes(type?.trim()) ? manifestOfSdl(body) : body;
-    return inTime(signal, (until) => manifests.submit({ owner, dseq }, manifest, until));
+    return taken(manifests.submit({ owner, dseq }, manifest, signal), signal);
   }
 
   async function withdraw({ owner, dseq, identity, signal }: DeploymentRequest): Promise<Answer> {
@@ -39,23 +37,7 @@ export function manifestRoutes({ provider, leases, manifests, clock }: ManifestR
       const { services = [] } = manifests.manifestOf(lease)?.group ?? {};
       if (allowed && services.some(({ name }) => !allowed.has(name))) throw new AuthRefusal(401, "unauthorized access");
     }
-    return inTime(signal, (until) => manifests.withdraw({ owner, dseq }, until));
-  }
-
-  async function inTime(signal: AbortSignal, work: (signal: AbortSignal) => Promise<unknown>): Promise<Answer> {
-    const late = new AbortController();
-    const working = work(AbortSignal.any([signal, late.signal]));
-    try {
-      await withDeadline(clock, limits.manifestSubmitMs, working, () => {
-        late.abort();
-        throw new ProviderError("AKP_MANIFEST_LATE", {});
-      });
-      return empty(200);
-    } catch (thrown) {
-      // Nobody hears it, and nothing went wrong with us.
-      if (signal.aborted) return empty(clientGone);
-      throw thrown;
-    }
+    return taken(manifests.withdraw({ owner, dseq }, signal), signal);
   }
 
   function read({ owner, dseq, gseq, oseq, identity }: LeaseRequest): Answer {
@@ -102,8 +84,14 @@ export function manifestRoutes({ provider, leases, manifests, clock }: ManifestR
   ];
 }
 
-/** As others write it down; it is never sent. */
-const clientGone = 499;
+async function taken(working: Promise<unknown>, signal: AbortSignal): Promise<Answer> {
+  try {
+    await working;
+    return empty(200);
+  } catch (thrown) {
+    throw signal.aborted ? new ProviderError("AKP_GATEWAY_CLIENT_GONE", {}) : thrown;
+  }
+}
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

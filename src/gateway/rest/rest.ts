@@ -84,7 +84,7 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     if (!(answer instanceof Promise)) return answer;
     return withDeadline(clock, limits.gatewayAnswerMs, answer, () => {
       over();
-      return failure(504, "context deadline exceeded");
+      return failure(500, "context deadline exceeded");
     });
   }
 

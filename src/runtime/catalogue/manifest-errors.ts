@@ -54,9 +54,4 @@ export const manifestErrors = {
     advice: "Wait for the answers to those before sending more.",
     ...statuses(429, "RESOURCE_EXHAUSTED"),
   },
-  AKP_MANIFEST_LATE: {
-    message: "context deadline exceeded",
-    advice: "Chain or cluster took too long. Send it again: one that was taken after all is not taken twice.",
-    ...statuses(500, "UNAVAILABLE"),
-  },
 } as const satisfies Errors;
