@@ -19,6 +19,7 @@ interface Held {
 export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRefusal) => void) {
   const perAddress = new Map<string, number>();
   const held = new Map<Socket, Held>();
+  const answering = new Set<ServerResponse>();
   let all = 0;
   let timer: Timer | undefined;
 
@@ -81,16 +82,16 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
         end(socket, "pipelined");
         return false;
       }
+      answering.add(response);
       response.once("close", () => {
+        answering.delete(response);
         state.open -= 1;
         state.answered += 1;
       });
       return true;
     },
-    /** Those with a request that has no answer. */
-    get busy(): number {
-      return [...held.values()].filter(({ open }) => open > 0).length;
-    },
+    /** Answers that are not through. */
+    answering: answering as ReadonlySet<ServerResponse>,
     watch(): void {
       look();
     },

@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type TestContext, test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { eventually } from "../../../test/eventually.ts";
+import { ask, askOn, connectGateway, connectPlain, exchange, requestBytes } from "../../../test/gateway-client.ts";
+import { runs } from "../../../test/runs.ts";
+import { makeCertificate } from "../../../test/test-certificate.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createSeededRandom } from "../../runtime/random.ts";
+import type { Identity } from "../auth/identity.ts";
+import type { CertificateSource, ServedCertificate } from "../certificate/served-certificate.ts";
+import { type Answer, empty, json } from "./answer.ts";
+import { createRest } from "./rest.ts";
+import type { PublicRoute } from "./route.ts";
+import { startRestServer } from "./server.ts";
+
+const publicHost = "provider.example.com";
+const nobody: Identity = {
+  ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
+  ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
+};
+
+/** A source whose certificate a test changes. */
+function changing(name?: string) {
+  const listeners: (() => void)[] = [];
+  let current = name === undefined ? undefined : servedFor(name);
+  const source: CertificateSource = {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
+  const change = (to: ServedCertificate | undefined) => {
+    current = to;
+    for (const listener of listeners) listener();
+  };
+  return { ...{ source, change }, changeTo: (to: string) => change(servedFor(to)) };
+}
+
+function servedFor(name: string): ServedCertificate {
+  const { certPem, keyPem } = makeCertificate({ name });
+  return { certificates: certPem, key: keyPem };
+}
+
+function route(path: string, handle: PublicRoute["handle"], body?: PublicRoute["body"]): PublicRoute {
+  const about = { about: "", answers: {} };
+  return { method: body ? "PUT" : "GET", path, access: "public", ...about, handle, ...(body && { body }) };
+}
+
+const large = "x".repeat(8 * 2 ** 20);
+
+async function serve(t: TestContext, { own = changing("own"), open = changing(), routes = [] as PublicRoute[] } = {}) {
+  const clock = createVirtualClock();
+  const counted: string[] = [];
+  const rest = createRest({
+    routes: [
+      route("/hello", () => json("{}")),
+      route("/large", () => json(large)),
+      route("/size", ({ body }) => json(`${body.length}`), { types: [], mostBytes: 1_000 }),
+      ...routes,
+    ],
+    authenticator: { identify: () => nobody },
+    ...{ clock, log: silentLog },
+  });
+  const server = await startRestServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    certificates: { own: own.source, public: open.source },
+    ...{ publicHost, rest, clock, log: silentLog },
+    onHandshakeFailure: (reason) => counted.push(reason),
+    onRefusal: (reason) => counted.push(reason),
+  });
+  t.after(() => server.close());
+  return { server, port: server.port, clock, counted };
+}
+
+async function shownBy(port: number, servername?: string): Promise<string> {
+  const socket = await connectGateway({ port, servername });
+  const { CN } = socket.getPeerCertificate().subject;
+  socket.destroy();
+  return String(CN);
+}
+
+test("a certificate that changes is shown to the next client, and connections of before go on", async (t) => {
+  const own = changing("first");
+  const { port } = await serve(t, { own });
+  const before = await connectGateway({ port });
+  own.changeTo("second");
+  assert.equal(await shownBy(port), "second");
+  assert.equal((await askOn(before, { path: "/hello" })).status, 200);
+  before.destroy();
+  // One that cannot be read leaves the last good one.
+  own.change({ certificates: "nonsense", key: "nonsense" });
+  assert.equal(await shownBy(port), "second");
+});
+
+test("without a certificate of ours handshakes end with an alert, except for the public name with its own", async (t) => {
+  const [own, open] = [changing(), changing(publicHost)];
+  const { port, counted } = await serve(t, { own, open });
+  await assert.rejects(connectGateway({ port }), /alert number 80/);
+  assert.equal(await shownBy(port, publicHost), publicHost);
+  assert.deepEqual(counted, ["no_certificate"]);
+  own.changeTo("own");
+  assert.equal(await shownBy(port), "own");
+  open.change(undefined);
+  assert.equal(await shownBy(port, publicHost), "own");
+});
+
+test("a session of one name is none at the other", async (t) => {
+  const { port } = await serve(t, { open: changing(publicHost) });
+  async function sessionOf(servername?: string): Promise<Buffer> {
+    const socket = await connectGateway({ port, servername });
+    const [[session]] = await Promise.all([once(socket, "session"), askOn(socket, { path: "/hello" })]);
+    socket.destroy();
+    return session as Buffer;
+  }
+  async function isResumed(session: Buffer, servername?: string): Promise<boolean> {
+    const socket = await connectGateway({ port, servername, tls: { session } });
+    const isReused = socket.isSessionReused();
+    socket.destroy();
+    return isReused;
+  }
+  const [own, open] = [await sessionOf(), await sessionOf(publicHost)];
+  assert.deepEqual(await Promise.all([isResumed(own), isResumed(open, publicHost)]), [true, true]);
+  assert.deepEqual(await Promise.all([isResumed(own, publicHost), isResumed(open)]), [false, false]);
+});
+
+test("a body is read up to its bound, however it is framed, and what is too large is not waited for", async (t) => {
+  const { port } = await serve(t);
+  const send = (body: string, headers: [string, string][] = []) =>
+    ask({ port }, { method: "PUT", path: "/size", body, headers });
+  assert.equal((await send("x".repeat(1_000))).body, "1000");
+  const chunked = [["Transfer-Encoding", "chunked"]] as [string, string][];
+  assert.equal((await send("3\r\nabc\r\n0\r\n\r\n", chunked)).body, "3");
+  const tooLarge = await send("x".repeat(1_001));
+  assert.deepEqual([tooLarge.status, tooLarge.body], [413, "http: request body too large\n"]);
+  assert.equal((await send(`400\r\n${"x".repeat(1_024)}\r\n`, chunked)).status, 413);
+  const huge = await send("x", [["Content-Length", "1000000000"]]);
+  assert.deepEqual([huge.status, huge.header("Connection")], [413, "close"]);
+});
+
+test("a client that waits for leave to send its body is given it", async (t) => {
+  const { port } = await serve(t);
+  const socket = await connectGateway({ port });
+  const head = "PUT /size HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+  const leave = await exchange(socket, head, (sofar) => sofar.includes("\r\n\r\n"));
+  assert.equal(leave.toString(), "HTTP/1.1 100 Continue\r\n\r\n");
+  const answer = await exchange(socket, "abc", (sofar) => sofar.includes("\r\n\r\n3"));
+  assert.match(answer.toString(), /^HTTP\/1\.1 200 OK/);
+  socket.destroy();
+});
+
+test("a handler that fails or never answers is its client's trouble alone", async (t) => {
+  const forever = new Promise<Answer>(() => undefined);
+  const ended: string[] = [];
+  const { port, clock } = await serve(t, {
+    routes: [
+      route("/throws", () => {
+        throw new Error("a secret of the program");
+      }),
+      route("/rejects", () => Promise.reject(new TypeError("odd"))),
+      route("/forever", ({ signal }) => {
+        signal.addEventListener("abort", () => ended.push("told to stop"));
+        return forever;
+      }),
+    ],
+  });
+  assert.equal((await ask({ port }, { path: "/throws" })).status, 500);
+  assert.equal((await ask({ port }, { path: "/rejects" })).status, 500);
+  const socket = await connectGateway({ port });
+  const waiting = askOn(socket, { path: "/forever" });
+  await eventually("a timer", async () => {
+    await clock.advance(limits.gatewayAnswerMs / 2);
+    return ended.length > 0;
+  });
+  assert.deepEqual([(await waiting).status, ended], [504, ["told to stop"]]);
+  socket.destroy();
+  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+});
+
+test("a client that leaves is told to the handler", async (t) => {
+  const left = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const { port } = await serve(t, {
+    routes: [
+      route("/wait", async ({ signal }) => {
+        signal.addEventListener("abort", () => left.resolve());
+        asked.resolve();
+        await left.promise;
+        return empty(200);
+      }),
+    ],
+  });
+  const socket = await connectGateway({ port });
+  socket.write(requestBytes({ path: "/wait" }));
+  await asked.promise;
+  socket.destroy();
+  await left.promise;
+});
+
+test("a client that does not take its answer loses its connection, and others do not notice", async (t) => {
+  const { port, clock, counted } = await serve(t);
+  const slow = await connectGateway({ port });
+  slow.pause();
+  slow.write(requestBytes({ path: "/large" }));
+  const isCut = new Promise((resolve) => slow.once("close", resolve));
+  await eventually("the slow one to be cut", async () => {
+    await clock.advance(limits.gatewayStalledMs / 4);
+    assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+    return counted.includes("stalled");
+  });
+  slow.resume();
+  await isCut;
+});
+
+test("whoever asks again and again without hearing an answer is cut off", async (t) => {
+  const { port, counted } = await serve(t, { routes: [route("/never", () => new Promise<Answer>(() => undefined))] });
+  const socket = await connectGateway({ port });
+  const asked = requestBytes({ path: "/never" });
+  const closed = once(socket, "close");
+  socket.write(Buffer.concat(Array.from({ length: limits.gatewayPipelined + 1 }, () => asked)));
+  await closed;
+  assert.deepEqual(counted, ["pipelined"]);
+});
+
+test("requests that come one after the other before the first is answered are answered in their order", async (t) => {
+  const { port } = await serve(t);
+  const socket = await connectGateway({ port });
+  const put = (body: string) => requestBytes({ method: "PUT", path: "/size", body });
+  const all = await exchange(socket, Buffer.concat([put("a"), put("bb"), put("ccc")]), (sofar) => {
+    return sofar.toString().split("HTTP/1.1 200").length === 4 && sofar.toString().endsWith("3");
+  });
+  assert.deepEqual(all.toString().match(/^\d$|(?<=\r\n\r\n)\d/gm), ["1", "2", "3"]);
+  socket.destroy();
+});
+
+test("at a stop what runs is finished, idle connections end and nobody new is taken", async (t) => {
+  const [gate, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { port, server, clock } = await serve(t, {
+    routes: [
+      route("/slow", () => {
+        asked.resolve();
+        return gate.promise.then(() => empty(200));
+      }),
+    ],
+  });
+  const [idle, busy] = [await connectGateway({ port }), await connectGateway({ port })];
+  await askOn(idle, { path: "/hello" });
+  const answer = askOn(busy, { path: "/slow" });
+  await asked.promise;
+  const isIdleClosed = new Promise((resolve) => idle.once("close", resolve));
+  const closed = server.close();
+  await isIdleClosed;
+  await assert.rejects(connectGateway({ port }), /ECONNREFUSED/);
+  gate.resolve();
+  assert.equal((await answer).header("Connection"), "close");
+  await Promise.all([closed, clock.advance(limits.gatewayDrainMs)]);
+  assert.equal(server.connections, 0);
+});
+
+test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t) => {
+  const { port, server, counted, clock } = await serve(t);
+  const random = createSeededRandom(7);
+  const honest = await connectGateway({ port });
+  const kinds = [
+    () => random.bytes(1 + random.int(600)),
+    () => Buffer.concat([Buffer.of(22, 3, 1, 2, 0, 1, 0, 1), random.bytes(random.int(700))]),
+    () => Buffer.from("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    () => Buffer.from("SSH-2.0-OpenSSH_9.2\r\n"),
+    () => Buffer.alloc(0),
+    () => Buffer.alloc(limits.gatewayHelloBytes + 1, 22),
+  ];
+  const count = runs(300, 6_000);
+  for (let at = 0; at < count; at += 30) {
+    await Promise.all(Array.from({ length: 30 }, (_, index) => scan(port, kinds[(at + index) % kinds.length]?.())));
+    assert.equal((await askOn(honest, { path: "/hello" })).status, 200);
+  }
+  assert(counted.includes("garbage") && counted.includes("plain"));
+  honest.destroy();
+  await clock.advance(limits.gatewayHandshakeMs);
+  await eventually("all of them gone", () => server.connections === 0);
+
+  /** Half of them reset the connection, the others wait for what comes. */
+  async function scan(to: number, bytes = Buffer.alloc(0) as Uint8Array): Promise<void> {
+    const socket = await connectPlain(to);
+    socket.removeAllListeners("error").on("error", () => undefined);
+    if (bytes.length > 0) socket.write(bytes);
+    if (random.int(2) === 0 || bytes.length === 0) socket.resetAndDestroy();
+    else await Promise.race([once(socket, "close"), eventuallyIdle(socket as TLSSocket)]);
+    socket.destroy();
+  }
+
+  /** Half a greeting is waited for: the one who sent it does not. */
+  function eventuallyIdle(socket: TLSSocket): Promise<unknown> {
+    return new Promise((resolve) => socket.setTimeout(20, () => resolve(undefined)));
+  }
+});
