@@ -51,15 +51,15 @@ const intended: readonly IntendedAnswer[] = [
 
 test("host names and endpoints move between leases of one owner", async (t) => {
   const stage = await startGatewayStage(t, {
-    tenants: 3,
+    tenants: 2,
     leases: {
       hosts: { blockedHosts: [], ingressDomain: domain, staticHostDomain: domain },
       clusterPublicHostname: "localhost",
     },
   });
-  const [one, two, three] = stage.tenants;
-  assert.ok(one && two && three);
-  const [certificate] = await Promise.all([one.certificate(), three.certificate()]);
+  const [one, two] = stage.tenants;
+  assert.ok(one && two);
+  const certificate = await one.certificate();
   const [source, destination] = [
     await one.deployed(4_100_001n, threeServices()),
     await one.deployed(4_100_002n, oneService("a1.rec.test", "b1.rec.test")),
@@ -208,7 +208,8 @@ function portsHeld({ cluster }: GatewayStage): Record<string, string> {
 function credentialsOf(auth: string, { tenants }: GatewayStage, certificate: TenantCertificate) {
   if (auth === "none") return {};
   if (auth.startsWith("mTLS")) return { certificate };
-  const tenant = tenants[Number(/tenant(\d)/.exec(auth)?.[1]) - 1];
+  // Of the others there it is enough that they are others.
+  const tenant = tenants[auth.includes("of tenant1") ? 0 : 1];
   const scope = /scoped \[(\S+)\]/.exec(auth)?.[1];
   return { authorization: tenant?.bearer(scope === undefined ? {} : { leases: { access: "scoped", scope: [scope] } }) };
 }

@@ -262,7 +262,7 @@ test("a crash at any write of a move leaves each name with one lease, and the te
   const whole = await tell(0);
   const moved = { hosts: { ...before.hosts, [a]: 2, [b]: 2 }, ports: { "blue-tcp-7000": 2, "red-tcp-7001": 2 } };
   const { "own.example.com": _, ...left } = moved.hosts;
-  for (let at = 0; at <= whole.boundaries; at += runs(2, 1)) {
+  for (let at = 0; at <= whole.boundaries; at += runs(3, 1)) {
     const told = at === 0 ? whole : await tell(at);
     assert.equal(told.crashed, at > 0);
     if (told.answer === "moved") assert.deepEqual(told.found, moved, `${at}: what was answered is so`);
