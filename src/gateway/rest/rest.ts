@@ -84,6 +84,7 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     if (!(answer instanceof Promise)) return answer;
     return withDeadline(clock, limits.gatewayAnswerMs, answer, () => {
       over();
+      // 504 would say it better, and tools know this one.
       return failure(500, "context deadline exceeded");
     });
   }

@@ -175,7 +175,7 @@ test("a handler that fails or never answers is its client's trouble alone", asyn
     await clock.advance(limits.gatewayAnswerMs / 2);
     return ended.length > 0;
   });
-  assert.deepEqual([(await waiting).status, ended], [504, ["told to stop"]]);
+  assert.deepEqual([(await waiting).status, ended], [500, ["told to stop"]]);
   socket.destroy();
   assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
 });
