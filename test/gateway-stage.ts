@@ -44,6 +44,8 @@ export interface GatewayStageOptions {
   readonly manifestTimeoutMs?: number;
   /** Of containers; quick ones if not said. */
   readonly behaviour?: Behaviours;
+  /** Whether the chain is reached by other processes too. */
+  readonly listens?: boolean;
   readonly log?: Log;
 }
 
@@ -53,6 +55,8 @@ export interface GatewayStage {
   readonly provider: Signer;
   readonly tenants: readonly GatewayTenant[];
   readonly tenant: GatewayTenant;
+  /** The private key of that one. */
+  readonly tenantKey: Uint8Array;
   readonly house: House;
   /** Of the gateway, on 127.0.0.1. */
   readonly port: number;
@@ -67,13 +71,14 @@ const blockMs = 50;
 
 export async function startGatewayStage(owner: Owner, options: GatewayStageOptions = {}): Promise<GatewayStage> {
   const [clock, random] = [realClock, createSeededRandom(1)];
-  const signers = Array.from({ length: 1 + (options.tenants ?? 1) }, () => createSigner(random.bytes(32)));
+  const keys = Array.from({ length: 1 + (options.tenants ?? 1) }, () => random.bytes(32));
+  const signers = keys.map(createSigner);
   const [signer, ...tenantSigners] = signers;
   invariant(signer, "the first is the provider");
   const node = createEmbeddedNode({
     chainId: "gateway-1",
     accounts: signers.map(({ address }) => ({ address, coins: purse })),
-    ...{ blockMs, listens: false, clock, log: silentLog },
+    ...{ blockMs, listens: options.listens ?? false, clock, log: silentLog },
   });
   await node.start();
   const cluster = createSimulatedCluster(
@@ -107,11 +112,12 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
     }),
   );
   const [tenant] = tenants;
-  invariant(tenant, "there is a tenant");
+  const [, tenantKey] = keys;
+  invariant(tenant && tenantKey, "there is a tenant");
   const portNow = () => eventually("a gateway", () => life.status().gateway?.port);
   let port = await portNow();
   return {
-    ...{ node, cluster, provider: signer, tenants, tenant, dir },
+    ...{ node, cluster, provider: signer, tenants, tenant, tenantKey, dir },
     get house() {
       return life.house;
     },

@@ -59,7 +59,7 @@ export const machine = {
   ephemeralBytes: 2n ** 40n,
   labels: { "akash.network": "true", "akash.network/capabilities.storage.class.beta3": "1" },
 };
-const bidding: BidEngineOptions = {
+export const bidding: BidEngineOptions = {
   attributes: [
     { key: "capabilities/storage/1/class", value: "beta3" },
     { key: "capabilities/storage/1/persistent", value: "true" },

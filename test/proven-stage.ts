@@ -1,21 +1,24 @@
-/** The stage of the gateway with a certificate that its provider has on the chain, as tenants' tools demand it. */
+/** The stage of the gateway with a certificate and an address that its provider has on the chain, as tenants' tools demand it. */
 import { makeCertificate, newSerial } from "../src/chain/certificates/make-certificate.ts";
 import type { Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
+import { packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { CertificateSource, ServedCertificate } from "../src/gateway/certificate/served-certificate.ts";
 import { realClock as clock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom as random } from "../src/runtime/random.ts";
 import { type GatewayStage, type GatewayStageOptions, publicHost, startGatewayStage } from "./gateway-stage.ts";
-import { fees } from "./lease-stage.ts";
+import { bidding, fees } from "./lease-stage.ts";
 import type { Owner } from "./owner.ts";
 
 export interface ProvenStage extends GatewayStage {
   readonly host: string;
+  /** By which the chain has it. */
+  readonly url: string;
   readonly queries: Queries;
 }
 
@@ -31,9 +34,11 @@ export async function startProvenStage(owner: Owner, options: GatewayStageOption
     ...{ fromMs: clock.now() - 60_000, untilMs: clock.now() + 3_600_000 },
   });
   const deps = { chainId: node.chainId, chain: createCometBroadcaster(pool), settings: fees, clock, random, signer };
-  await sendMessages(deps, [createCertificateMessage(signer.address, made)]);
+  const url = `https://localhost:${stage.port}`;
+  const entry = { owner: signer.address, hostUri: url, attributes: [...bidding.attributes], info: undefined };
+  await sendMessages(deps, [createCertificateMessage(signer.address, made), packMessage("updateProvider", entry)]);
   served.set({ certificates: made.certificate, key: made.key });
-  return { ...stage, host: publicHost, queries: createQueries(pool) };
+  return { ...stage, host: publicHost, url, queries: createQueries(pool) };
 }
 
 /** There is none at first. */

@@ -1,0 +1,64 @@
+/**
+ * Gives several commands in one process, one after the other: starting the program is most of what a command costs. What each
+ * said and ended with goes to the parent as a line of JSON.
+ */
+import type { Command } from "commander";
+import { describeFailure } from "../src/cli/fail.ts";
+import { getManifestCommand } from "../src/cli/get-manifest.ts";
+import { leaseStatusCommand, serviceStatusCommand } from "../src/cli/lease-status.ts";
+import { migrateEndpointsCommand, migrateHostnamesCommand } from "../src/cli/migrate.ts";
+import { sendManifestCommand } from "../src/cli/send-manifest.ts";
+import { statusCommand } from "../src/cli/status.ts";
+import { throwOnWrongUsage } from "../src/cli/usage.ts";
+
+const commands: Record<string, () => Command> = {
+  status: statusCommand,
+  "send-manifest": sendManifestCommand,
+  "get-manifest": getManifestCommand,
+  "lease-status": leaseStatusCommand,
+  "service-status": serviceStatusCommand,
+  "migrate-hostnames": migrateHostnamesCommand,
+  "migrate-endpoints": migrateEndpointsCommand,
+};
+
+export interface Given {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** What it must say before it counts; it is given again until then. */
+  readonly until?: string;
+}
+
+export interface Came {
+  readonly said: string;
+  readonly failure: string;
+}
+
+let said = "";
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = (text: string | Uint8Array) => {
+  said += String(text);
+  return true;
+};
+
+const deadline = performance.now() + 60_000;
+for (const { args, env = {}, until } of JSON.parse(process.argv[2] ?? "[]") as Given[]) {
+  Object.assign(process.env, env);
+  let came = await give(args);
+  while (until !== undefined && !new RegExp(until).test(came.said) && performance.now() < deadline) {
+    came = await give(args);
+  }
+  write(`${JSON.stringify(came)}\n`);
+  for (const name of Object.keys(env)) delete process.env[name];
+}
+
+async function give([name = "", ...args]: readonly string[]): Promise<Came> {
+  said = "";
+  const command = commands[name]?.();
+  if (!command) throw new Error(`no command ${name}`);
+  try {
+    await throwOnWrongUsage(command).parseAsync(args, { from: "user" });
+    return { said, failure: "" };
+  } catch (thrown) {
+    return { said, failure: describeFailure(thrown).text };
+  }
+}
