@@ -1,6 +1,7 @@
 /** Every recorded way to say who one is, asked of a whole provider over TLS. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { after, test } from "node:test";
 import { type MadeCertificate, makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import type { Signer } from "../src/chain/keys/signer.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -8,8 +9,10 @@ import { readClaims } from "../src/gateway/auth/claims.ts";
 import { identityOf } from "../src/gateway/auth/permissions.ts";
 import { readToken } from "../src/gateway/auth/token.ts";
 import type { Address } from "../src/market/address.ts";
+import { once } from "../src/runtime/once.ts";
 import { base64, newSigner } from "./auth-stage.ts";
 import { eventually } from "./eventually.ts";
+import { askEveryRoute } from "./every-route.ts";
 import { type Answered, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
 import type { GatewayTenant } from "./gateway-tenant.ts";
@@ -24,10 +27,11 @@ import {
   requestOf,
 } from "./recorded-gateway.ts";
 import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
-import * as test from "./test-certificate.ts";
+import { makeCertificate as makeBareCertificate } from "./test-certificate.ts";
 import { vectorTest } from "./vectors.ts";
 
 const dseq = 4_100_001n;
+const hourMs = 3_600_000;
 const framing = [
   ["Date", "<date>"],
   ["Content-Length", "<length>"],
@@ -68,76 +72,91 @@ function unknownCertificate(): string {
   return "tls: attempt to use non-existing or revoked certificate";
 }
 
-vectorTest(
-  "every recorded token, header and certificate is answered as it was, but for what is meant to differ",
-  async () => {
-    await using owner = createOwner();
-    const stage = await startGatewayStage(owner, { tenants: 4 });
-    const { port, tenant } = stage;
-    await tenant.deployed(dseq, shop());
-    const { volatile, vectors } = readGatewayVectors("auth.json");
-    const status = await eventually("all of it ready", async () => {
-      const { body } = await ask({ port }, { path: `/lease/${dseq}/1/1/status`, authorization: tenant.bearer() });
-      return !body.includes('"ready_replicas":0') && /"ips":\{"page/.test(body) ? body : undefined;
-    });
-    const people = await peopleOf(stage, volatile);
-    const plain = await connectGateway({ port });
-    owner.after(() => void plain.destroy());
-    const recordedStatus = vectors.find(({ name }) => name === "good, full")?.answer.body ?? "";
-    const translate = createTranslation({ ...people.names, [recordedStatus]: status, '"web"': '"page"' });
-    const { compare, finish } = createComparison(intended, translate);
+const owner = createOwner();
+after(() => owner[Symbol.asyncDispose]());
+/** With a lease that runs. Starting one takes a second or two, so both tests share it. */
+const started = once(async () => {
+  const stage = await startGatewayStage(owner, { tenants: 4 });
+  await stage.tenant.deployed(dseq, shop());
+  return stage;
+});
 
-    for (const vector of vectors) {
-      if (vector["matrix"]) {
-        await playMatrix(vector["matrix"] as readonly MatrixRow[]);
-        continue;
+vectorTest("every recorded way to say who one is is answered as it was, but for what is meant to differ", async () => {
+  const stage = await started();
+  const { port, tenant } = stage;
+  const { volatile, vectors } = readGatewayVectors("auth.json");
+  const status = await eventually("all of it ready", async () => {
+    const { body } = await ask({ port }, { path: `/lease/${dseq}/1/1/status`, authorization: tenant.bearer() });
+    return !body.includes('"ready_replicas":0') && /"ips":\{"page/.test(body) ? body : undefined;
+  });
+  const people = await peopleOf(stage, volatile);
+  const plain = await connectGateway({ port });
+  owner.after(() => void plain.destroy());
+  const recordedStatus = vectors.find(({ name }) => name === "good, full")?.answer.body ?? "";
+  const translate = createTranslation({ ...people.names, [recordedStatus]: status, '"web"': '"page"' });
+  const { compare, finish } = createComparison(intended, translate);
+
+  for (const vector of vectors) {
+    if (vector["matrix"]) {
+      await playMatrix(vector["matrix"] as readonly MatrixRow[]);
+      continue;
+    }
+    if (vector.name.endsWith("then revoked: after")) await people.revokeUsed();
+    compare(vector, await askAs(vector));
+  }
+  finish();
+
+  async function askAs(vector: RecordedVector): Promise<Answered> {
+    const { auth = "" } = vector.request;
+    const shown = vector.request.headers?.filter(([name]) => name === "Authorization");
+    const token = vector["token"] as RecordedToken | undefined;
+    const good = people.tenants.tenant1.token();
+    const headers = shown?.map(([name, value]) => [name, value.replace("<token>", good)] as const);
+    const own = token ? tokenOf(token, people.signers, Date.now(), translate) : people.tokenFor(auth, good);
+    const authorization = headers?.length || own === undefined ? undefined : `Bearer ${own}`;
+    const asked = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
+    const connection = people.connectionFor(vector);
+    return connection ? ask({ port, ...connection }, asked) : askOn(plain, asked);
+  }
+
+  /** Streams are no routes yet. */
+  async function playMatrix(rows: readonly MatrixRow[]): Promise<void> {
+    const body = {
+      PUT: JSON.stringify(shop().manifest),
+      POST: JSON.stringify({ destination_dseq: Number(dseq), destination_gseq: 1 }),
+      GET: undefined,
+    };
+    for (const { token, leases, answers } of rows) {
+      const recorded = JSON.stringify({ leases });
+      const claims = JSON.parse(translate(recorded)) as Record<string, unknown>;
+      const text = tenant.token(claims);
+      const { grant } = readClaims(readToken(text).claims, stage.provider.address);
+      const identity = identityOf(tenant.address, grant, 0);
+      for (const [route, answer] of Object.entries(answers)) {
+        if (/\/(logs|kubeevents|shell)/.test(route)) continue;
+        const ownRoute = route.replace("/web/", "/page/").replace("/api/", "/store/");
+        const [method = "", path = ""] = ownRoute.split(" ");
+        const sent = body[method as keyof typeof body];
+        const asked = { method, path, authorization: `Bearer ${text}` };
+        const ours = await askOn(plain, { ...asked, ...(sent !== undefined && { body: sent }) });
+        const wanted = isAllowed(identity, ownRoute, { dseq, gseq: 1, oseq: 1 }) ? Number(answer) : 401;
+        assert.equal(ours.status, wanted, `${token}: ${route}: ${ours.body}`);
+        if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
       }
-      if (vector.name.endsWith("then revoked: after")) await people.revokeUsed();
-      compare(vector, await askAs(vector));
     }
-    finish();
+  }
+});
 
-    async function askAs(vector: RecordedVector): Promise<Answered> {
-      const { auth = "" } = vector.request;
-      const shown = vector.request.headers?.filter(([name]) => name === "Authorization");
-      const token = vector["token"] as RecordedToken | undefined;
-      const good = people.tenants.tenant1.token();
-      const headers = shown?.map(([name, value]) => [name, value.replace("<token>", good)] as const);
-      const own = token ? tokenOf(token, people.signers, Date.now(), translate) : people.tokenFor(auth, good);
-      const authorization = headers?.length || own === undefined ? undefined : `Bearer ${own}`;
-      const asked = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
-      const connection = people.connectionFor(vector);
-      return connection ? ask({ port, ...connection }, asked) : askOn(plain, asked);
-    }
-
-    /** Streams are no routes yet. */
-    async function playMatrix(rows: readonly MatrixRow[]): Promise<void> {
-      const body = {
-        PUT: JSON.stringify(shop().manifest),
-        POST: JSON.stringify({ destination_dseq: Number(dseq), destination_gseq: 1 }),
-        GET: undefined,
-      };
-      for (const { token, leases, answers } of rows) {
-        const recorded = JSON.stringify({ leases });
-        const claims = JSON.parse(translate(recorded)) as Record<string, unknown>;
-        const text = tenant.token(claims);
-        const { grant } = readClaims(readToken(text).claims, stage.provider.address);
-        const identity = identityOf(tenant.address, grant, 0);
-        for (const [route, answer] of Object.entries(answers)) {
-          if (/\/(logs|kubeevents|shell)/.test(route)) continue;
-          const ownRoute = route.replace("/web/", "/page/").replace("/api/", "/store/");
-          const [method = "", path = ""] = ownRoute.split(" ");
-          const sent = body[method as keyof typeof body];
-          const asked = { method, path, authorization: `Bearer ${text}` };
-          const ours = await askOn(plain, { ...asked, ...(sent !== undefined && { body: sent }) });
-          const wanted = isAllowed(identity, ownRoute, { dseq, gseq: 1, oseq: 1 }) ? Number(answer) : 401;
-          assert.equal(ours.status, wanted, `${token}: ${route}: ${ours.body}`);
-          if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
-        }
-      }
-    }
-  },
-);
+test("every route refuses whoever has the wrong scope, lease, service or owner, or credentials that are over or revoked", async () => {
+  const stage = await started();
+  const [tenant, stranger] = stage.tenants as [GatewayTenant, GatewayTenant];
+  const [revoked, over] = [made(tenant.address, 101n), made(tenant.address, 102n, -2 * hourMs, -hourMs)];
+  await tenant.send(published(tenant, revoked), published(tenant, over));
+  await tenant.revoke({ cert: revoked.certificate, key: revoked.key, serial: revoked.serial });
+  const badCertificates = [revoked, over].map(shown);
+  const refusals = await askEveryRoute({ stage, tenant, stranger, dseq, badCertificates });
+  assert(refusals > 200, `${refusals} refusals`);
+});
 
 interface Connection {
   readonly servername?: string;
@@ -153,18 +172,15 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
     GatewayTenant,
   ];
   const stranger = newSigner();
-  const now = Date.now();
-  const hour = 3_600_000;
   let serial = 1n;
-  const make = (owner: Address, from = -hour, until = hour, own = serial++) =>
-    makeCertificate({ owner, hosts: [], isServer: false, serial: own, fromMs: now + from, untilMs: now + until });
+  const make = (owner: Address, from?: number, until?: number) => made(owner, serial++, from, until);
   const [first, second, used, revoked, over, early] = [
     make(tenant1.address),
     make(tenant2.address),
     make(tenant3.address),
     make(tenant3.address),
-    make(tenant3.address, -2 * hour, -hour),
-    make(tenant3.address, hour, 2 * hour),
+    make(tenant3.address, -2 * hourMs, -hourMs),
+    make(tenant3.address, hourMs, 2 * hourMs),
   ];
   await Promise.all([
     tenant1.send(published(tenant1, first)),
@@ -174,7 +190,7 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
   await tenant3.revoke({ cert: revoked.certificate, key: revoked.key, serial: revoked.serial });
   const certificates: readonly (readonly [RegExp, Connection["certificate"]])[] = [
     [/chain of two/, { cert: first.certificate + second.certificate, key: first.key }],
-    [/forged/, shown(make(tenant1.address, -hour, hour, BigInt(first.serial)))],
+    [/forged/, shown(made(tenant1.address, BigInt(first.serial)))],
     [/CN not an address/, bare("hello")],
     [/CN empty/, bare("")],
     [/RSA/, bare(tenant3.address, "rsa")],
@@ -210,7 +226,7 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
       if (/payload not JSON/.test(auth)) return `${header}.${base64("hello")}.${signature}`;
       if (/payload changed/.test(auth)) return `${header}.${base64('{"iss":"x"}')}.${signature}`;
       if (/not on chain/.test(auth) && auth.startsWith("JWT"))
-        return tokenOf(unknownToken(), { stranger }, now, (text) => text);
+        return tokenOf(unknownToken(), { stranger }, Date.now(), (text) => text);
       if (/JWT ES256K of tenant2/.test(auth)) return tenant2.token();
       return /JWT/.test(auth) ? good : undefined;
     },
@@ -229,6 +245,12 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
   }
 }
 
+function made(owner: Address, serial: bigint, fromMs = -hourMs, untilMs = hourMs): MadeCertificate {
+  const now = Date.now();
+  const times = { fromMs: now + fromMs, untilMs: now + untilMs };
+  return makeCertificate({ owner, hosts: [], isServer: false, serial, ...times });
+}
+
 function published({ address: owner }: GatewayTenant, { certificate, publicKey }: MadeCertificate) {
   return packMessage("createCertificate", { owner, cert: Buffer.from(certificate), pubkey: Buffer.from(publicKey) });
 }
@@ -239,7 +261,7 @@ function shown({ certificate, key }: MadeCertificate) {
 
 /** With that name and nothing of what the network wants of one. */
 function bare(name: string, kind: "ec" | "rsa" = "ec") {
-  const { certPem, keyPem } = test.makeCertificate({ name, kind });
+  const { certPem, keyPem } = makeBareCertificate({ name, kind });
   assert(new X509Certificate(certPem));
   return { cert: certPem, key: keyPem };
 }

@@ -1001,6 +1001,8 @@ export const limits = {
   verifiedTokens: 4_096,
   /** Of all tokens that are remembered together: one with a long list of deployments takes several times its length. */
   verifiedTokenChars: 2_097_152,
+  /** Signatures that are checked at once, by threads that files need too. Each takes 0.4 ms, which anybody can make us spend. */
+  tokenSignatureChecks: 2,
   /** One or two per tenant who is connected now. Some 2 KB each. */
   readCertificates: 1_024,
   /** What the network's tools give theirs, too. */

@@ -127,6 +127,21 @@ test("a certificate and a token at once say two things", async () => {
   assert.equal(ownerOf(await stage.ask({ certificates, authorization: "" })), stage.tenant.address);
 });
 
+test("a flood of bad signatures from one place holds up nobody else", async () => {
+  const stage = createAuthStage();
+  const [header, payload] = makeToken(stage.tenant, stage.claims()).split(".");
+  const forged = `Bearer ${header}.${payload}.${makeToken(stage.stranger, {}).split(".")[2]}`;
+  let refused = 0;
+  const flood = Array.from({ length: 200 }, async () => {
+    assert.equal(await stage.ask({ authorization: forged, source: "198.51.100.1" }), "401 JWT is invalid");
+    refused += 1;
+  });
+  const authorization = `Bearer ${makeToken(stage.tenant, stage.claims({ jti: "1" }))}`;
+  assert.equal(ownerOf(await stage.ask({ authorization, source: "192.0.2.1" })), stage.tenant.address);
+  assert(refused <= 2 * limits.tokenSignatureChecks, `${refused} others went before`);
+  await Promise.all(flood);
+});
+
 function ownerOf(answer: Identity | string): string | undefined {
   return typeof answer === "string" ? answer : answer.owner;
 }

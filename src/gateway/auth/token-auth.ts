@@ -5,13 +5,15 @@
 import { hash } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { createFairTurns } from "../../runtime/fair-turns.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createRecent } from "../../runtime/recent.ts";
-import type { AccountKey, AccountKeys } from "./account-keys.ts";
+import type { AccountKeys } from "./account-keys.ts";
 import { adr36Document } from "./adr36.ts";
 import { type Claims, checkTimes, readClaims } from "./claims.ts";
 import type { Identity } from "./identity.ts";
 import { identityOf } from "./permissions.ts";
+import { placeOf } from "./place.ts";
 import { isSignedBy } from "./signature.ts";
 import { malformedToken, readToken, type Token } from "./token.ts";
 
@@ -32,20 +34,24 @@ export function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): Ident
   const { verifiedTokens: most, verifiedTokenChars: mostWeight } = limits;
   const verified = createRecent<Verified>({ most, mostWeight });
 
-  async function verify(token: Token, claims: Claims, key: AccountKey): Promise<Identity> {
+  const turns = createFairTurns(limits.tokenSignatureChecks);
+
+  async function isGood(token: Token, { issuer }: Claims, source: string): Promise<boolean> {
+    const key = await keys.keyOf(issuer, source);
+    if (key.kind !== "key") return false;
     const { algorithm, signed, signature } = token;
-    const text = algorithm === "ES256K" ? signed : adr36Document(claims.issuer, signed);
-    if (key.kind !== "key" || !(await isSignedBy(key.key, text, signature))) throw malformedToken();
-    // Asking the chain may have taken its time.
-    checkTimes(claims, clock.now());
-    return identityOf(claims.issuer, claims.grant, claims.untilMs);
+    const text = algorithm === "ES256K" ? signed : adr36Document(issuer, signed);
+    return turns(placeOf(source), () => isSignedBy(key.key, text, signature));
   }
 
   async function firstSeen(text: string, digest: string, source: string): Promise<Identity> {
     const token = readToken(text);
     const claims = readClaims(token.claims, provider);
     checkTimes(claims, clock.now());
-    const identity = await verify(token, claims, await keys.keyOf(claims.issuer, source));
+    if (!(await isGood(token, claims, source))) throw malformedToken();
+    // Asking the chain may have taken its time.
+    checkTimes(claims, clock.now());
+    const identity = identityOf(claims.issuer, claims.grant, claims.untilMs);
     verified.set(digest, { claims, identity }, text.length);
     return identity;
   }
