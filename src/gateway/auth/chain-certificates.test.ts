@@ -1,0 +1,127 @@
+/** Against a chain that answers as a test says; the real one is in test/known-accounts.test.ts. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import { askingAtOnce } from "../../../test/asking-at-once.ts";
+import { runs } from "../../../test/runs.ts";
+import { whileTimePasses } from "../../../test/while-time-passes.ts";
+import type { ChainBlock } from "../../chain/block.ts";
+import { makeCertificate } from "../../chain/certificates/make-certificate.ts";
+import type { Chain, Queries } from "../../chain/chain.ts";
+import { addressOf } from "../../market/address.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { createChainCertificates } from "./chain-certificates.ts";
+import { createLookups, type Lookups } from "./lookups.ts";
+
+const owner = addressOf(new Uint8Array(20).fill(3));
+const times = { serial: 7n, fromMs: 0, untilMs: 2_000_000_000_000 };
+const { certificate, publicKey } = makeCertificate({ owner, hosts: [], isServer: false, ...times });
+const listed = {
+  serial: "7",
+  certificate: { state: 1, cert: Buffer.from(certificate), pubkey: Buffer.from(publicKey) },
+} as CertificateResponse;
+
+/** The last one is given first; then the certificate as it is. */
+type Answer = { readonly items: readonly CertificateResponse[]; readonly height: bigint } | ProviderError;
+
+function onStage(lookups?: Lookups) {
+  const clock = createVirtualClock();
+  const stage = { height: 10n, answers: [] as Answer[], asked: 0 };
+  const ask = async (): Promise<Awaited<ReturnType<Queries["certificates"]>>> => {
+    stage.asked += 1;
+    const answer = stage.answers.pop() ?? { items: [listed], height: stage.height };
+    if (answer instanceof Error) throw answer;
+    return { ...answer, steady: true, node: "a node" };
+  };
+  const mirror = {
+    get height() {
+      return stage.height;
+    },
+  };
+  const chain = { queries: { certificates: ask }, mirror } as unknown as Pick<Chain, "queries" | "mirror">;
+  const known = createChainCertificates({ chain, lookups: lookups ?? createLookups(clock), clock, log: silentLog });
+  const find = (serial = 7n) => known.certificateOf(owner, serial, "192.0.2.7");
+  function block(certificatesOf: readonly string[] = []): void {
+    stage.height += 1n;
+    const made = { height: stage.height, certificatesOf: new Set(certificatesOf) } as unknown as ChainBlock;
+    known.note({ block: made, changed: [] });
+  }
+  return { clock, stage, known, find, block };
+}
+
+const silence = () => new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what: "abci_query", reasons: "none" });
+
+test("what is known is given at once, and blocks that do not concern its owner change nothing", async () => {
+  const { stage, find, block } = onStage();
+  await find();
+  block();
+  block(["akash1somebodyelse"]);
+  assert.ok(find() instanceof Uint8Array);
+  assert.equal(stage.asked, 1);
+});
+
+test("after blocks that are lost it is asked for again, and counts on only if the chain does not answer", async () => {
+  const { clock, stage, known, find, block } = onStage();
+  await find();
+  known.note({ gap: { from: 11n, to: 15n }, changed: [] });
+  stage.answers = Array.from({ length: limits.gatewayLookupTries }, silence);
+  stage.height = 15n;
+  assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
+  assert.ok(find() instanceof Uint8Array, "not asked again at once");
+  await clock.advance(limits.gatewaySilenceMs);
+  stage.answers = [{ items: [], height: 15n }];
+  assert.equal(await find(), undefined);
+  await clock.advance(limits.gatewayMissingMs);
+  assert.ok((await find()) instanceof Uint8Array);
+  // While replaying what is long past, what blocks tell is late.
+  stage.height = 30n;
+  known.note({ block: { height: 16n, certificatesOf: new Set() } as unknown as ChainBlock, changed: [] });
+  assert.ok(find() instanceof Promise);
+  block();
+});
+
+test("an answer of before the last change is not taken; one that never gets newer is no answer", async () => {
+  const { clock, stage, find, block } = onStage();
+  block([owner]);
+  stage.answers = [
+    { items: [], height: 11n },
+    { items: [listed], height: 10n },
+  ];
+  assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
+  assert.equal(stage.asked, 2);
+  block([owner]);
+  stage.answers = Array.from({ length: limits.gatewayLookupTries }, () => ({ items: [listed], height: 11n }));
+  const never = whileTimePasses(clock, Promise.resolve(find()));
+  await assert.rejects(never, { code: "AKP_CHAIN_SILENT" });
+});
+
+test("one in use is confirmed now and then, beside the requests", async () => {
+  const { clock, stage, find } = onStage();
+  await find();
+  await clock.advance(limits.gatewayCertificateMs + 1);
+  stage.answers = [{ items: [], height: 10n }];
+  assert.ok(find() instanceof Uint8Array);
+  await clock.settle();
+  assert.equal(await find(), undefined);
+  assert.equal(stage.asked, 2);
+});
+
+test("nobody is asked for a serial number that no certificate has, nor believed who gives another one", async () => {
+  const { stage, find } = onStage();
+  assert.equal(find(-1n), undefined);
+  assert.equal(find(1n << 160n), undefined);
+  assert.equal(stage.asked, 0);
+  assert.equal(await find(8n), undefined);
+  assert.equal(stage.asked, 1);
+});
+
+test("however many certificates are asked for, a bounded number is remembered", async () => {
+  const { stage, known } = onStage(askingAtOnce);
+  const count = runs(4_200, 100_000);
+  stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));
+  for (let serial = 0n; serial < count; serial += 1n) await known.certificateOf(owner, serial, "192.0.2.7");
+  assert.deepEqual([stage.asked, known.size], [count, limits.gatewayStrangers]);
+});
