@@ -82,6 +82,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const { provider } = chain;
       const accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
       queues.push(accounts.queue);
+      accounts.measure(ground.metrics);
       scope.task("lease owners", accounts.queue.run);
       const authenticator = createAuthenticator({
         ...{ provider, clock: ground.clock },
