@@ -2,14 +2,13 @@
  * Everything in one process: the provider as it is, before it a chain in a box and a simulated cluster, after it the
  * inventory, scripted tenants and other providers.
  */
+import { join } from "node:path";
 import type { OrderLine } from "../bidengine/answers.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing } from "../bidengine/pricing/create-pricing.ts";
-import { makeCertificate, newSerial } from "../chain/certificates/make-certificate.ts";
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
 import { createMemoryFeed, type PictureSource } from "../cluster/inventory/memory-feed.ts";
-import { noCertificate } from "../gateway/certificate/served-certificate.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
@@ -96,10 +95,6 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   const signer = createSigner(random.bytes(32));
   const visitorKey = random.bytes(32);
   const rivals = createRivals(random);
-  const certificate = makeCertificate({
-    ...{ owner: signer.address, hosts: ["127.0.0.1"], isServer: true, serial: newSerial(clock, random) },
-    ...{ fromMs: clock.now() - 60_000, untilMs: clock.now() + 365 * 86_400_000 },
-  });
   const tenantSigners = Array.from({ length: tenantCount }, () => createSigner(random.bytes(32)));
   const node = createEmbeddedNode({
     chainId: "akash-demo-1",
@@ -145,11 +140,8 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     },
     balance,
     gateway: {
-      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, version },
-      certificates: {
-        own: { current: { certificates: certificate.certificate, key: certificate.key }, onChange: () => undefined },
-        public: noCertificate,
-      },
+      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: "127.0.0.1", version },
+      certificate: { keptIn: { path: join(dataDir, "certificates.pem") } },
     },
     after(house) {
       const operator = createInventoryService(() => ({ ...demoInventory, version }), {
@@ -170,7 +162,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       return [
         inventory,
         observed,
-        createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl, certificate }, house),
+        createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl }, house),
         createRivalsService({ rivals, settings }, house),
         createVisitorService({
           ...{ dataDir, privateKey: visitorKey, provider: signer.address },

@@ -1,8 +1,5 @@
 /** Puts the provider of the demo on its chain, as `akash-provider register` does for a real one. */
-
-import type { MadeCertificate } from "../chain/certificates/make-certificate.ts";
 import type { Chain } from "../chain/chain.ts";
-import { createCertificateMessage } from "../chain/tx/certificate-messages.ts";
 import { packMessage } from "../chain/tx/messages.ts";
 import type { Address } from "../market/address.ts";
 import type { Attribute } from "../market/group-spec.ts";
@@ -14,11 +11,10 @@ interface Registration {
   readonly attributes: readonly Attribute[];
   /** Where tenants find it; asked once the gateway listens. */
   readonly hostUri: () => string;
-  readonly certificate: MadeCertificate;
 }
 
 export function createRegistrationService(
-  { owner, attributes, hostUri, certificate }: Registration,
+  { owner, attributes, hostUri }: Registration,
   ground: { readonly chain: Promise<Pick<Chain, "outbox">> },
 ): Service {
   return {
@@ -31,11 +27,9 @@ export function createRegistrationService(
         attributes: [...attributes],
         info: { email: "", website: "" },
       });
-      for (const message of [entry, createCertificateMessage(owner, certificate)]) {
-        const id = await outbox.file({ subject: owner, why: "demo", message, priority: "account" });
-        const { state, result } = await outbox.wait(id);
-        invariant(state === "done", "the demo's provider could not be registered", { result });
-      }
+      const id = await outbox.file({ subject: owner, why: "demo", message: entry, priority: "account" });
+      const { state, result } = await outbox.wait(id);
+      invariant(state === "done", "the demo's provider could not be registered", { result });
     },
     detail: () => owner,
   };

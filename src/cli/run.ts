@@ -10,11 +10,11 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
+import { gatewayOf } from "./gateway.ts";
 import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, kubeconfigOf, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
-import { version } from "./version.ts";
 
 export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
@@ -38,12 +38,7 @@ export function runCommand(): Command {
       chain,
       ...market,
       balance: balanceOf(values),
-      gateway: {
-        listen: values.gatewayListenAddress,
-        publicHost: values.clusterPublicHostname,
-        version,
-        metricsTokenFile: values.gatewayMetricsTokenFile,
-      },
+      gateway: gatewayOf({ values, sources }),
       shutdownMs: shutdownTimeoutMs,
       clock: realClock,
       random: realRandom,

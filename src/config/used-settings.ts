@@ -26,7 +26,7 @@ export const usedSettings = [
   ...["clusterPublicHostname", "dockerImagePullSecretsName", "deploymentRuntimeClass", "manifestTimeoutMs"],
   ...["monitorMaxRetries", "monitorRetryPeriodMs", "monitorRetryPeriodJitterMs"],
   ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],
-  ...["gatewayListenAddress", "gatewayMetricsTokenFile"],
+  ...["gatewayListenAddress", "gatewayMetricsTokenFile", "gatewayTlsCert", "gatewayTlsKey", "certIssuerEnabled"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint", "ipSharing"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
   ...["minimumBalance", "warnBalance", "leaseFundsMonitorIntervalMs", "withdrawalPeriodMs", "withdrawalThreshold"],

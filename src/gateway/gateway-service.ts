@@ -11,7 +11,8 @@ import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { createKnownAccounts } from "./auth/known-accounts.ts";
-import { type CertificateSource, noCertificate } from "./certificate/served-certificate.ts";
+import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
+import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
 import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
@@ -38,8 +39,10 @@ export interface GatewayOptions {
   readonly version: string;
   /** Holds what opens all of the metrics. */
   readonly metricsTokenFile?: string | undefined;
+  /** Where what is shown in handshakes comes from. */
+  readonly certificate?: CertificateOptions;
   /** What is shown in handshakes, where a test says so. */
-  readonly certificates?: { readonly own: CertificateSource; readonly public: CertificateSource };
+  readonly certificates?: Certificates;
 }
 
 /** What the gateway tells of itself. */
@@ -50,6 +53,8 @@ export interface GatewayDocument {
 
 interface GatewayGround {
   readonly chain: Promise<Chain>;
+  /** Undefined where none are to be had. */
+  readonly certificates: Promise<Certificates> | undefined;
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
   /** Undefined where nothing is sold, as the next. */
@@ -65,6 +70,8 @@ interface GatewayGround {
 
 const noOwnCertificate = "no certificate of ours is valid on the chain, so that nobody is answered";
 
+const none: Certificates = { own: noCertificate, public: noCertificate };
+
 export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
@@ -77,8 +84,8 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     queues,
     async start(scope) {
       const chain = await ground.chain;
-      const own = options.certificates?.own ?? noCertificate;
-      isServed = () => own.current !== undefined;
+      const certificates = options.certificates ?? (await ground.certificates) ?? none;
+      isServed = () => certificates.own.current !== undefined;
       const { provider } = chain;
       const accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
       queues.push(accounts.queue);
@@ -94,7 +101,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
       const dependencies = (): Dependency[] => [
         { name: "chain", trouble: chainPart.status.trouble },
-        { name: "certificate", trouble: own.current ? undefined : noOwnCertificate },
+        { name: "certificate", trouble: certificates.own.current ? undefined : noOwnCertificate },
         ...(clusterPart
           ? [
               { name: "inventory", trouble: clusterPart.inventory.trouble },
@@ -121,8 +128,14 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       });
       const started = await startRestServer({
         ...options,
-        certificates: { own, public: options.certificates?.public ?? noCertificate },
-        ...{ rest, clock: ground.clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused },
+        ...{
+          certificates,
+          rest,
+          clock: ground.clock,
+          log,
+          onHandshakeFailure: tally.handshakeFailed,
+          onRefusal: tally.refused,
+        },
       });
       scope.onStop(() => started.close());
       server = started;

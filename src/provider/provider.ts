@@ -20,6 +20,7 @@ import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
+import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
 import { createGatewayService, type GatewayDocument, type GatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
@@ -147,10 +148,15 @@ export function createProvider(options: ProviderOptions): Provider {
     deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
     reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
   };
+  const { publicHost, certificate } = options.gateway ?? {};
+  const { signer } = options.chain;
+  const certificates =
+    certificate && createCertificateService(certificate, { ...foundation, publicHost, signer, boundary });
   const gateway =
     options.gateway &&
     createGatewayService(options.gateway, {
       ...foundation,
+      certificates: certificates?.opened,
       leases: market?.cluster.opened.then(({ tenants }) => tenants),
       status,
       manifests: market?.manifest.opened,
@@ -169,6 +175,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(kube ? [kube] : []),
     ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
     ...(balance ? [balance] : []),
+    ...(certificates ? [certificates] : []),
     ...(gateway ? [gateway] : []),
     ...(after?.({
       ...foundation,

@@ -22,7 +22,8 @@ export const operatorsGroup = group({
     }),
     podNamespace: setting("pod-namespace", kubernetesName, {
       default: "akash-services",
-      doc: "The namespace of that pod.",
+      usedBy: [...operators, "run"],
+      doc: "The namespace of that pod. Where it is given to the provider, its certificate is kept there in a Secret; else in a file of --data-dir.",
     }),
     pruneIntervalMs: setting("prune-interval", duration({ zero: "refused" }), {
       default: "10m",

@@ -1,0 +1,23 @@
+/** How tenants reach the provider, from its settings. */
+import { join } from "node:path";
+import type { GatewayOptions } from "../gateway/gateway-service.ts";
+import type { TakenSettings } from "./settings.ts";
+import { version } from "./version.ts";
+
+export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): GatewayOptions {
+  const { gatewayListenAddress: listen, clusterPublicHostname, clusterK8s, dataDir, home, podNamespace } = values;
+  const { gatewayTlsCert: certificate, gatewayTlsKey: key } = values;
+  // The two are for the same name; who asks for an issuer is warned that the files have no effect.
+  const hasFiles = certificate !== undefined && key !== undefined && !values.certIssuerEnabled;
+  // Whoever runs in a pod says in which namespace; elsewhere a Secret would belong to nobody.
+  const isInPod = clusterK8s && sources.podNamespace !== "default";
+  return {
+    ...{ listen, version, publicHost: clusterPublicHostname === "" ? undefined : clusterPublicHostname },
+    metricsTokenFile: values.gatewayMetricsTokenFile,
+    certificate: {
+      keptIn: isInPod ? { namespace: podNamespace } : { path: join(dataDir, "certificates.pem") },
+      home,
+      ...(hasFiles && { files: { certificate, key } }),
+    },
+  };
+}

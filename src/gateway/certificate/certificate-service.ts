@@ -1,0 +1,142 @@
+/** What clients are shown in handshakes, as a service: our own certificate, and one of a public authority. */
+
+import { certificateFilePath } from "../../chain/certificates/certificate-file.ts";
+import type { Chain } from "../../chain/chain.ts";
+import type { Signer } from "../../chain/keys/signer.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Kube } from "../../kube/kube.ts";
+import type { Boundary } from "../../runtime/boundary.ts";
+import { type Clock, formatDay } from "../../runtime/clock.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import type { GroundService } from "../../runtime/lifecycle.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Metrics } from "../../runtime/metrics.ts";
+import type { Queue } from "../../runtime/queue.ts";
+import type { Random } from "../../runtime/random.ts";
+import { type CertificateKeeper, createCertificateKeeper } from "./certificate-keeper.ts";
+import { type CertificateStore, createFileStore } from "./certificate-store.ts";
+import { type CertificateFiles, type FileCertificate, followCertificateFiles } from "./file-certificate.ts";
+import { createSecretStore } from "./secret-store.ts";
+import { type CertificateSource, noCertificate } from "./served-certificate.ts";
+
+export interface CertificateOptions {
+  /** Where ours is kept: in a Secret of this namespace, or outside of a cluster in a file. */
+  readonly keptIn: { readonly namespace: string } | { readonly path: string };
+  /** Where the network's tools left one. */
+  readonly home?: string;
+  /** Of a public authority. */
+  readonly files?: CertificateFiles;
+}
+
+interface CertificateGround {
+  readonly publicHost: string | undefined;
+  readonly signer: Signer;
+  readonly chain: Promise<Chain>;
+  readonly journal: Promise<Journal>;
+  readonly kube: Promise<Kube> | undefined;
+  readonly boundary: Boundary;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Certificates {
+  readonly own: CertificateSource;
+  readonly public: CertificateSource;
+}
+
+export interface CertificateDocument {
+  readonly own: { readonly serial: string; readonly untilMs: number } | undefined;
+  /** Undefined where none is shown. */
+  readonly public: { readonly untilMs: number } | undefined;
+  readonly troubles: readonly string[];
+}
+
+export function createCertificateService(
+  options: CertificateOptions,
+  ground: CertificateGround,
+): GroundService<Certificates, CertificateDocument> {
+  const { publicHost, signer, clock, random } = ground;
+  const log = ground.log.with({ module: "certificate" });
+  const { promise, resolve } = Promise.withResolvers<Certificates>();
+  const queues: Queue[] = [];
+  let keeper: CertificateKeeper | undefined;
+  let fromFiles: FileCertificate | undefined;
+
+  async function openStore(): Promise<CertificateStore> {
+    const { keptIn } = options;
+    if ("path" in keptIn) return createFileStore(keptIn.path, ground.boundary);
+    const kube = await ground.kube;
+    invariant(kube, "a certificate is to be kept in a cluster, and there is none");
+    return createSecretStore(kube, keptIn.namespace, signer.address);
+  }
+
+  function look(): CertificateDocument {
+    const { served } = keeper ?? {};
+    const untilMs = fromFiles?.untilMs;
+    return {
+      own: served && { serial: served.serial, untilMs: served.untilMs },
+      public: untilMs === undefined ? undefined : { untilMs },
+      troubles: [keeper?.trouble, fromFiles?.trouble].filter((each) => each !== undefined),
+    };
+  }
+
+  return {
+    name: "certificate",
+    queues,
+    async start(scope) {
+      const [chain, journal, store] = await Promise.all([ground.chain, ground.journal, openStore()]);
+      const own = createCertificateKeeper({
+        ...{ chain, journal, signer, store, clock, random, log },
+        hosts: publicHost === undefined ? [] : [publicHost],
+        homePath: options.home === undefined ? undefined : certificateFilePath(options.home, signer.address),
+      });
+      keeper = own;
+      queues.push(own.queue);
+      chain.onStep(own.onStep);
+      scope.onStop(chain.outbox.onSettled(own.onSettled));
+      scope.task("own certificate", own.run);
+      const { files } = options;
+      const given = files && followCertificateFiles(files, publicHost, { clock, log });
+      fromFiles = given;
+      if (given) scope.onStop(given.close);
+      resolve({ own, public: given ?? noCertificate });
+    },
+    opened: promise,
+    detail() {
+      const { own, troubles } = look();
+      return [own ? `ours until ${formatDay(own.untilMs)}` : "none of ours yet", ...troubles].join("; ");
+    },
+    status: look,
+    measure(metrics) {
+      measureCertificates(metrics, look, clock);
+    },
+  };
+}
+
+function measureCertificates(metrics: Metrics, look: () => CertificateDocument, clock: Clock): void {
+  metrics.read(
+    {
+      name: "akash_provider_certificate_expiry_seconds",
+      help: "Time until the certificate that clients are shown expires, by source: own (on the chain) or files",
+      kind: "gauge",
+      labels: ["source"],
+    },
+    () => {
+      const { own, public: given } = look();
+      const secondsLeft = (untilMs: number) => (untilMs - clock.now()) / 1_000;
+      return [
+        ...(own ? [[{ source: "own" }, secondsLeft(own.untilMs)] as const] : []),
+        ...(given ? [[{ source: "files" }, secondsLeft(given.untilMs)] as const] : []),
+      ];
+    },
+  );
+  metrics.read(
+    {
+      name: "akash_provider_certificate_troubles",
+      help: "What keeps a certificate from being served or renewed now",
+      kind: "gauge",
+    },
+    () => look().troubles.length,
+  );
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { type MadeCertificate, makeCertificate } from "../../chain/certificates/make-certificate.ts";
+import { parseAddress } from "../../market/address.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { followCertificateFiles } from "./file-certificate.ts";
+
+const day = 86_400_000;
+const host = "provider.example";
+const owner = parseAddress("akash1pzhdmwnzzscqes69qjuk46e8tq2wtcd2h68uhz");
+let serial = 1n;
+
+function setUp(t: TestContext) {
+  const clock = createVirtualClock();
+  const folder = temporaryFolder(t);
+  const files = { certificate: join(folder, "tls.crt"), key: join(folder, "tls.key") };
+  const changes: (string | undefined)[] = [];
+  return {
+    ...{ clock, folder, changes },
+    make: (days: number, name = host) => {
+      const times = { fromMs: clock.now() - day, untilMs: clock.now() + days * day };
+      return makeCertificate({ owner, hosts: [name], isServer: true, serial: serial++, ...times });
+    },
+    write({ certificate, key }: Pick<MadeCertificate, "certificate" | "key">) {
+      writeFileSync(files.certificate, certificate);
+      writeFileSync(files.key, key);
+    },
+    follow(name: string | undefined = host) {
+      const followed = followCertificateFiles(files, name, { clock, log: silentLog });
+      t.after(followed.close);
+      followed.onChange(() => changes.push(followed.current?.certificates));
+      return followed;
+    },
+    look: () => clock.advance(limits.followedFileMs),
+  };
+}
+
+test("files that come later are served, and read again when they change", async (t) => {
+  const { make, write, follow, look, changes } = setUp(t);
+  const followed = follow();
+  assert.equal(followed.current, undefined);
+  assert.match(followed.trouble ?? "", /is not there/);
+  const [first, second] = [make(90), make(180)];
+  write(first);
+  await look();
+  assert.partialDeepStrictEqual(followed.current, { certificates: first.certificate, key: first.key });
+  assert.equal(followed.trouble, undefined);
+  await look();
+  write(second);
+  await look();
+  assert.deepEqual(changes, [first.certificate, second.certificate]);
+});
+
+test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
+  const { folder, make, follow, look, changes } = setUp(t);
+  const put = (name: string, { certificate, key }: MadeCertificate) => {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, "tls.crt"), certificate);
+    writeFileSync(join(folder, name, "tls.key"), key);
+    symlinkSync(name, join(folder, "..data.new"));
+    renameSync(join(folder, "..data.new"), join(folder, "..data"));
+  };
+  const [first, second] = [make(90), make(180)];
+  put("..1", first);
+  for (const name of ["tls.crt", "tls.key"]) symlinkSync(join("..data", name), join(folder, name));
+  const followed = follow();
+  assert.equal(followed.current?.certificates, first.certificate);
+  put("..2", second);
+  await look();
+  assert.equal(followed.current?.certificates, second.certificate);
+  assert.deepEqual(changes, [second.certificate]);
+});
+
+test("what cannot be served is told of, and what was good stays", async (t) => {
+  const { make, write, follow, look } = setUp(t);
+  const good = make(90);
+  write(good);
+  const followed = follow();
+  const cases: readonly [Pick<MadeCertificate, "certificate" | "key">, RegExp][] = [
+    [{ certificate: make(90).certificate, key: good.key }, /key does not belong/],
+    [make(-0.5), /the certificate ended at/],
+    [make(90, "other.example"), /is not for provider.example/],
+    [{ certificate: "nonsense", key: good.key }, /./],
+    [{ certificate: good.certificate, key: "" }, /./],
+  ];
+  for (const [pair, reason] of cases) {
+    write(pair);
+    await look();
+    assert.match(followed.trouble ?? "", reason);
+    assert.equal(followed.current?.certificates, good.certificate);
+  }
+});
+
+test("one that is over is not served any more", async (t) => {
+  const { clock, make, write, follow, look, changes } = setUp(t);
+  write(make(1));
+  const followed = follow();
+  assert.ok(followed.current);
+  clock.jump(2 * day);
+  await look();
+  assert.equal(followed.current, undefined);
+  assert.match(followed.trouble ?? "", /the certificate ended at/);
+  assert.deepEqual(changes, [undefined]);
+});
