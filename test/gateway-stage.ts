@@ -16,6 +16,7 @@ import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
 import { type CertificateSource, noCertificate } from "../src/gateway/certificate/served-certificate.ts";
+import type { GatewayOptions } from "../src/gateway/gateway-service.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
@@ -40,6 +41,7 @@ export interface GatewayStageOptions {
   readonly ownCertificate?: CertificateSource;
   /** What it reaches the chain by. */
   readonly nodes?: (node: Node) => readonly RpcTransport[];
+  readonly gateway?: Partial<GatewayOptions>;
   readonly leases?: Partial<LeaseOptions>;
   readonly manifestTimeoutMs?: number;
   /** Of containers; quick ones if not said. */
@@ -155,6 +157,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
         listen: { host: "127.0.0.1", port: 0 },
         publicHost,
         version: "0.1.0",
+        ...options.gateway,
         certificates: {
           own: options.ownCertificate ?? certificateOf(signer.address),
           public: options.publicCertificate ?? noCertificate,
