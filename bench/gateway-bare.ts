@@ -1,6 +1,7 @@
 /** The least that could be done: Node's own HTTPS server, in a process of its own, which answers everything with the same bytes. */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { tlsSettings } from "../src/gateway/rest/tls-front.ts";
 
 export type Asked =
   | {
@@ -10,26 +11,36 @@ export type Asked =
       readonly headers: Readonly<Record<string, string>>;
       readonly body: Uint8Array;
     }
+  | { readonly what: "cpu" }
   | { readonly what: "stop" };
 
-export interface Told {
-  readonly what: "serving";
-  readonly port: number;
-}
+export type Told =
+  | { readonly what: "serving"; readonly port: number }
+  /** How long this process was at work. */
+  | { readonly what: "cpu"; readonly cpuMs: number };
 
 let headers: Record<string, string> = {};
 let body: Uint8Array = new Uint8Array();
-const server = createServer({ minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false }, (_, response) => {
+const server = createServer({ ...tlsSettings, requestCert: true, rejectUnauthorized: false }, (_, response) => {
   response.writeHead(200, headers).end(body);
 });
 
 process.on("message", (asked: Asked) => {
   if (asked.what === "stop") process.exit();
+  if (asked.what === "cpu") {
+    const { user, system } = process.cpuUsage();
+    tell({ what: "cpu", cpuMs: (user + system) / 1_000 });
+  }
+  if (asked.what !== "serve") return;
   ({ headers, body } = asked);
-  server.setSecureContext({ cert: asked.cert, key: asked.key });
-  const tell = () => process.send?.({ what: "serving", port: (server.address() as AddressInfo).port } satisfies Told);
-  if (server.listening) tell();
-  else server.listen(0, "127.0.0.1", tell);
+  server.setSecureContext({ ...tlsSettings, cert: asked.cert, key: asked.key });
+  const serving = () => tell({ what: "serving", port: (server.address() as AddressInfo).port });
+  if (server.listening) serving();
+  else server.listen(0, "127.0.0.1", serving);
 });
 // A parent that has failed says nothing.
 process.once("disconnect", () => process.exit());
+
+function tell(message: Told): void {
+  process.send?.(message);
+}

@@ -89,33 +89,49 @@ export async function bench(): Promise<void> {
     await bare.serve(Object.fromEntries(headers.filter(([name]) => name !== "Date")), body);
     const asked = { request: statusRequest, connections: statusConnections, ms: roundMs };
     const [ratios, ours, theirs]: [number[], Loaded[], Loaded[]] = [[], [], []];
+    const [ourCpuUs, theirCpuUs]: [number[], number[]] = [[], []];
     for (let n = 0; n <= rounds; n++) {
+      const before = await cpuMs();
       const [own, other] = [await load({ ...asked, target }), await load({ ...asked, target: bare.target })];
+      const after = await cpuMs();
       // The first ones warm both up.
       if (n === 0) continue;
       ratios.push(own.perS / other.perS);
       ours.push(own);
       theirs.push(other);
+      ourCpuUs.push(((after.ours - before.ours) * 1_000) / own.answers);
+      theirCpuUs.push(((after.theirs - before.theirs) * 1_000) / other.answers);
     }
     const [ratio, p99Ms] = [round(percentile(ratios, 0.5)), round(p99Of(ours), 1)];
     rows.push(
       { what: `/status, ${what}, of ${body.length} bytes, a second`, value: round(medianPerS(ours), 0) },
       { what: "bare server, a second", value: round(medianPerS(theirs), 0) },
       { what: "ratio", value: ratio },
+      { what: "CPU of a request, µs", value: round(percentile(ourCpuUs, 0.5), 1) },
+      { what: "bare server, µs", value: round(percentile(theirCpuUs, 0.5), 1) },
       { what: `p99 at ${statusConnections} connections, ms`, value: p99Ms },
       { what: "bare server, p99 ms", value: round(p99Of(theirs), 1) },
     );
     return { ratio, p99Ms };
   }
 
+  /** What each was at work so far; this does not depend on what else the machine does. */
+  async function cpuMs() {
+    return { ours: (await provider.healths()).cpuMs, theirs: await bare.cpuMs() };
+  }
+
   async function leaseStatus(how: string, asked: Pick<Load, "target" | "request">): Promise<number> {
     const measured: Loaded[] = [];
+    const before = await cpuMs();
     for (let n = 0; n < rounds; n++) {
       measured.push(await load({ ...asked, connections: leaseConnections, ms: roundMs }));
     }
     const perS = round(medianPerS(measured.slice(1)), 0);
+    const cpuUs =
+      (((await cpuMs()).ours - before.ours) * 1_000) / measured.reduce((sum, { answers }) => sum + answers, 0);
     rows.push(
       { what: `lease status by ${how}, a second`, value: perS },
+      { what: "CPU of a request, µs", value: round(cpuUs, 1) },
       { what: `p99 at ${leaseConnections} connections, ms`, value: round(p99Of(measured.slice(1)), 1) },
     );
     return perS;
@@ -205,6 +221,11 @@ async function startBare(owner: Owner) {
       const serving = told<BareTold, "serving">(child, "serving");
       askBare({ what: "serve", cert, key, headers, body: Buffer.from(body) });
       target = { port: (await serving).port };
+    },
+    async cpuMs(): Promise<number> {
+      const answer = told<BareTold, "cpu">(child, "cpu");
+      askBare({ what: "cpu" });
+      return (await answer).cpuMs;
     },
   };
 }

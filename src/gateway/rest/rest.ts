@@ -1,7 +1,6 @@
 /** From a request to its answer: path, route, credentials, permission, handler. Where all is known already, nothing waits. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
-import type { Address } from "../../market/address.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -9,7 +8,8 @@ import type { Log } from "../../runtime/log.ts";
 import { type Authenticator, AuthRefusal, type Identity, type LeaseNumbers } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
-import { noBody, readBody } from "./body.ts";
+import { AskedRequest } from "./asked-request.ts";
+import { readBody } from "./body.ts";
 import { certificatesOf } from "./client-certificates.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { readPath } from "./request-path.ts";
@@ -70,20 +70,20 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
   ): Answer | Promise<Answer> {
     const { request, response } = exchange;
     const numbers = permit(route, names, identity);
-    const asked = askedOf(exchange, identity, numbers, names);
-    if (!route.body) return bounded(route.handle(asked), asked.over);
+    const asked = new AskedRequest(exchange, identity, numbers, names);
+    if (!route.body) return bounded(route.handle(asked), asked);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
     return readBody(request, route.body.mostBytes).then((body) => {
       asked.body = body;
-      return bounded(route.handle(asked), asked.over);
+      return bounded(route.handle(asked), asked);
     });
   }
 
-  function bounded(answer: Answer | Promise<Answer>, over: () => void): Answer | Promise<Answer> {
+  function bounded(answer: Answer | Promise<Answer>, asked: AskedRequest): Answer | Promise<Answer> {
     if (!(answer instanceof Promise)) return answer;
     return withDeadline(clock, limits.gatewayAnswerMs, answer, () => {
-      over();
+      asked.end();
       // 504 would say it better, and tools know this one.
       return failure(500, "context deadline exceeded");
     });
@@ -157,36 +157,6 @@ const noNumbers: LeaseNumbers = { dseq: 0n, gseq: 0, oseq: 0 };
 
 function check(isAllowed: boolean): void {
   if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
-}
-
-/** What a handler is given. What costs something is made when it is looked at. */
-function askedOf(
-  { request, response, query }: Exchange,
-  identity: Identity,
-  { dseq, gseq, oseq }: LeaseNumbers,
-  names: Readonly<Record<string, string>>,
-) {
-  let gone: AbortController | undefined;
-  let read: URLSearchParams | undefined;
-  return {
-    ...{ identity, dseq, gseq, oseq, names, body: noBody as Uint8Array },
-    // A route that needs one is not asked without.
-    owner: identity.owner as Address,
-    header: (name: string) => [request.headers[name]].flat()[0],
-    get query(): URLSearchParams {
-      read ??= new URLSearchParams(query);
-      return read;
-    },
-    get signal(): AbortSignal {
-      if (!gone) {
-        const leaving = new AbortController();
-        gone = leaving;
-        response.once("close", () => leaving.abort());
-      }
-      return gone.signal;
-    },
-    over: () => gone?.abort(),
-  };
 }
 
 /** Whoever speaks HTTP/1.1 names exactly one. */

@@ -33,7 +33,7 @@ interface DeploymentRequest extends OwnerRequest {
   readonly dseq: bigint;
 }
 
-interface LeaseRequest extends OwnerRequest, LeaseNumbers {
+export interface LeaseRequest extends OwnerRequest, LeaseNumbers {
   /** What else the path names, like {serviceName}; decoded. */
   readonly names: Readonly<Record<string, string>>;
 }

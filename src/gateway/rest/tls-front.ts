@@ -26,7 +26,7 @@ interface FrontDeps {
 export type HandshakeFailure = "garbage" | "plain" | "name" | "no_certificate" | "timeout" | "refused";
 
 /** As the network's gateway has them: TLS 1.3 alone, AES-128 before AES-256, and ChaCha20 for those who put it first. */
-const settings = {
+export const tlsSettings = {
   minVersion: "TLSv1.3",
   ciphers: "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
   honorCipherOrder: true,
@@ -47,7 +47,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   function createTlsServer(source: CertificateSource, requestCert: boolean, name: string) {
     // Tickets of one server are nothing to the other: each has keys of its own.
     const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
-    const server = createServer({ ...settings, ...asking, handshakeTimeout: limits.gatewayHandshakeMs });
+    const server = createServer({ ...tlsSettings, ...asking, handshakeTimeout: limits.gatewayHandshakeMs });
     server.on("secureConnection", onSecure);
     server.on("tlsClientError", (error: Error & { code?: string }) => {
       onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");
@@ -61,7 +61,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
         return;
       }
       try {
-        server.setSecureContext({ ...settings, cert: current.certificates, key: current.key });
+        server.setSecureContext({ ...tlsSettings, cert: current.certificates, key: current.key });
         isReady = true;
       } catch (thrown) {
         // What was served before stays.
