@@ -84,6 +84,7 @@ async function serveProvider(t: TestContext) {
         ...{ minimumBalance: parseCoins("1000uakt"), warnBalance: [], threshold: [], fee: undefined },
         ...{ intervalMs: 600_000, periodMs: 0 },
       },
+      gateway: { listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, version: "0.1.0" },
     }),
   );
 }

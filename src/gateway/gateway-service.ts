@@ -10,7 +10,7 @@ import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
-import { createKnownAccounts } from "./auth/known-accounts.ts";
+import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.ts";
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
@@ -77,6 +77,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
   const tally = createGatewayTally();
   let server: RestServer | undefined;
   const queues: Queue[] = [];
+  let accounts: KnownAccounts | undefined;
   let isServed = () => false;
 
   return {
@@ -87,9 +88,8 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const certificates = options.certificates ?? (await ground.certificates) ?? none;
       isServed = () => certificates.own.current !== undefined;
       const { provider } = chain;
-      const accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
+      accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
       queues.push(accounts.queue);
-      accounts.measure(ground.metrics);
       scope.task("lease owners", accounts.queue.run);
       const authenticator = createAuthenticator({
         ...{ provider, clock: ground.clock },
@@ -143,6 +143,9 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     },
     detail: () => (server ? [server.url, isServed() ? "" : noOwnCertificate].filter(Boolean).join(", ") : ""),
     status: () => server && { url: server.url, port: server.port },
-    measure: (metrics) => tally.measure(metrics, () => server?.connections ?? 0),
+    measure(metrics) {
+      tally.measure(metrics, () => server?.connections ?? 0);
+      accounts?.measure(metrics);
+    },
   };
 }
