@@ -21,6 +21,8 @@ export interface ControlPlaneOptions {
   readonly controllers?: boolean;
   /** KWOK, which plays the kubelet of every node. */
   readonly kwok?: boolean;
+  /** Who gives pods their nodes. */
+  readonly scheduler?: boolean;
 }
 
 export interface OwnControlPlane {
@@ -136,6 +138,10 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
   if (options.controllers) {
     const args = controllerArguments(file, plane.kubeconfig);
     await run("kube-controller-manager", { program: "kube", args }, started);
+  }
+  if (options.scheduler) {
+    const args = ["kube-scheduler", `--kubeconfig=${plane.kubeconfig}`, "--secure-port=0", "--leader-elect=false"];
+    await run("kube-scheduler", { program: "kube", args }, started);
   }
   if (options.kwok) {
     const args = kwokArguments(file("kwok.json"), plane.kubeconfig);

@@ -77,7 +77,7 @@ function differences(known: KnownManifests): IntendedAnswer[] {
       body: /^\{"services":\{"web":\{"name":"web","available":1,/,
     },
     {
-      ...{ why: "the reason is told, and nothing of where our API server is", of: /^API server unreachable/ },
+      ...{ why: "the reason is told in our words", of: /^API server unreachable/ },
       body: /^what our leases have in the cluster is not known right now: [a-z.]+ are not followed: .+\n$/,
     },
   ];

@@ -17,6 +17,7 @@ import { sendMessages } from "../src/chain/tx/send.ts";
 import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
 import { type CertificateSource, noCertificate } from "../src/gateway/certificate/served-certificate.ts";
 import type { GatewayOptions } from "../src/gateway/gateway-service.ts";
+import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
@@ -44,6 +45,8 @@ export interface GatewayStageOptions {
   readonly gateway?: Partial<GatewayOptions>;
   readonly leases?: Partial<LeaseOptions>;
   readonly manifestTimeoutMs?: number;
+  /** Another cluster than the simulated one; whoever brings it has prepared it. */
+  readonly kube?: () => Kube;
   /** Of containers; quick ones if not said. */
   readonly behaviour?: Behaviours;
   /** Whether the chain is reached by other processes too. */
@@ -141,7 +144,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
     const provider = createProvider({
       dataDir: dir,
       chain: { nodes: () => options.nodes?.(node) ?? [node.transport()], signer, settings: fees },
-      kube: createKubeService(() => cluster.connect("akash-provider")),
+      kube: createKubeService(() => options.kube?.() ?? cluster.connect("akash-provider")),
       market: {
         ...marketOptions({ manifestTimeoutMs: options.manifestTimeoutMs }),
         cluster: {

@@ -1,0 +1,73 @@
+/** The gateway over a real API server with its controllers: what they count is what a tenant sees, and what becomes of it when it is away. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
+import { kinds } from "../../src/kube/kinds.ts";
+import { realClock } from "../../src/runtime/clock.ts";
+import { silentLog } from "../../src/runtime/log.ts";
+import { realRandom } from "../../src/runtime/random.ts";
+import { eventually } from "../eventually.ts";
+import { ask } from "../gateway-client.ts";
+import { startGatewayStage } from "../gateway-stage.ts";
+import { shop } from "../lease-sdl.ts";
+import { machine, prepareKube } from "../lease-stage.ts";
+import { openKube } from "./open-kube.ts";
+
+/** Of a control plane that starts on a busy machine. */
+const patienceMs = 120_000;
+
+interface Status {
+  readonly services: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly forwarded_ports: Readonly<Record<string, readonly { readonly externalPort: number }[]>> | null;
+}
+
+test("on a real server a tenant sees ready replicas and a port of the nodes; with the server away he is told so, and then sees them again", {
+  skip: controlPlaneMissing(["kube", "kwok"]),
+}, async (t) => {
+  const plane = await startControlPlane(t, { controllers: true, scheduler: true, kwok: true });
+  const admin = openKube(t, plane.kubeconfig, { fieldManager: "operator" });
+  await prepareKube(admin);
+  const allocatable = { cpu: "64", memory: "64Gi", "ephemeral-storage": "1Ti", pods: "110" };
+  const status = { capacity: allocatable, allocatable };
+  await admin.create(kinds.node, { metadata: { name: machine.name, labels: { ...machine.labels } }, status });
+  const stage = await startGatewayStage(t, {
+    kube: () =>
+      createHttpKube(
+        { kubeconfig: plane.kubeconfig, fieldManager: "akash-provider" },
+        { clock: realClock, random: realRandom, log: silentLog },
+      ),
+  });
+  const { tenant } = stage;
+  const asked = (method: string, path: string, body?: string) =>
+    ask(stage, { method, path, authorization: tenant.bearer(), ...(body !== undefined && { body }) });
+  const leaseStatus = () => asked("GET", "/lease/7/1/1/status");
+  // The store's volume would need a driver, which is not here: it waits for one.
+  const sdl = shop();
+  await tenant.lease(7n, sdl);
+  assert.equal((await asked("PUT", "/deployment/7/manifest", JSON.stringify(sdl.manifest))).status, 200);
+  const isReady = async () => {
+    const { status: code, body } = await leaseStatus();
+    const seen = code === 200 ? (JSON.parse(body) as Status) : undefined;
+    const isThere = seen?.services["store"]?.["replicas"] === 1 && seen.forwarded_ports?.["page"] !== undefined;
+    return isThere && seen.services["page"]?.["ready_replicas"] === 1 ? seen : undefined;
+  };
+  const { services, forwarded_ports: ports } = await eventually("a page that is ready", isReady, patienceMs);
+  const { uris: _, ...page } = services["page"] ?? {};
+  assert.deepEqual(page, {
+    ...{ name: "page", available: 1, total: 1, observed_generation: 1, replicas: 1 },
+    ...{ updated_replicas: 1, ready_replicas: 1, available_replicas: 1 },
+  });
+  // Made, and not ready: so the network tells it of a stateful set.
+  assert.deepEqual([services["store"]?.["available"], services["store"]?.["ready_replicas"]], [1, 0]);
+  for (const { externalPort } of ports?.["page"] ?? []) assert.ok(externalPort >= 30_000, `${externalPort}`);
+  assert.equal(ports?.["page"]?.length, 3);
+
+  await plane.killApi();
+  await eventually("503", async () => (await leaseStatus()).status === 503, patienceMs);
+  const { body } = await leaseStatus();
+  assert.match(body, /^what our leases have in the cluster is not known right now: .+\n$/);
+  assert.equal((await asked("GET", "/lease/7/1/1/service/page/status")).status, 503);
+  await plane.startApi();
+  await eventually("a page again", isReady, patienceMs);
+});
