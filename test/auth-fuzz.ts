@@ -8,7 +8,10 @@ export interface Forger {
   next(): Partial<Credentials>;
 }
 
-export function createForger(stage: AuthStage, random: Random): Forger {
+/** Whose credentials are changed. */
+type People = Pick<AuthStage, "tenant" | "stranger" | "claims" | "certificate">;
+
+export function createForger(stage: People, random: Random): Forger {
   const granular = { access: "scoped", scope: ["status"] };
   const good = [
     makeToken(stage.tenant, stage.claims()),

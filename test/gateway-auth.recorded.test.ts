@@ -10,7 +10,9 @@ import { identityOf } from "../src/gateway/auth/permissions.ts";
 import { readToken } from "../src/gateway/auth/token.ts";
 import type { Address } from "../src/market/address.ts";
 import { once } from "../src/runtime/once.ts";
-import { base64, newSigner } from "./auth-stage.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { createForger } from "./auth-fuzz.ts";
+import { base64, createAuthStage, newSigner } from "./auth-stage.ts";
 import { eventually } from "./eventually.ts";
 import { askEveryRoute } from "./every-route.ts";
 import { type Answered, ask, askOn, connectGateway } from "./gateway-client.ts";
@@ -27,6 +29,7 @@ import {
   requestOf,
 } from "./recorded-gateway.ts";
 import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
+import { long, runs } from "./runs.ts";
 import { makeCertificate as makeBareCertificate } from "./test-certificate.ts";
 import { vectorTest } from "./vectors.ts";
 
@@ -156,6 +159,50 @@ test("every route refuses whoever has the wrong scope, lease, service or owner, 
   const badCertificates = [revoked, over].map(shown);
   const refusals = await askEveryRoute({ stage, tenant, stranger, dseq, badCertificates });
   assert(refusals > 200, `${refusals} refusals`);
+});
+
+test("a session that is taken up again is no better than its certificate is by then", async () => {
+  const { port, tenants } = await started();
+  const [tenant] = tenants as [GatewayTenant];
+  const own = made(tenant.address, 103n);
+  await tenant.send(published(tenant, own));
+  // Who is let in is told that there is no such lease.
+  const path = "/lease/99/1/1/status";
+  const socket = await connectGateway({ port, certificate: shown(own) });
+  const session = new Promise<Buffer>((resolve) => socket.once("session", resolve));
+  assert.equal((await askOn(socket, { path })).status, 404);
+  const tls = { session: await session };
+  const resumed = await connectGateway({ port, certificate: shown(own), tls });
+  assert.deepEqual([resumed.isSessionReused(), (await askOn(resumed, { path })).status], [true, 404]);
+  await tenant.revoke({ cert: own.certificate, key: own.key, serial: own.serial });
+  await eventually("the revocation seen", async () => (await askOn(socket, { path })).status === 401);
+  assert.equal((await askOn(resumed, { path })).status, 401);
+  const again = await connectGateway({ port, tls });
+  assert.equal((await askOn(again, { path })).status, 401);
+  for (const each of [socket, resumed, again]) each.destroy();
+});
+
+test("nobody is let in over TLS with a header in which anything was changed", async () => {
+  const { port, tenants } = await started();
+  const [tenant, stranger] = tenants as [GatewayTenant, GatewayTenant];
+  const people = { ...createAuthStage(Date.now()), tenant: tenant.signer, stranger: stranger.signer };
+  const claims = (other = {}) => createAuthStage(Date.now()).claims({ iss: tenant.address, ...other });
+  const forger = createForger({ ...people, claims }, createSeededRandom(8));
+  const socket = await connectGateway({ port });
+  const tookMs: number[] = [];
+  while (tookMs.length < runs(200, 10_000)) {
+    const { authorization, certificates = [] } = forger.next();
+    // What cannot stand in a header never comes so far.
+    if (certificates.length > 0 || authorization === undefined || !/^[\t -~\x80-\xff]*$/.test(authorization)) continue;
+    const startedMs = performance.now();
+    const { status, body } = await askOn(socket, { path: `/lease/${dseq}/1/1/status`, authorization });
+    tookMs.push(performance.now() - startedMs);
+    assert(status === 400 || status === 401 || status === 431, `${status} ${body}: ${JSON.stringify(authorization)}`);
+  }
+  socket.destroy();
+  tookMs.sort((a, b) => a - b);
+  const slowMs = tookMs[Math.floor(tookMs.length * 0.999)] ?? 0;
+  if (long) assert(slowMs < 50, `one in a thousand takes ${slowMs} ms`);
 });
 
 interface Connection {
