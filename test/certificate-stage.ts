@@ -32,9 +32,8 @@ export interface CertificateStage {
   /** Every certificate of ours that was ever put on the chain, the oldest first. */
   onChain(): OnChain[];
   /** A person does it; in the next block. */
-  revoke(serial: string): void;
-  submit(message: Message): void;
-  /** The same, with a block of which no life hears. */
+  revoke(...serials: readonly string[]): void;
+  /** In a block of which no life hears. */
   act(message: Message, key?: TestKey): Promise<void>;
   start(parts?: LifeParts): Promise<CertificateLife>;
 }
@@ -167,12 +166,16 @@ export async function setUpCertificates(
           certificate: new X509Certificate(certificate?.cert ?? ""),
         }))
         .sort((left, right) => Number(BigInt(left.serial) - BigInt(right.serial))),
-    revoke: (serial) => stage.submit(revokeCertificateMessage(owner, serial)),
+    revoke(...serials) {
+      outboxStage.submit(
+        providerKey,
+        serials.map((serial) => revokeCertificateMessage(owner, serial)),
+      );
+    },
     async act(message, key = providerKey) {
       outboxStage.submit(key, [message]);
       await outboxStage.step();
     },
-    submit: (message) => outboxStage.submit(providerKey, [message]),
   };
   return stage;
 }

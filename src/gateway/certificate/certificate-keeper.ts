@@ -13,7 +13,7 @@ import { createCertificateMessage } from "../../chain/tx/certificate-messages.ts
 import { type Intent, isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { largest } from "../../runtime/bigint.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -78,7 +78,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     if (certificate?.serial === served?.serial) return;
     served = certificate;
     current = certificate && { certificates: certificate.certificate, key: certificate.key };
-    if (served) log.info("serving own certificate", { serial: served.serial, untilMs: served.untilMs });
+    if (served) log.info("serving own certificate", { serial: served.serial, until: formatTime(served.untilMs) });
     else log.error("no certificate of ours may be served", { reason: trouble });
     for (const listener of listeners) listener();
   }
@@ -189,7 +189,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     const serial = newSerial(clock, random);
     const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newLife(clock) }), owner);
     await keep([...others, made], stored, signal);
-    log.info("made a certificate", { serial: made.serial, hosts, untilMs: made.untilMs, why });
+    log.info("made a certificate", { serial: made.serial, hosts, until: formatTime(made.untilMs), why });
   }
 
   async function keep(certificates: readonly KeptCertificate[], stored: StoredCertificates, signal: AbortSignal) {

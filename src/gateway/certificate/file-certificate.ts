@@ -4,8 +4,7 @@
  * and what was good stays; once that is over as well, our own certificate is shown instead, which the network's tools accept.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { Clock } from "../../runtime/clock.ts";
-import { formatTime } from "../../runtime/clock.ts";
+import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";

@@ -1,0 +1,95 @@
+/** The program ends at every boundary on the way of our certificate: made, renewed, replaced. The next one goes on with it. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
+import { createSecretStore } from "../src/gateway/certificate/secret-store.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { type Boundary, type CountingBoundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { type CertificateLife, type CertificateStage, day, owner, setUpCertificates } from "./certificate-stage.ts";
+import { createOwner, type Owner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+type StoreOf = (boundary: Boundary) => CertificateStore;
+
+const stores = {
+  file:
+    (stage: CertificateStage): StoreOf =>
+    (boundary) =>
+      createFileStore(join(stage.dir, "certificates.pem"), boundary),
+  Secret({ clock }: CertificateStage, t: Owner): StoreOf {
+    const cluster = createSimulatedCluster({ nodes: [] }, { clock, random: createSeededRandom(1), log: silentLog });
+    t.after(() => cluster.close());
+    cluster.server.create(kinds.namespace, { metadata: { name: "akash-services" } }, "test");
+    return (boundary) => createSecretStore(cluster.connect("akash-provider", { boundary }), "akash-services", owner);
+  },
+};
+
+for (const kind of ["file", "Secret"] as const) {
+  test(`wherever the program ends, one certificate for each need is on the chain and its key is in the ${kind}`, async (t) => {
+    const whole = createCountingBoundary();
+    await play(kind, whole);
+    let crashes = 0;
+    for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += runs(11, 1)) {
+      const boundary = createCountingBoundary(crashAt);
+      const where = `crash at ${crashAt}: ${whole.crossings[crashAt - 1]}`;
+      await play(kind, boundary).catch((thrown: unknown) => {
+        throw new Error(where, { cause: thrown });
+      });
+      assert.ok(boundary.crashed, where);
+      crashes += 1;
+    }
+    t.diagnostic(`${crashes} crashes at ${whole.crossings.length} boundaries`);
+  });
+}
+
+async function play(kind: keyof typeof stores, boundary: CountingBoundary): Promise<void> {
+  await using t = createOwner();
+  const stage = await setUpCertificates(t);
+  const storeOf = stores[kind](stage, t);
+  const start = (under: Boundary) => stage.start({ store: storeOf(under), boundary: under });
+  let isNext = false;
+  let life = await start(boundary).catch(() => {
+    isNext = true;
+    return start(openBoundary);
+  });
+
+  /** Does it, and when the program ended on the way, the next one does it. */
+  async function survive(work: (on: CertificateLife) => Promise<unknown>): Promise<void> {
+    await work(life).catch((thrown: unknown) => {
+      if (!boundary.crashed || isNext) throw thrown;
+    });
+    if (!boundary.crashed || isNext) return;
+    await life.stop();
+    isNext = true;
+    life = await start(openBoundary);
+    await work(life);
+  }
+
+  async function needs(count: number): Promise<void> {
+    await survive(async (on) => {
+      for (let blocks = 0; stage.onChain().length < count && blocks < 30; blocks++) await on.block();
+      await on.untilServed();
+    });
+    const last = stage.onChain().at(-1);
+    assert.equal(stage.onChain().length, count);
+    assert.equal(life.keeper.served?.serial, last?.serial);
+    const { certificates } = await storeOf(openBoundary).read(new AbortController().signal);
+    for (const { certificate, isValid } of stage.onChain()) {
+      const isKept = certificates.some((each) => each.certificate === certificate.toString());
+      assert.ok(isKept || !isValid, "a key of what is valid on the chain is lost");
+    }
+  }
+
+  await needs(1);
+  stage.clock.jump(250 * day);
+  await survive((on) => on.pass(0));
+  await needs(2);
+  stage.revoke(...stage.onChain().map(({ serial }) => serial));
+  await survive((on) => on.block());
+  await needs(3);
+  await survive(({ stop }) => stop());
+}
