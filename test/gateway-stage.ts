@@ -161,10 +161,12 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
         publicHost,
         version: "0.1.0",
         ...options.gateway,
-        certificates: {
-          own: options.ownCertificate ?? certificateOf(signer.address),
-          public: options.publicCertificate ?? noCertificate,
-        },
+        ...(!options.gateway?.certificate && {
+          certificates: {
+            own: options.ownCertificate ?? certificateOf(signer.address),
+            public: options.publicCertificate ?? noCertificate,
+          },
+        }),
       },
       after: (house) => [{ name: "stage", start: () => resolve(house) }],
       ...{ clock, random, log: options.log ?? silentLog },

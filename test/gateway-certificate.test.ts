@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import { revokeCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
+import { secretNameOf } from "../src/gateway/certificate/secret-store.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { eventually } from "./eventually.ts";
+import { askOn, connectGateway } from "./gateway-client.ts";
+import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
+import { namespace } from "./simulated-kube.ts";
+
+const address = { path: "/address" };
+
+async function serialsOnChain({ house, provider }: GatewayStage, state: "valid" | "revoked"): Promise<string[]> {
+  const { items } = await (await house.chain).queries.certificates({ owner: provider.address, state });
+  return items.map(({ serial }) => serial);
+}
+
+/** Undefined where a handshake comes to nothing. */
+async function shown({ port }: GatewayStage): Promise<string | undefined> {
+  const socket = await connectGateway({ port }).catch(() => undefined);
+  const raw = socket?.getPeerCertificate().raw;
+  socket?.destroy();
+  return raw && BigInt(`0x${new X509Certificate(raw).serialNumber}`).toString();
+}
+
+function started(t: TestContext): Promise<GatewayStage> {
+  return startGatewayStage(t, { gateway: { certificate: { keptIn: { namespace } } } });
+}
+
+test("a certificate that is revoked is swapped: connections go on, and handshakes see what is valid on the chain", async (t) => {
+  const stage = await started(t);
+  const first = await eventually("a certificate", () => shown(stage));
+  assert.deepEqual(await serialsOnChain(stage, "valid"), [first]);
+  const secret = stage.cluster.server.get(kinds.secret, { namespace, name: secretNameOf(stage.provider.address) });
+  assert.deepEqual(Object.keys(secret?.["data"] ?? {}).sort(), [`${first}.crt`, `${first}.key`]);
+
+  const before = await connectGateway({ port: stage.port });
+  t.after(() => before.destroy());
+  assert.equal((await askOn(before, address)).status, 200);
+  const { outbox, mirror } = await stage.house.chain;
+  const message = revokeCertificateMessage(stage.provider.address, first);
+  const id = await outbox.file({ subject: "test", why: "test", message, priority: "account" });
+  const { result } = await outbox.wait(id);
+  await mirror.reached(BigInt(result.height ?? 0) + 1n, AbortSignal.timeout(10_000));
+  assert.notEqual(await shown(stage), first, "not served any more after a block");
+
+  const second = await eventually("another certificate", () => shown(stage));
+  assert.notEqual(second, first);
+  assert.deepEqual(await serialsOnChain(stage, "valid"), [second]);
+  assert.equal((await askOn(before, address)).status, 200, "who was there before is answered on");
+  await stage.restart();
+  assert.equal(await eventually("the same one", () => shown(stage)), second);
+});
