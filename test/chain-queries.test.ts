@@ -207,6 +207,8 @@ test("a list in pages is whole, whatever the size of a page, and all of one heig
     const deployments = await queries.deployments({ state: "active" }, { pageEntries });
     assert.equal(deployments.items.length, 23, `pages of ${pageEntries}`);
   }
+  const { items } = await queries.orders({ state: "open" }, { pageEntries: 5, pages: 2 });
+  assert.equal(items.length, 10, "no more pages than are wanted");
 });
 
 test("all payments of a deployment's account are listed, also a rival's, and none of another whose number begins alike", async (t) => {

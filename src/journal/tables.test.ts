@@ -184,14 +184,14 @@ const leaseActions: fc.Arbitrary<Action>[] = [
   }),
   fc
     .record({
-      ...{ leaseId: name, key: name, object: text, note: text, count: id, firstAtMs: timeMs, lastAtMs: timeMs },
+      ...{ leaseId: name, key: name, object: text, note: text, count: id, firstAtMs: timeMs },
       ...{ counted: fc.constantFrom(stillSo, ""), origin: fc.constantFrom("cluster", "ours") },
     })
-    .map((row) => (to, model) => {
+    .map((row) => (to, model, lastAtMs) => {
       const key = `${row.leaseId} ${row.key}`;
       // What makes it the same as one before does not change.
       const { origin } = model.occurrences.get(key) ?? row;
-      const occurrence = { ...row, origin, type: "Warning", reason: "BackOff" } as const;
+      const occurrence = { ...row, lastAtMs, origin, type: "Warning", reason: "BackOff" } as const;
       model.occurrences.set(key, occurrence);
       return { ...nothing, got: to.occurrences.record(occurrence) };
     }),

@@ -19,7 +19,8 @@ const address = parseAddress(alice.address);
 function answered(answer: Queries["account"], turns?: Lookups) {
   const clock = createVirtualClock();
   const lookups = turns ?? createLookups(clock);
-  const keys = createAccountKeys({ chain: { queries: { account: answer } as Queries }, lookups, clock });
+  const chain = { queries: { account: answer } as Queries };
+  const keys = createAccountKeys({ chain, lookups, hasLease: (each) => each === address, clock });
   return { keys };
 }
 
@@ -46,6 +47,14 @@ test("a node that gives an account somebody else's key, or half of one, is not b
   }
   const { keys } = answered(accountOf(secp256k1(alice.publicKey)));
   assert.deepEqual(await keys.keyOf(address, ""), { kind: "key", key: alice.publicKey });
+});
+
+test("a tenant whose key is not known yet waits behind no stranger, even of the same place", async () => {
+  const { keys } = answered(async (...asked) => accountOf(secp256k1(alice.publicKey))(...asked));
+  // No time passes, so the line does not move.
+  const strangers = Array.from({ length: 60 }, async (_, number) => keys.keyOf(accountNumber(number), "192.0.2.7"));
+  void Promise.allSettled(strangers);
+  assert.deepEqual(await keys.keyOf(address, "192.0.2.7"), { kind: "key", key: alice.publicKey });
 });
 
 test("however many accounts are asked for, a bounded number of them is remembered, and tenants always are", async () => {

@@ -36,10 +36,12 @@ export interface KeptKeys extends AccountKeys {
 interface AccountKeysDeps {
   readonly chain: Pick<Chain, "queries">;
   readonly lookups: Lookups;
+  /** Whether it has a lease with us, so that it waits behind no stranger, even from the same place. */
+  hasLease(address: Address): boolean;
   readonly clock: Clock;
 }
 
-export function createAccountKeys({ chain, lookups, clock }: AccountKeysDeps): KeptKeys {
+export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKeysDeps): KeptKeys {
   const kept = new Map<Address, AccountKey>();
   const strangers = createRecent<AccountKey>({ most: limits.gatewayStrangers });
   const missing = createRecent<{ readonly answer: AccountKey; readonly untilMs: number }>({
@@ -72,7 +74,7 @@ export function createAccountKeys({ chain, lookups, clock }: AccountKeysDeps): K
       const none = missing.get(address);
       if (none && clock.monotonicMs() < none.untilMs) return none.answer;
       const look = async (signal: AbortSignal) => learn(address, await read(address, signal));
-      return lookups.ask(`the key of ${address}`, source, look);
+      return lookups.ask(`the key of ${address}`, hasLease(address) ? address : source, look);
     },
     keep(owner, key) {
       kept.set(owner, { kind: "key", key });

@@ -30,7 +30,7 @@ interface KnownAccountsDeps {
 
 export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
   const lookups = createLookups(deps.clock);
-  const keys = createAccountKeys({ ...deps, lookups });
+  const keys = createAccountKeys({ ...deps, lookups, hasLease: (address) => owners.has(address) });
   const certificates = createChainCertificates({ ...deps, lookups });
   const owners = createLeaseOwners({ ...deps, keys, certificates });
   deps.chain.onStep((step) => {

@@ -27,6 +27,7 @@ interface LeaseOwnersDeps {
 }
 
 interface LeaseOwners {
+  has(address: Address): boolean;
   /** Called with every step along the chain. */
   note(step: Step): void;
   readonly queue: Queue;
@@ -103,6 +104,7 @@ export function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
   for (const owner of owners) queue.add(owner);
 
   return {
+    has: (address) => owners.has(address),
     note({ block, gap, changed }) {
       if (changed.some(({ kind }) => kind === "lease")) {
         const before = owners;
