@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import type { Socket } from "node:net";
+import { test } from "node:test";
+import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { makeCertificate } from "../../../test/test-certificate.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { certificatesOf } from "./client-certificates.ts";
+import { createConnections } from "./connections.ts";
+
+/** What is counted here needs no more of a connection than where it comes from and that it ends. */
+function socketFrom(remoteAddress: string) {
+  const endings: (() => void)[] = [];
+  let isEnded = false;
+  return {
+    remoteAddress,
+    once: (_event: "close", ended: () => void) => void endings.push(ended),
+    destroy() {
+      isEnded = true;
+      for (const ended of endings.splice(0)) ended();
+    },
+    get isEnded() {
+      return isEnded;
+    },
+  };
+}
+
+function admitted(from: readonly string[]) {
+  const refusals: string[] = [];
+  const connections = createConnections(createVirtualClock(), (reason) => refusals.push(reason));
+  const admit = (address: string) => {
+    const socket = socketFrom(address);
+    const isIn = connections.admit(socket as unknown as Socket);
+    return { ...{ socket, isIn }, hold: () => connections.hold(socket as unknown as TLSSocket) };
+  };
+  const all = from.map((address) => {
+    const one = admit(address);
+    one.hold();
+    return one;
+  });
+  return { connections, refusals, admit, all };
+}
+
+test("one address has so many connections, and others are taken all the same", () => {
+  const from = Array.from({ length: limits.gatewayConnectionsPerAddress }, () => "192.0.2.1");
+  const { connections, refusals, admit, all } = admitted(from);
+  assert.deepEqual([admit("192.0.2.1").socket.isEnded, refusals], [true, ["address"]]);
+  assert.equal(admit("192.0.2.2").isIn, true);
+  all[0]?.socket.destroy();
+  assert.equal(admit("192.0.2.1").isIn, true);
+  for (const { socket } of all) socket.destroy();
+  assert.equal(connections.count, 2);
+});
+
+test("so many are in their handshake, and those who are through do not count", () => {
+  const { connections, refusals, admit } = admitted(["192.0.2.1", "192.0.2.2"]);
+  const waiting = Array.from({ length: limits.gatewayHandshakes }, (_, at) => admit(`198.51.100.${at % 250}`));
+  assert(waiting.every(({ isIn }) => isIn));
+  assert.equal(admit("203.0.113.1").isIn, false);
+  assert.deepEqual(refusals, ["handshakes"]);
+  waiting[0]?.hold();
+  assert.equal(admit("203.0.113.1").isIn, true);
+  for (const { socket } of waiting) socket.destroy();
+  assert.equal(connections.count, 3);
+});
+
+test("every certificate that a client presents is seen, whether one signed the other or not", async (t) => {
+  const [own, authority, self] = ["own", "authority", "self"].map((name) => makeCertificate({ name }));
+  assert(own && authority && self);
+  const leaf = makeCertificate({ name: "leaf", issuer: authority });
+  const asks = { requestCert: true, rejectUnauthorized: false, ca: [] };
+  const server = createTlsServer({ cert: own.certPem, key: own.keyPem, ...asks });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => server.close());
+  const { port } = server.address() as { port: number };
+  async function seen(cert?: string, key?: string): Promise<number> {
+    const accepted = new Promise<TLSSocket>((resolve) => server.once("secureConnection", resolve));
+    const client = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...(cert && { cert, key }) });
+    client.on("error", () => undefined);
+    const socket = await accepted;
+    const certificates = certificatesOf(socket);
+    assert.equal(certificatesOf(socket), certificates);
+    client.destroy();
+    return certificates.length;
+  }
+  assert.equal(await seen(), 0);
+  assert.equal(await seen(self.certPem, self.keyPem), 1);
+  assert.equal(await seen(leaf.certPem + authority.certPem, leaf.keyPem), 2);
+  assert.equal(await seen(self.certPem + authority.certPem, self.keyPem), 2);
+});
