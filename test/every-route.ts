@@ -12,10 +12,16 @@ export interface EveryRouteStage {
   /** Has a lease with this number, with a service named `page`. */
   readonly tenant: GatewayTenant;
   readonly dseq: bigint;
-  /** Has none. */
+  /** Has none, and a good certificate. */
   readonly stranger: GatewayTenant;
+  readonly strangersCertificate: Certificate;
   /** Each of its owner, and no good: revoked, over. */
-  readonly badCertificates: readonly { readonly cert: string; readonly key: string }[];
+  readonly badCertificates: readonly Certificate[];
+}
+
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
 }
 
 interface AskedRoute {
@@ -40,13 +46,8 @@ const bodyScopes: Readonly<Record<string, string>> = {
 };
 
 /** How many refusals were seen. */
-export async function askEveryRoute({
-  stage,
-  tenant,
-  dseq,
-  stranger,
-  badCertificates,
-}: EveryRouteStage): Promise<number> {
+export async function askEveryRoute(asked: EveryRouteStage): Promise<number> {
+  const { stage, tenant, dseq, stranger, strangersCertificate: certificate, badCertificates } = asked;
   const { port } = stage;
   const socket = await connectGateway({ port });
   const routes = await routesOf(socket, dseq);
@@ -79,7 +80,6 @@ export async function askEveryRoute({
     }
     own.destroy();
   }
-  const certificate = await stranger.certificate();
   for (const route of routes.filter(({ isPublic, scope }) => !isPublic && scope !== undefined)) {
     for (const other of [{ authorization: stranger.bearer() }, { certificate }]) {
       const { status } = await ask({ port, ...other }, { ...route.request, ...other });

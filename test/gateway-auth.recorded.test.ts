@@ -154,10 +154,17 @@ test("every route refuses whoever has the wrong scope, lease, service or owner, 
   const stage = await started();
   const [tenant, stranger] = stage.tenants as [GatewayTenant, GatewayTenant];
   const [revoked, over] = [made(tenant.address, 101n), made(tenant.address, 102n, -2 * hourMs, -hourMs)];
-  await tenant.send(published(tenant, revoked), published(tenant, over));
+  const strangers = made(stranger.address, 101n);
+  await Promise.all([
+    tenant.send(published(tenant, revoked), published(tenant, over)),
+    stranger.send(published(stranger, strangers)),
+  ]);
   await tenant.revoke({ cert: revoked.certificate, key: revoked.key, serial: revoked.serial });
   const badCertificates = [revoked, over].map(shown);
-  const refusals = await askEveryRoute({ stage, tenant, stranger, dseq, badCertificates });
+  const refusals = await askEveryRoute({
+    ...{ stage, tenant, stranger, dseq, badCertificates },
+    strangersCertificate: shown(strangers),
+  });
   assert(refusals > 200, `${refusals} refusals`);
 });
 
