@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TLSSocket } from "node:tls";
 import { createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
 import { staticHost } from "../src/cluster/hostnames/static-host.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -16,7 +17,7 @@ import { readManifest } from "../src/market/manifest-json.ts";
 import { goJson } from "../src/market/sorted-json.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
-import { type Answered, ask } from "./gateway-client.ts";
+import { type Answered, type AskedRequest, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { type GatewayStage, type GatewayStageOptions, startGatewayStage } from "./gateway-stage.ts";
 import type { GatewayTenant } from "./gateway-tenant.ts";
 import {
@@ -214,6 +215,8 @@ async function createReplay(stage: GatewayStage) {
   const translate = createTranslation({ ...Object.fromEntries([...pairs, ...hosts]), beta2: "beta3" });
   const comparison = createComparison(differences(known), translate);
 
+  let open: { readonly port: number; readonly socket: TLSSocket } | undefined;
+
   function hashOf(text: string): Uint8Array {
     return Buffer.from(readManifest(text, limits.manifestBytes).version(), "hex");
   }
@@ -249,27 +252,46 @@ async function createReplay(stage: GatewayStage) {
     await two.send(...posted);
   }
 
+  /** One for all, as tools keep theirs; another where it has ended. */
+  async function connection(): Promise<TLSSocket> {
+    if (!open || open.port !== stage.port || open.socket.destroyed) {
+      open?.socket.destroy();
+      open = { port: stage.port, socket: await connectGateway({ port: stage.port }) };
+    }
+    return open.socket;
+  }
+
   async function answerTo(vector: RecordedVector) {
     const { auth = "none", body, raw } = vector.request;
     const owner = stage.tenants[Number(/tenant(\d)/.exec(auth)?.[1] ?? 1) - 1];
     const authorization = auth.startsWith("JWT") ? owner?.bearer() : undefined;
-    const asking = { port: stage.port, ...(auth.startsWith("mTLS") && { certificate }) };
+    const send = async (request: AskedRequest) =>
+      auth.startsWith("mTLS") ? ask({ port: stage.port, certificate }, request) : askOn(await connection(), request);
     if (raw !== undefined) {
       const headers = [["Transfer-Encoding", "chunked"]] as const;
       const text = known.d1;
       const chunks = `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n0\r\n\r\n`;
-      return ask(asking, { method: "PUT", path: "/deployment/4100001/manifest", headers, authorization, body: chunks });
+      return send({
+        method: "PUT",
+        path: "/deployment/4100001/manifest",
+        headers,
+        authorization,
+        body: chunks,
+      });
     }
     const request = requestOf(vector, translate);
     const sent = body === undefined ? {} : { body: translate(manifestText(body, known)) };
-    return ask(asking, { ...request, authorization, ...sent });
+    return send({ ...request, authorization, ...sent });
   }
 
   return {
     ...{ known, lease, hashOf },
     tenants: [one, two, three] as const,
     rest: () => [...waiting].map(({ name }) => name),
-    finish: comparison.finish,
+    finish() {
+      open?.socket.destroy();
+      comparison.finish();
+    },
     /** Those with such a name, in the order of the recording. What is yet to come is waited for. */
     async play(scene: string, ...names: readonly RegExp[]): Promise<void> {
       const chosen = [...waiting].filter(({ name }) => names.some((each) => each.test(name)));

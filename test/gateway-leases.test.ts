@@ -33,7 +33,9 @@ deployment:
 
 test("a tenant's day with leases", async (t) => {
   let chain: FaultTransport | undefined;
+  let inventoryTrouble: string | undefined;
   const stage = await startGatewayStage(t, {
+    inventoryTrouble: () => inventoryTrouble,
     nodes(node) {
       chain = faultTransport(node.transport());
       return [chain];
@@ -146,26 +148,30 @@ test("a tenant's day with leases", async (t) => {
     assert.equal((await as("GET", "/lease/8/1/1/service/cell/status"))[0], 404);
   });
 
-  await t.test("without the chain, what is known is told; without the API server, why nothing is", async () => {
-    await tenant.deployed(10n, cell());
-    given(chain).hangs = () => true;
-    assert.equal((await status(10))[0], 200);
-    assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
-    assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
-    cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
-    cluster.faults.cutWatches();
-    const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
-    await eventually("trouble", async () => (await status(10))[0] === 503);
-    for (const path of ["status", "service/cell/status", "manifest"]) {
-      const [code, words] = await as("GET", `/lease/10/1/1/${path}`);
-      assert.equal(code, 503, path);
-      assert.match(words, reason, path);
-    }
-    const [code, words] = await send(10, JSON.stringify(cell().manifest));
-    assert.deepEqual([code, reason.test(words)], [503, true]);
-    cluster.faults.clear();
-    await eventually("all is well again", async () => (await status(10))[0] === 200);
-  });
+  await t.test(
+    "without inventory and chain what is known is told; without the API server, why nothing is",
+    async () => {
+      await tenant.deployed(10n, cell());
+      inventoryTrouble = "the inventory operator is away";
+      given(chain).hangs = () => true;
+      assert.equal((await status(10))[0], 200);
+      assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
+      assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
+      cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+      cluster.faults.cutWatches();
+      const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
+      await eventually("trouble", async () => (await status(10))[0] === 503);
+      for (const path of ["status", "service/cell/status", "manifest"]) {
+        const [code, words] = await as("GET", `/lease/10/1/1/${path}`);
+        assert.equal(code, 503, path);
+        assert.match(words, reason, path);
+      }
+      const [code, words] = await send(10, JSON.stringify(cell().manifest));
+      assert.deepEqual([code, reason.test(words)], [503, true]);
+      cluster.faults.clear();
+      await eventually("all is well again", async () => (await status(10))[0] === 200);
+    },
+  );
 });
 
 function given<T>(value: T | undefined): T {

@@ -47,6 +47,8 @@ export interface GatewayStageOptions {
   readonly manifestTimeoutMs?: number;
   /** Another cluster than the simulated one; whoever brings it has prepared it. */
   readonly kube?: () => Kube;
+  /** Why nothing may be promised by the inventory, while that is so. */
+  readonly inventoryTrouble?: () => string | undefined;
   /** Of containers; quick ones if not said. */
   readonly behaviour?: Behaviours;
   /** Whether the chain is reached by other processes too. */
@@ -151,7 +153,11 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
           ...marketOptions({}).cluster,
           leases: { hosts, clusterPublicHostname: publicHost, ...options.leases },
         },
-        inventory: () => pictureFeed(clock, machine.cpuMilli, [], ["beta3"]),
+        inventory() {
+          const feed = pictureFeed(clock, machine.cpuMilli, [], ["beta3"]);
+          const { inventoryTrouble: get } = options;
+          return get ? Object.defineProperty(feed, "trouble", { get }) : feed;
+        },
         ipOperator: () => declaredAddresses(cluster),
         pricing: () => ({ ...fixedPricing(), run: untilAborted }),
         policies: () => createPolicySource(undefined, { clock, log: silentLog }),
