@@ -80,10 +80,11 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
       }
     },
 
-    /** How far nodes and classes may be believed. */
+    /** How far nodes and classes may be believed: by the picture, and by the pods that are not in it yet. */
     get inventory() {
       const { ageMs, trouble } = keeper.picture;
-      return { ageMs, trouble };
+      const podsAgeMs = keeper.pods.cache?.ageMs ?? 0;
+      return { ageMs: ageMs === undefined ? undefined : Math.max(ageMs, podsAgeMs), trouble };
     },
 
     /** How far what is told of leases may be. */

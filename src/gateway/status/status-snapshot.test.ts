@@ -103,7 +103,7 @@ test("a part that is in trouble stays shown, with the moment at which it was las
   cluster.inventory = { ageMs: 10_000, trouble: "the operator is silent" };
   const since = new Date(clock.now() + limits.gatewayStatusMs - 10_000).toISOString();
   await clock.advance(limits.gatewayStatusMs);
-  assert.deepEqual(shown().stale, [{ what: "inventory", since, why: "the operator is silent" }]);
+  assert.deepEqual(shown().stale, [{ what: "inventory", since, why: "the inventory is not confirmed" }]);
   assert.equal(shown().cluster.leases, 1);
   assert.equal(snapshot().ageS, 10);
   cluster.inventory = { ageMs: 30_000, trouble: "the operator is silent" };

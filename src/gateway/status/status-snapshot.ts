@@ -31,14 +31,14 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
   let current: Snapshot | undefined;
   let goodUntilMs = 0;
 
-  function freshnessOf(): [what: string, Freshness][] {
-    const own: [string, Freshness][] = [["chain", chainFreshness(chain())]];
+  function freshnessOf(): [what: Part, Freshness][] {
+    const own: [Part, Freshness][] = [["chain", chainFreshness(chain())]];
     if (!parts.cluster) return own;
     const { inventory = unread, workloads = unread } = cluster() ?? {};
     return [...own, ["inventory", inventory], ["workloads", workloads]];
   }
 
-  function staleParts(all: readonly [string, Freshness][]): StalePart[] {
+  function staleParts(all: readonly [Part, Freshness][]): StalePart[] {
     return all.flatMap(([what, { ageMs, trouble }]) => {
       if (trouble === undefined) {
         staleSince.delete(what);
@@ -47,7 +47,7 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
       // It was so when the trouble began; that moment stays the same while the trouble lasts.
       const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
       staleSince.set(what, since);
-      return [{ what, since: formatTime(since), why: trouble }];
+      return [{ what, since: formatTime(since), why: ageMs === undefined ? "not read yet" : reasons[what] }];
     });
   }
 
@@ -78,10 +78,19 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
   };
 }
 
+/** In full it is told to operators: it may name servers of theirs, which are nothing to strangers. */
+const reasons = {
+  chain: "the chain does not answer",
+  inventory: "the inventory is not confirmed",
+  workloads: "the Kubernetes API server does not answer",
+} as const;
+
+type Part = keyof typeof reasons;
+
 const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
 
 function chainFreshness(chain: ChainPart | undefined): Freshness {
-  if (!chain?.mirror.ready) return { ageMs: undefined, trouble: chain?.status.trouble ?? "not read yet" };
+  if (!chain?.mirror.ready) return unread;
   const { mirrorAgeMs: ageMs, trouble } = chain.status;
   return { ageMs, trouble };
 }
