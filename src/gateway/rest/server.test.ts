@@ -260,6 +260,16 @@ test("at a stop what runs is finished, idle connections end and nobody new is ta
   assert.equal(server.connections, 0);
 });
 
+test("clients that leave in the middle of their handshake leave nothing behind", async (t) => {
+  const { server } = await serve(t);
+  for (let n = 0; n < 20; n += 1) {
+    // By then it has all that it needs, and the server has not.
+    (await connectGateway({ port: server.port })).destroy();
+  }
+  // Before the patience with handshakes is over.
+  await eventually("nobody is left", () => server.connections === 0, limits.gatewayHandshakeMs - 1_000);
+});
+
 test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t) => {
   const { port, server, counted, clock } = await serve(t);
   const random = createSeededRandom(7);

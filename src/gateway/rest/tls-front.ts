@@ -94,6 +94,8 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     }
     const server = route(socket, first.serverName);
     if (!server) return;
+    // An HTTP server lets its clients stop speaking and listen on; one that stops in its handshake is gone.
+    socket.allowHalfOpen = false;
     // It reads the greeting anew.
     socket.unshift(bytes);
     server.emit("connection", socket);
