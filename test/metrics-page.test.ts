@@ -56,11 +56,12 @@ async function serveProvider(t: TestContext) {
   t.after(() => publisher.close());
   publisher.show(sampleInventory());
   const ipOperator = { usage: async () => ({ total: 4n, inUse: 1n }), portsOf: async () => [] };
+  const dataDir = join(temporaryFolder(t), "data");
   return served(
     t,
     createProvider({
       ...deps,
-      dataDir: join(temporaryFolder(t), "data"),
+      dataDir,
       metricsListener,
       chain: { nodes, signer, settings: sendSettings },
       kube: createKubeService(() => cluster.connect("akash-provider")),
@@ -84,7 +85,10 @@ async function serveProvider(t: TestContext) {
         ...{ minimumBalance: parseCoins("1000uakt"), warnBalance: [], threshold: [], fee: undefined },
         ...{ intervalMs: 600_000, periodMs: 0 },
       },
-      gateway: { listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, version: "0.1.0" },
+      gateway: {
+        ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, version: "0.1.0" },
+        certificate: { keptIn: { path: join(dataDir, "certificates.pem") } },
+      },
     }),
   );
 }
