@@ -146,7 +146,7 @@ async function setUp(
       const limitMs = clock.now() + 300_000;
       while (!isSo()) {
         if (clock.now() > limitMs) throw new Error(`waited in vain: ${what}`);
-        await sleep(clock, 50);
+        await sleep(clock, 100);
       }
     },
   };

@@ -100,7 +100,7 @@ test("where blocks are lost, certificates are asked for anew", async () => {
       life.chain.onStep(({ gap }) => void (gap && gaps.push(gap)));
       stage.wire.hangs = () => true;
       await stage.revoke(alice, first);
-      await sleep(clock, 60_000);
+      await sleep(clock, 25_000);
       stage.wire.hangs = () => false;
       await upToDate(stage, life);
       assert.equal(gaps.length, 1);
@@ -122,7 +122,7 @@ test("while the chain is silent those who have leases are known at once, others 
     await stage.until("she is known", () => life.journal.read.certificates.of(alice.address).length === 1);
     stage.wire.hangs = () => true;
     stage.pace(60_000);
-    await sleep(clock, 2 * limits.gatewayCertificateMs);
+    await sleep(clock, limits.gatewayCertificateMs + 1_000);
     assert.deepEqual(life.keys.keyOf(alice.address, source), { kind: "key", key: alice.publicKey });
     for (let round = 0; round < 3; round += 1) {
       const found = life.certificates.certificateOf(alice.address, certificate.serial, source);
