@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { aGroup, tenant } from "../../../test/a-decision.ts";
+import { parseAddress } from "../../market/address.ts";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createScreener, type OfferedScreen, ScreeningBusy } from "./screener.ts";
+
+const owner = parseAddress(tenant);
+const { signal } = new AbortController();
+const decision: OfferedScreen = { verdict: "no", checks: [], price: undefined, offer: undefined };
+
+test("while orders wait a screening waits too, and is sent away when its patience is over", async () => {
+  const clock = createVirtualClock();
+  let ordersWait = true;
+  const screen = createScreener({ screenBetweenOrders: async () => (ordersWait ? undefined : decision) }, clock);
+  const first = screen(owner, aGroup(), signal);
+  await clock.advance(limits.screeningPatienceMs / 2);
+  ordersWait = false;
+  await clock.advance(limits.screeningLookMs);
+  assert.equal(await first, decision);
+  ordersWait = true;
+  const second = assert.rejects(screen(owner, aGroup(), signal), ScreeningBusy);
+  await clock.advance(limits.screeningPatienceMs + limits.screeningLookMs);
+  await second;
+});
+
+test("no more run at once than are let, and beyond those that wait others are sent away", async () => {
+  const clock = createVirtualClock();
+  let [running, most] = [0, 0];
+  const ended = Promise.withResolvers<OfferedScreen>();
+  const screen = createScreener(
+    {
+      async screenBetweenOrders() {
+        running += 1;
+        most = Math.max(most, running);
+        await ended.promise;
+        running -= 1;
+        return decision;
+      },
+    },
+    clock,
+  );
+  const accounts = limits.screeningsAtOnce + limits.screeningsWaiting;
+  const all = Array.from({ length: accounts }, (_, n) => screen(`akash1${n}` as typeof owner, aGroup(), signal));
+  await clock.advance(1);
+  await assert.rejects(screen(owner, aGroup(), signal), ScreeningBusy);
+  ended.resolve(decision);
+  assert.equal((await Promise.all(all)).length, accounts);
+  assert.equal(most, limits.screeningsAtOnce);
+});
