@@ -89,11 +89,17 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     });
   }
 
-  function failed(thrown: unknown): Answer {
+  function failed(thrown: unknown, { response }: Exchange): Answer {
     if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
     if (thrown instanceof NotANumber) return failure(400, thrown.message);
     const error = ProviderError.from(thrown);
-    if (error.code === "AKP_INTERNAL") log.error("request failed", { error });
+    if (error.code === "AKP_INTERNAL") {
+      // Who has left takes down what was under way for it.
+      if (response.destroyed) log.debug("request failed after its client had left", { error });
+      else log.error("request failed", { error });
+      // What nobody foresaw may hold anything; who asked learns nothing by it.
+      return failure(500, "internal error");
+    }
     return failure(error.entry.http, error.message);
   }
 
@@ -101,9 +107,13 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     try {
       const answer = answerTo(exchange, path);
       if (!(answer instanceof Promise)) send(answer);
-      else answer.catch(failed).then(send).catch(lost);
+      else
+        answer
+          .catch((thrown: unknown) => failed(thrown, exchange))
+          .then(send)
+          .catch(lost);
     } catch (thrown) {
-      send(failed(thrown));
+      send(failed(thrown, exchange));
     }
   }
 

@@ -167,7 +167,8 @@ test("a handler that fails or never answers is its client's trouble alone", asyn
       }),
     ],
   });
-  assert.equal((await ask({ port }, { path: "/throws" })).status, 500);
+  const thrown = await ask({ port }, { path: "/throws" });
+  assert.deepEqual([thrown.status, thrown.body], [500, "internal error\n"]);
   assert.equal((await ask({ port }, { path: "/rejects" })).status, 500);
   const socket = await connectGateway({ port });
   const waiting = askOn(socket, { path: "/forever" });
