@@ -900,6 +900,8 @@ export const limits = {
   gatewayConnectionsPerAddress: 1_024,
   /** Whose handshake is not through. Each may cost some milliseconds of signing, so more would be a second of nothing else. */
   gatewayHandshakes: 512,
+  /** Of these from one address, so that one which begins them and goes no further keeps nobody else out. */
+  gatewayHandshakesPerAddress: 128,
   /** From the first packet to the end of the handshake: a slow phone takes one. */
   gatewayHandshakeMs: 5 * second,
   /** A greeting with every extension there is has some 3 KB. */

@@ -88,3 +88,10 @@ test("every certificate that a client presents is seen, whether one signed the o
   assert.equal(await seen(leaf.certPem + authority.certPem, leaf.keyPem), 2);
   assert.equal(await seen(self.certPem + authority.certPem, self.keyPem), 2);
 });
+
+test("who has a whole network of addresses has no more connections than who has one", () => {
+  const from = Array.from({ length: limits.gatewayConnectionsPerAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
+  const { refusals, admit } = admitted(from);
+  assert.deepEqual([admit("2001:db8::ffff").isIn, refusals], [false, ["address"]]);
+  assert.equal(admit("2001:db8:0:1::1").isIn, true);
+});

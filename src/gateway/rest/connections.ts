@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { placeOf } from "../auth/place.ts";
 
 export type ConnectionRefusal = "address" | "handshakes" | "pipelined" | "stalled";
 
@@ -17,7 +18,8 @@ interface Held {
 }
 
 export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRefusal) => void) {
-  const perAddress = new Map<string, number>();
+  /** By the place that they come from, with those in their handshake; and those through it alone. */
+  const [connected, secured] = [createCounts(), createCounts()];
   const held = new Map<Socket, Held>();
   const answering = new Set<ServerResponse>();
   let all = 0;
@@ -46,12 +48,13 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     },
     /** Whether a new one may stay. */
     admit(socket: Socket): boolean {
-      const address = socket.remoteAddress ?? "";
-      const before = perAddress.get(address) ?? 0;
+      const place = placeOf(socket.remoteAddress ?? "");
+      const ofPlace = connected.of(place);
       const refusal =
-        before >= limits.gatewayConnectionsPerAddress
+        ofPlace >= limits.gatewayConnectionsPerAddress
           ? "address"
-          : all - held.size >= limits.gatewayHandshakes
+          : all - held.size >= limits.gatewayHandshakes ||
+              ofPlace - secured.of(place) >= limits.gatewayHandshakesPerAddress
             ? "handshakes"
             : undefined;
       if (refusal) {
@@ -59,19 +62,21 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
         return false;
       }
       all += 1;
-      perAddress.set(address, before + 1);
+      const leave = connected.add(place);
       socket.once("close", () => {
         all -= 1;
-        const left = (perAddress.get(address) ?? 1) - 1;
-        if (left === 0) perAddress.delete(address);
-        else perAddress.set(address, left);
+        leave();
       });
       return true;
     },
     /** It is through its handshake. */
     hold(socket: TLSSocket): void {
       held.set(socket, { open: 0, answered: 0, waiting: undefined });
-      socket.once("close", () => held.delete(socket));
+      const leave = secured.add(placeOf(socket.remoteAddress ?? ""));
+      socket.once("close", () => {
+        held.delete(socket);
+        leave();
+      });
     },
     /** Whether a request may be answered. */
     begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
@@ -97,6 +102,24 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     },
     close(): void {
       timer?.cancel();
+    },
+  };
+}
+
+/** How many there are of each, for as long as there are any. */
+function createCounts() {
+  const counts = new Map<string, number>();
+  const of = (key: string) => counts.get(key) ?? 0;
+  return {
+    of,
+    /** Gives back how it is taken away again. */
+    add(key: string): () => void {
+      counts.set(key, of(key) + 1);
+      return () => {
+        const left = of(key) - 1;
+        if (left === 0) counts.delete(key);
+        else counts.set(key, left);
+      };
     },
   };
 }

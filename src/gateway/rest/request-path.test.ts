@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { limits } from "../../runtime/limits.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { readPath } from "./request-path.ts";
 
@@ -37,6 +38,8 @@ test("a path that is not clean leads to the one that is", () => {
     "//a?x=//": "/a?x=//",
     "/a/%2e%2e/b": "/b",
     "//a b": "/a%20b",
+    "//%c3%A4%0a%7E%2f": "/%C3%A4%0A~/",
+    "/.//%5cevil.example": "/%5Cevil.example",
     "*": "/%2A",
     "https://localhost:8443//address": "https://localhost:8443/address",
     "https://localhost:8443": "https://localhost:8443/",
@@ -44,6 +47,15 @@ test("a path that is not clean leads to the one that is", () => {
   for (const [target, location] of Object.entries(locations)) {
     assert.deepEqual(readPath(target), { kind: "unclean", location }, target);
   }
+});
+
+test("a path as long as a request may be, all of it to be escaped, keeps nobody waiting", () => {
+  const escapes = Math.floor(limits.gatewayHeaderBytes / 3);
+  const startedMs = performance.now();
+  const read = readPath(`/./${"%80".repeat(escapes)}`);
+  // Letter by letter it took ten seconds.
+  assert.ok(performance.now() - startedMs < 1_500);
+  assert.deepEqual(read, { kind: "unclean", location: `/${"%EF%BF%BD".repeat(escapes)}` });
 });
 
 test("numbers in paths are refused in Go's words", () => {

@@ -37,13 +37,34 @@ function cleaned(path: string): string {
 
 function unescaped(text: string): string | undefined {
   if (/%(?![0-9a-f]{2})/i.test(text)) return undefined;
-  const bytes = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return Buffer.from(bytes, "latin1").toString();
+  const bytes = Buffer.from(text, "latin1");
+  let size = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === percent) at += 2;
+    bytes[size] = byte === percent ? (digit(bytes[at - 1]) << 4) | digit(bytes[at]) : byte;
+    size += 1;
+  }
+  return bytes.toString("utf8", 0, size);
 }
 
-/** Go's choice of what stays as it is in a path. */
-function escaped(path: string): string {
-  return path.replace(/[^A-Za-z0-9\-_.~$&+,/:;=@]/gu, (character) =>
-    [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
-  );
+const percent = 0x25;
+
+/** Of a hexadecimal digit, which it is. */
+function digit(byte = 0): number {
+  return byte <= 0x39 ? byte & 15 : (byte & 7) + 9;
 }
+
+/** Go's choice of what stays as it is in a path; byte by byte, since a path may be as long as all headers may. */
+function escaped(path: string): string {
+  const pieces: string[] = [];
+  for (const byte of Buffer.from(path)) pieces.push(escapes[byte] ?? "");
+  return pieces.join("");
+}
+
+/** Of each byte, what is written for it. */
+const escapes = Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte);
+  const isKept = /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(character);
+  return isKept ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+});

@@ -44,12 +44,17 @@ function restOf({ headers }: IncomingMessage): number {
 
 /** To what is no request. It goes by itself, and takes the connection with it. */
 export function sendRefusal(socket: Socket, statusText: string, clock: Clock): void {
+  const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
+  sendLast(socket, `${head}${statusText}`, clock);
+}
+
+/** The last that is said on a connection, which ends whether the other side leaves or not. */
+export function sendLast(socket: Socket, words: string | Uint8Array, clock: Clock): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
-  socket.end(`${head}${statusText}`);
+  socket.end(words);
   // Ended at once, with bytes of the client's on the way, it could take our words with it.
   socket.resume();
   const timer = clock.timer(limits.gatewayFarewellMs, () => socket.destroy());

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import type { TLSSocket } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "../../../test/eventually.ts";
 import { ask, askOn, connectGateway, connectPlain, exchange, requestBytes } from "../../../test/gateway-client.ts";
 import { runs } from "../../../test/runs.ts";
@@ -308,3 +309,45 @@ test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t)
     return new Promise((resolve) => socket.setTimeout(20, () => resolve(undefined)));
   }
 });
+
+test("who was told no and does not leave is not waited for", async (t) => {
+  const { port, server, clock } = await serve(t, { own: changing() });
+  const hello = await greeting();
+  for (const first of [Buffer.from("GET / HTTP/1.1\r\n\r\n"), hello]) {
+    const socket = await connectPlain(port);
+    socket.removeAllListeners("error").on("error", () => undefined);
+    socket.allowHalfOpen = true;
+    socket.write(first);
+    await once(socket, "data");
+    // It says more than anybody reads, and does not go.
+    socket.write(Buffer.alloc(2 ** 20));
+    await clock.advance(limits.gatewayHandshakeMs);
+    await eventually("it to be gone", () => server.connections === 0);
+    socket.destroy();
+  }
+});
+
+test("one address that begins handshakes and goes no further leaves room for others", async (t) => {
+  const { port, counted } = await serve(t);
+  const begun = await Promise.all(Array.from({ length: limits.gatewayHandshakes }, () => connectPlain(port)));
+  for (const socket of begun) socket.removeAllListeners("error").on("error", () => undefined);
+  await eventually("some to be refused", () => counted.includes("handshakes"));
+  const other = await connectGateway({ port, tls: { localAddress: "127.0.0.2" } as object });
+  assert.equal((await askOn(other, { path: "/hello" })).status, 200);
+  for (const socket of [...begun, other]) socket.destroy();
+});
+
+/** What a client of TLS says first. */
+async function greeting(): Promise<Buffer> {
+  const listener = createServer();
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const client = connect({ host: "127.0.0.1", port: (listener.address() as AddressInfo).port });
+  client.on("error", () => undefined);
+  const [socket] = (await once(listener, "connection")) as [Socket];
+  const [bytes] = (await once(socket, "data")) as [Buffer];
+  client.destroy();
+  socket.destroy();
+  listener.close();
+  return bytes;
+}

@@ -11,6 +11,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type FirstBytes, readFirstBytes } from "./client-hello.ts";
+import { sendLast } from "./send-answer.ts";
 
 interface FrontDeps {
   readonly own: CertificateSource;
@@ -76,20 +77,20 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   function route(socket: Socket, serverName: string | undefined): Server | undefined {
     if (serverName?.endsWith(".")) {
       onFailure("name");
-      socket.end(alert(decodeError));
+      sendLast(socket, alert(decodeError), clock);
       return undefined;
     }
     if (serverName !== undefined && serverName === publicHost && open.isReady()) return open.server;
     if (own.isReady()) return own.server;
     onFailure("no_certificate");
-    socket.end(alert(internalError));
+    sendLast(socket, alert(internalError), clock);
     return undefined;
   }
 
   function hand(socket: Socket, first: Exclude<FirstBytes, { kind: "unfinished" | "garbage" }>, bytes: Buffer): void {
     if (first.kind === "plain") {
       onFailure("plain");
-      socket.end(plainAnswer);
+      sendLast(socket, plainAnswer, clock);
       return;
     }
     const server = route(socket, first.serverName);
