@@ -13,15 +13,18 @@ export interface Field {
 export interface Notes {
   readonly faults: string[];
   looks: number;
+  chars: number;
 }
 
 /** A large deployment has some hundreds of fields. */
 const mostLooks = 50_000;
+/** What is taken of texts: four times the longest file. What more a manifest has nobody takes, and to check it takes a second. */
+const mostChars = 1024 * 1024;
 /** Whoever has this many mistakes does not read them all. */
 const mostFaults = 20;
 
 export function rootField(node: YamlNode): Field {
-  return { path: "", node, notes: { faults: [], looks: 0 } };
+  return { path: "", node, notes: { faults: [], looks: 0, chars: 0 } };
 }
 
 export function fault({ path, notes }: Field, reason: string): void {
@@ -62,9 +65,16 @@ export function mustKnow(field: Field, known: readonly string[]): void {
 /** As it was written; "" where it is empty. */
 export function textOf(field: Field): string {
   if (isEmpty(field) || field.node === undefined) return "";
-  if (field.node.kind === "text") return field.node.text;
+  if (field.node.kind === "text") return counted(field.node.text, field.notes);
   fault(field, "must be a text");
   return "";
+}
+
+function counted(text: string, notes: Notes): string {
+  notes.chars += text.length;
+  if (notes.chars > mostChars)
+    throw new Error(`it has more than ${mostChars} characters, aliases counted as what they name`);
+  return text;
 }
 
 export function textsOf(field: Field): string[] | undefined {

@@ -380,4 +380,7 @@ test("aliases that make a short text endless are refused", () => {
   assert.throws(() => readSdl(`version: "2.0"\n${text}\n${aliased("profiles", "e", 2)}`), {
     message: /more than 50000 fields/,
   });
+  const long = `services: {s: {image: x, args: [&e ${"x".repeat(100_000)}, ${Array.from({ length: 5_000 }, () => "*e")}]}}`;
+  const withPlace = `${long}\nprofiles: {compute: {c: {}}, placement: {p: {}}}\ndeployment: {s: {p: {profile: c, count: 1}}}`;
+  assert.throws(() => readSdl(`version: "2.0"\n${withPlace}`), { message: /more than 1048576 characters/ });
 });
