@@ -33,7 +33,7 @@ for (const kind of ["file", "Secret"] as const) {
     const whole = createCountingBoundary();
     await play(kind, whole);
     let crashes = 0;
-    for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += runs(11, 1)) {
+    for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += runs(17, 1)) {
       const boundary = createCountingBoundary(crashAt);
       const where = `crash at ${crashAt}: ${whole.crossings[crashAt - 1]}`;
       await play(kind, boundary).catch((thrown: unknown) => {
