@@ -9,6 +9,7 @@ import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { readText } from "../../runtime/followed-file.ts";
 import type { Signer } from "../keys/signer.ts";
+import { commonName } from "./common-name.ts";
 
 /** Both as PEM; the key of PKCS#8 and not encrypted. */
 export interface CertificateWithKey {
@@ -46,8 +47,7 @@ function readBlocks(text: string, signer: Signer): CertificateWithKey {
   const [key] = blocks.find(([, label]) => label?.endsWith("PRIVATE KEY")) ?? [];
   if (certificate === undefined || key === undefined) throw new Error("it does not hold a certificate and a key");
   const read = new X509Certificate(certificate);
-  const { CN: owner } = read.toLegacyObject().subject;
-  if (owner !== signer.address) throw new Error(`the certificate is not that of ${signer.address}`);
+  if (commonName(read.subject) !== signer.address) throw new Error(`the certificate is not that of ${signer.address}`);
   const opened = openKey(key, signer);
   if (!read.checkPrivateKey(opened)) throw new Error("the key does not belong to the certificate");
   return { certificate: `${certificate}\n`, key: opened.export({ type: "pkcs8", format: "pem" }).toString() };

@@ -1,5 +1,6 @@
 /** A client's certificate, as far as it can be judged by itself. Whether it is its owner's, the chain says. */
 import { X509Certificate } from "node:crypto";
+import { commonName } from "../../chain/certificates/common-name.ts";
 import { type Address, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { AuthRefusal } from "./identity.ts";
@@ -59,15 +60,6 @@ function parse(der: Uint8Array): X509Certificate {
     if (error instanceof Error) throw unknownCertificate();
     throw error;
   }
-}
-
-/**
- * Empty where there is none, or more than one. Every attribute has a line of its own, and line ends within one are escaped. The object
- * that Node makes of a certificate would be easier to read, but making it kills the process where the public key is broken.
- */
-function commonName(name: string | undefined): string {
-  const [found = "", ...more] = (name ?? "").split("\n").filter((line) => line.startsWith("CN="));
-  return more.length === 0 ? found.slice("CN=".length) : "";
 }
 
 function addressIn(text: string): Address {

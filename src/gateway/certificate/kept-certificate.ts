@@ -2,6 +2,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { commonName } from "../../chain/certificates/common-name.ts";
 import { pem } from "../../chain/certificates/der.ts";
 import type { Address } from "../../market/address.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -19,7 +20,7 @@ export interface KeptCertificate extends CertificateWithKey {
 /** Throws what is wrong with it. */
 export function readKept({ certificate, key }: CertificateWithKey, owner: Address): KeptCertificate {
   const read = new X509Certificate(certificate);
-  if (read.toLegacyObject().subject.CN !== owner) throw new Error(`the certificate is not that of ${owner}`);
+  if (commonName(read.subject) !== owner) throw new Error(`the certificate is not that of ${owner}`);
   if (!read.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
   return {
     certificate,

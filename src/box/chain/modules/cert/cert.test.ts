@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { test } from "node:test";
 import { type CertificatePem, certificateManager } from "@akashnetwork/chain-sdk";
 import {
@@ -9,6 +10,17 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { alice, bob, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
 import { readJsonVector, vectorTest } from "../../../../../test/vectors.ts";
+import {
+  bits,
+  element,
+  integer,
+  objectId,
+  pem,
+  printable,
+  sequence,
+  set,
+  time,
+} from "../../../../chain/certificates/der.ts";
 import { checkCertificate } from "./certificate.ts";
 
 /** Made by the public client's own code. Making one takes a while, so they are shared. */
@@ -89,6 +101,37 @@ test("a certificate that does not hold is refused before it costs a fee", () => 
   assert.deepEqual(refusal({ publicKey: "no key" }), [7, "cert", 0n]);
   const nonsense = "-----BEGIN EC PUBLIC KEY-----\nAAAA\n-----END EC PUBLIC KEY-----\n";
   assert.deepEqual(refusal({ publicKey: nonsense }), [7, "cert", 0n]);
+});
+
+/** Signed by a good key, whatever stands in it as its own. */
+function strange(publicKeyInIt: Buffer | undefined, serial: Buffer): CertificatePem {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const spki = publicKey.export({ type: "spki", format: "der" });
+  const name = sequence(set(sequence(objectId("2.5.4.3"), printable(alice.address))));
+  const algorithm = sequence(objectId("1.2.840.10045.4.3.2"));
+  const life = sequence(time(0), time(2_000_000_000_000));
+  const version = element(0xa0, integer(2n));
+  const body = sequence(version, element(0x02, serial), algorithm, name, life, name, publicKeyInIt ?? spki);
+  const cert = pem("CERTIFICATE", sequence(body, algorithm, bits(sign("sha256", body, privateKey))));
+  return { cert, publicKey: pem("EC PUBLIC KEY", spki), privateKey: "" };
+}
+
+test("a certificate whose own key cannot be read, or with a number below zero, is refused and hurts nobody", () => {
+  const chain = createTestApp([alice]);
+  const noPoint = sequence(
+    sequence(objectId("1.2.840.10045.2.1"), objectId("1.2.840.10045.3.1.7")),
+    bits(Buffer.of(4)),
+  );
+  const noKind = sequence(sequence(objectId("1.2.3.4")), bits(Buffer.of(4)));
+  for (const pem of [
+    strange(noPoint, Buffer.of(5)),
+    strange(noKind, Buffer.of(5)),
+    strange(undefined, Buffer.of(0xfb)),
+  ]) {
+    const { code, codespace } = chain.deliver(chain.sign(alice, [create(pem)]));
+    assert.deepEqual([code, codespace], [6, "cert"]);
+  }
+  assert.equal(chain.deliver(chain.sign(alice, [create(strange(undefined, Buffer.of(5)))])).code, 0);
 });
 
 vectorTest("the certificates of a real chain hold, and have the serials that it says", () => {

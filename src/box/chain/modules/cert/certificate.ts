@@ -1,5 +1,6 @@
 /** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { commonName } from "../../../../chain/certificates/common-name.ts";
 import { codespace, isAddress } from "../../refusals.ts";
 import { readByOpenssl } from "../../signatures.ts";
 
@@ -17,9 +18,10 @@ export function checkCertificate(owner: string, cert: Uint8Array, publicKey: Uin
   const key = readKey(publicKey);
   const certificate = readCertificate(cert);
   if (!certificate.verify(key)) throw certRefusal("invalidCertificate", "invalid certificate signature");
-  const { CN: name } = certificate.toLegacyObject().subject;
-  if (typeof name !== "string" || !isAddress(name)) throw certRefusal("invalidCertificate", "invalid CommonName");
+  const name = commonName(certificate.subject);
+  if (!isAddress(name)) throw certRefusal("invalidCertificate", "invalid CommonName");
   if (name !== owner) throw certRefusal("invalidCertificate", "CommonName does not match owner");
+  if (certificate.serialNumber.startsWith("-")) throw certRefusal("invalidCertificate", "negative serial number");
   return BigInt(`0x${certificate.serialNumber}`);
 }
 
@@ -38,7 +40,9 @@ function readCertificate(pem: Uint8Array): X509Certificate {
   if (!der) throw certRefusal("invalidCertificate");
   if (type !== "CERTIFICATE") throw certRefusal("invalidCertificate", "invalid pem block type");
   const certificate = readByOpenssl(() => new X509Certificate(der));
-  if (!certificate) throw certRefusal("invalidCertificate", "not a certificate");
+  // Node reads one with a broken key; the chain does not.
+  if (!certificate || !readByOpenssl(() => certificate.publicKey))
+    throw certRefusal("invalidCertificate", "not a certificate");
   return certificate;
 }
 
