@@ -28,7 +28,8 @@ import { type RestServer, startRestServer } from "./rest/server.ts";
 import { statusRoutes } from "./rest/status-route.ts";
 import { versionRoutes } from "./rest/version-route.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
-import type { StatusParts } from "./status/status-parts.ts";
+import { chainFreshness, type Part, toldReason } from "./status/part-freshness.ts";
+import type { Freshness, StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
 import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
 
@@ -100,12 +101,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);
       const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
       const dependencies = (): Dependency[] => [
-        { name: "chain", trouble: chainPart.status.trouble },
+        { name: "chain", trouble: toldTrouble("chain", chainFreshness(chainPart)) },
         { name: "certificate", trouble: certificates.own.current ? undefined : noOwnCertificate },
         ...(clusterPart
           ? [
-              { name: "inventory", trouble: clusterPart.inventory.trouble },
-              { name: "kubernetes", trouble: clusterPart.workloads.trouble },
+              { name: "inventory", trouble: toldTrouble("inventory", clusterPart.inventory) },
+              { name: "kubernetes", trouble: toldTrouble("workloads", clusterPart.workloads) },
             ]
           : []),
       ];
@@ -148,4 +149,9 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       accounts?.measure(metrics);
     },
   };
+}
+
+/** Anybody may ask for it. */
+function toldTrouble(what: Part, { ageMs, trouble }: Freshness): string | undefined {
+  return trouble === undefined ? undefined : toldReason(what, ageMs);
 }

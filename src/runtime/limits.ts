@@ -923,6 +923,8 @@ export const limits = {
   gatewayPipelined: 16,
   /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
   gatewayUnreadBytes: 256 * 1024,
+  /** Ten blocks. What is further behind is told of as not fresh, whatever nodes say. */
+  gatewayChainOldMs: minute,
   /** The API server's version is asked for again when somebody wants to know it: it changes by an upgrade. */
   gatewayVersionAgeMs: 60 * second,
   gatewayVersionMs: 3 * second,

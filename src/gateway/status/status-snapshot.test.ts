@@ -125,3 +125,14 @@ test("a change shows within a second, and any number of questions in between is 
   await clock.advance(1_000);
   assert.equal(shown().cluster.leases, 2);
 });
+
+test("a chain that stands still is told of as not fresh, however well its nodes answer", async () => {
+  const chain = aChain({ mirrorAgeMs: limits.gatewayChainOldMs });
+  const { clock, shown } = open({ chain: Promise.resolve(chain), cluster: undefined });
+  await clock.advance(1);
+  assert.equal(shown().stale, undefined);
+  chain.status = { mirrorAgeMs: limits.gatewayChainOldMs + 1, trouble: undefined };
+  await clock.advance(limits.gatewayStatusMs);
+  const [{ what, why }] = shown().stale;
+  assert.deepEqual([what, why], ["chain", "no new block of the chain can be read"]);
+});

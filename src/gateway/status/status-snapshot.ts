@@ -5,8 +5,9 @@
 import type { Address } from "../../market/address.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { chainFreshness, type Part, toldReason, unread } from "./part-freshness.ts";
 import { type StalePart, statusBody } from "./status-body.ts";
-import type { ChainPart, Freshness, StatusParts } from "./status-parts.ts";
+import type { Freshness, StatusParts } from "./status-parts.ts";
 
 export interface Snapshot {
   readonly body: Uint8Array;
@@ -47,7 +48,7 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
       // It was so when the trouble began; that moment stays the same while the trouble lasts.
       const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
       staleSince.set(what, since);
-      return [{ what, since: formatTime(since), why: ageMs === undefined ? "not read yet" : reasons[what] }];
+      return [{ what, since: formatTime(since), why: toldReason(what, ageMs) }];
     });
   }
 
@@ -76,23 +77,6 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
     goodUntilMs = nowMs + limits.gatewayStatusMs;
     return current;
   };
-}
-
-/** In full it is told to operators: it may name servers of theirs, which are nothing to strangers. */
-const reasons = {
-  chain: "the chain does not answer",
-  inventory: "the inventory is not confirmed",
-  workloads: "the Kubernetes API server does not answer",
-} as const;
-
-type Part = keyof typeof reasons;
-
-const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
-
-function chainFreshness(chain: ChainPart | undefined): Freshness {
-  if (!chain?.mirror.ready) return unread;
-  const { mirrorAgeMs: ageMs, trouble } = chain.status;
-  return { ageMs, trouble };
 }
 
 /** What a promise was kept with, once it is. */
