@@ -59,6 +59,33 @@ test("its time comes by itself, without any news of the chain", async (t) => {
   assert.ok(stage.clock.now() < untilMs);
 });
 
+test("one that was made while the clock was years ahead is not shown before its time", async (t) => {
+  const stage = await setUpCertificates(t);
+  const life = await stage.start();
+  await life.untilServed();
+  await life.pass(5 * 365 * day);
+  const { serial: early } = await life.untilServed();
+  stage.clock.jump(-5 * 365 * day);
+  await life.blocks(4);
+  const { serial, fromMs } = await life.untilServed();
+  assert.notEqual(serial, early);
+  assert.ok(fromMs <= stage.clock.now());
+});
+
+test("a start before the clock is right loses nothing: with the clock the one of before is back in a block", async (t) => {
+  const stage = await setUpCertificates(t);
+  const first = await stage.start();
+  const { serial } = await first.untilServed();
+  await first.stop();
+  stage.clock.jump(-5 * 365 * day);
+  const life = await stage.start();
+  assert.equal(life.keeper.served?.serial, serial, "better than none");
+  await life.blocks(4);
+  stage.clock.jump(5 * 365 * day);
+  await life.block();
+  assert.equal(life.keeper.served?.serial, serial);
+});
+
 test("one that is revoked is not served from the next block on, and another one takes its place", async (t) => {
   const stage = await setUpCertificates(t);
   const life = await stage.start();

@@ -98,6 +98,16 @@ test("an answer of before the last change is not taken; one that never gets newe
   await assert.rejects(never, { code: "AKP_CHAIN_SILENT" });
 });
 
+test("a node that is behind where we began says nothing: what was revoked since would be good for it", async () => {
+  const { clock, stage, find } = onStage();
+  stage.answers = [
+    { items: [], height: 10n },
+    { items: [listed], height: 5n },
+  ];
+  assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
+  assert.equal(stage.asked, 2);
+});
+
 test("one in use is confirmed now and then, beside the requests", async () => {
   const { clock, stage, find } = onStage();
   await find();

@@ -71,8 +71,8 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
   const kept = new Map<Address, Map<string, Known>>();
   const strangers = createRecent<Known>({ most: limits.gatewayStrangers });
   const missing = createRecent<number>({ most: limits.gatewayStrangers });
-  /** What is older has to be confirmed. Nothing that is kept over a restart is as new. */
-  let confirmedFrom = 1n;
+  /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
+  let confirmedFrom = largest(chain.mirror.height, 1n);
   /** Of the last block that changed somebody's certificates: answers of before may be outdated. */
   let changedAt = 0n;
 

@@ -67,6 +67,19 @@ test("with a flood from hundreds of places, one more still gets its turn before 
   assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
 });
 
+test("places that fill all there is to wait in leave one more its turn, though its first and no second", async () => {
+  const { clock, lookups, ends, ask } = onStage();
+  const places = 100;
+  for (let number = 0; number < places * limits.gatewayLookupsOfPlace; number += 1)
+    ask(`flood ${number}`, `10.0.0.${number % places}`);
+  ask("honest", "192.0.2.2");
+  ask("honest too", "192.0.2.2");
+  assert.ok(lookups.counts.waiting <= limits.gatewayLookupsWaiting + places);
+  await clock.advance(limits.gatewayLookupMs);
+  assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
+  assert.deepEqual(ends.find(({ what }) => what === "honest too")?.how, silent.code);
+});
+
 test("who asks for what is asked for already shares the answer", async () => {
   const { clock, lookups, ends, ask } = onStage();
   for (const source of ["192.0.2.1", "192.0.2.1", "192.0.2.2"]) ask("the same", source);

@@ -56,7 +56,9 @@ export function createLookups(clock: Clock): Lookups {
   function standInLine(question: Question, name: string): void {
     const place = places.get(name) ?? { name, line: new Set(), taken: 0 };
     if (question.isAsked || question.places.has(place)) return;
-    const isFull = place.line.size >= limits.gatewayLookupsOfPlace || questions.size > limits.gatewayLookupsWaiting;
+    // Who has nobody in line may always join, or some places could take all there is; connections bound how many these are.
+    const most = questions.size > limits.gatewayLookupsWaiting ? 1 : limits.gatewayLookupsOfPlace;
+    const isFull = place.line.size >= most;
     if (isFull && question.places.size === 0) {
       questions.delete(question.what);
       throw silent(question.what, "too many others are asked for");

@@ -22,7 +22,7 @@ import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { type KeptCertificate, publicKeyOf, readKept } from "./kept-certificate.ts";
-import { decideOnCertificate, newLife, type Publication, type Verdict } from "./own-certificate.ts";
+import { decideOnCertificate, isInItsTime, newLife, type Publication, type Verdict } from "./own-certificate.ts";
 import type { CertificateSource, ServedCertificate } from "./served-certificate.ts";
 
 /** What the keeper needs of the chain. */
@@ -215,6 +215,8 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   return {
     queue,
     onStep({ block, gap }) {
+      // Its end has come, or somebody has put the clock right.
+      if (served && !isInItsTime(served, clock.now())) queue.add(key, "high");
       if (!gap && !block?.certificatesOf.has(owner)) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
       queue.add(key, "high");

@@ -43,7 +43,7 @@ export interface Verdict {
 export function decideOnCertificate(truths: Truths): Verdict {
   const { held, kept, valid, revoked, publication, hosts, nowMs } = truths;
   const isOver = ({ serial, untilMs }: KeptCertificate) => revoked.has(serial) || untilMs <= nowMs;
-  const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts));
+  const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts, nowMs));
   const [serve] = onChain;
   // Made by us, and not on the chain yet. What a person left unpublished is not ours to publish.
   const pending = held.filter((each) => kept.has(each.serial) && !valid.has(each.serial) && !isOver(each));
@@ -70,17 +70,25 @@ export function decideOnCertificate(truths: Truths): Verdict {
 
 /** Good for a while, so that none need take its place. */
 function isGood(certificate: KeptCertificate, hosts: readonly string[], nowMs: number): boolean {
-  return certificate.serves(hosts) && nowMs < renewAtMs(certificate);
+  return certificate.serves(hosts) && isInItsTime(certificate, nowMs) && nowMs < renewAtMs(certificate);
 }
 
-/** One for our names before others, then the one that lasts longest. */
-function byUse(hosts: readonly string[]) {
+/** Not so where the clock is another than when it was made, or at its end: clients do not take it then. */
+export function isInItsTime({ fromMs, untilMs }: KeptCertificate, nowMs: number): boolean {
+  return fromMs <= nowMs && nowMs < untilMs;
+}
+
+/** One whose time has begun before others, then one for our names, then the one that lasts longest. */
+function byUse(hosts: readonly string[], nowMs: number) {
   return (left: KeptCertificate, right: KeptCertificate) =>
-    Number(right.serves(hosts)) - Number(left.serves(hosts)) || right.untilMs - left.untilMs;
+    Number(isInItsTime(right, nowMs)) - Number(isInItsTime(left, nowMs)) ||
+    Number(right.serves(hosts)) - Number(left.serves(hosts)) ||
+    right.untilMs - left.untilMs;
 }
 
-function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held }: Truths): string {
+function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, nowMs }: Truths): string {
   if (serve && !serve.serves(hosts)) return `the one on the chain is not for ${hosts.join(", ") || "a server"}`;
+  if (serve && !isInItsTime(serve, nowMs)) return "the one on the chain begins later than now";
   if (serve) return "the one on the chain ends soon";
   return held.some(({ serial }) => revoked.has(serial))
     ? "the one on the chain was revoked"
