@@ -66,3 +66,7 @@ export class AuthRefusal extends Error {
     this.status = status;
   }
 }
+
+export function checkAllowed(isAllowed: boolean): void {
+  if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
+}

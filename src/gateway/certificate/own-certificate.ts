@@ -26,12 +26,12 @@ export type Publication =
   /** It came to nothing; tried again from then on. */
   | { readonly kind: "failed"; readonly againAtMs: number; readonly why: string };
 
-export type NextStep =
+type NextStep =
   /** All is well until then. */
   | { readonly kind: "nothing"; readonly untilMs: number }
   | { readonly kind: "make"; readonly why: string }
   | { readonly kind: "publish"; readonly certificate: KeptCertificate }
-  | { readonly kind: "wait"; readonly why: string; readonly untilMs: number | undefined };
+  | { readonly kind: "wait"; readonly why: string };
 
 export interface Verdict {
   readonly serve: KeptCertificate | undefined;
@@ -59,12 +59,11 @@ export function decideOnCertificate(truths: Truths): Verdict {
   function nextStep(): NextStep {
     if (serve && isGood(serve, hosts, nowMs)) return { kind: "nothing", untilMs: renewAtMs(serve) };
     const waitedFor = pending.find(isUnderWay);
-    if (waitedFor)
-      return { kind: "wait", why: `certificate ${waitedFor.serial} is on its way to the chain`, untilMs: undefined };
+    if (waitedFor) return { kind: "wait", why: `certificate ${waitedFor.serial} is on its way to the chain` };
     if (!wanted) return { kind: "make", why: whyAnother(serve, truths) };
     const published = publication(wanted.serial);
     if (published.kind !== "failed" || published.againAtMs <= nowMs) return { kind: "publish", certificate: wanted };
-    return { kind: "wait", why: published.why, untilMs: published.againAtMs };
+    return { kind: "wait", why: published.why };
   }
 }
 

@@ -9,7 +9,7 @@ export interface Answer {
 
 const jsonHeaders = [["Content-Type", "application/json; charset=UTF-8"]] as const;
 const plainJsonHeaders = [["Content-Type", "application/json"]] as const;
-const textHeaders = [
+export const textHeaders = [
   ["Content-Type", "text/plain; charset=utf-8"],
   ["X-Content-Type-Options", "nosniff"],
 ] as const;
@@ -32,6 +32,10 @@ export function failure(status: number, text: string): Answer {
 /** A status and nothing else. */
 export function empty(status: number): Answer {
   return { status, headers: [], body: "" };
+}
+
+export function withHeader({ status, headers, body }: Answer, name: string, value: string): Answer {
+  return { status, headers: [...headers, [name, value]], body };
 }
 
 /** A refusal of auth. */

@@ -9,7 +9,7 @@ import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
 import { limits } from "../../runtime/limits.ts";
 import { reasonsOf } from "../screening/reasons.ts";
 import { type BidScreen, type OfferedScreen, type Screener, ScreeningBusy } from "../screening/screener.ts";
-import { type Answer, failure, json } from "./answer.ts";
+import { type Answer, failure, json, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
 
 interface ScreeningDeps {
@@ -75,8 +75,7 @@ function refused(reasons: readonly string[]): Answer {
 
 function busy(thrown: unknown): Answer {
   if (!(thrown instanceof ScreeningBusy)) throw thrown;
-  const { status, headers, body: text } = failure(429, thrown.message);
-  return { status, headers: [...headers, ["Retry-After", `${thrown.retryAfterS}`]], body: text };
+  return withHeader(failure(429, thrown.message), "Retry-After", `${thrown.retryAfterS}`);
 }
 
 function read<T>(asked: Uint8Array, by: (json: GoJson) => T): T | SyntaxError {

@@ -1,5 +1,5 @@
 /** What those who look after the process ask: whether it lives, and whether it can do its work. */
-import { type Answer, json } from "./answer.ts";
+import { type Answer, json, textHeaders } from "./answer.ts";
 import type { Route } from "./route.ts";
 
 /** Something that we need. */
@@ -9,14 +9,7 @@ export interface Dependency {
   readonly trouble: string | undefined;
 }
 
-const alive: Answer = {
-  status: 200,
-  headers: [
-    ["Content-Type", "text/plain; charset=utf-8"],
-    ["X-Content-Type-Options", "nosniff"],
-  ],
-  body: "ok\n",
-};
+const alive: Answer = { status: 200, headers: textHeaders, body: "ok\n" };
 
 export function healthRoutes(dependencies: () => readonly Dependency[]): Route[] {
   return [

@@ -2,17 +2,16 @@
 import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
 import { goJson } from "../../market/sorted-json.ts";
-import { AuthRefusal } from "../auth/identity.ts";
+import { checkAllowed } from "../auth/identity.ts";
 import type { ForwardedPort, LeasedAddress, RunningLease, TenantLeases, TenantService } from "../tenant-side.ts";
 import { type Answer, empty, failure, json } from "./answer.ts";
-import type { LeaseRoute, Route } from "./route.ts";
+import type { LeaseRequest, Route } from "./route.ts";
 
 interface LeaseRoutesDeps {
   readonly provider: Address;
   readonly leases: Pick<TenantLeases, "find">;
 }
 
-type LeaseRequest = Parameters<LeaseRoute["handle"]>[0];
 /** The services that a token is limited to; undefined: all. */
 type Shown = ReadonlySet<string> | undefined;
 
@@ -42,7 +41,7 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
   function serviceStatus(request: LeaseRequest): Answer {
     const name = request.names["serviceName"] ?? "";
     const shown = request.identity.servicesOf(request, scope);
-    if (!isShown(name, shown)) throw new AuthRefusal(401, "unauthorized access");
+    checkAllowed(isShown(name, shown));
     const lease = find(request);
     if (lease.state !== "running") return failure(404, withReason(absence[lease.state], lease.why));
     const service = lease.services.find((each) => each.name === name);

@@ -6,19 +6,16 @@ import { manifestJson } from "../../market/manifest-json.ts";
 import { readSdl } from "../../market/sdl/sdl.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import { AuthRefusal } from "../auth/identity.ts";
+import { checkAllowed } from "../auth/identity.ts";
 import type { TenantLeases, TenantManifests } from "../tenant-side.ts";
 import { type Answer, empty, failure, json } from "./answer.ts";
-import type { DeploymentRoute, LeaseRoute, Route } from "./route.ts";
+import type { DeploymentRequest, LeaseRequest, Route } from "./route.ts";
 
 interface ManifestRoutesDeps {
   readonly provider: Address;
   readonly leases: Pick<TenantLeases, "runs" | "leasesOf">;
   readonly manifests: TenantManifests;
 }
-
-type DeploymentRequest = Parameters<DeploymentRoute["handle"]>[0];
-type LeaseRequest = Parameters<LeaseRoute["handle"]>[0];
 
 /** Of an SDL; whatever else is said to be sent is read as JSON, as the network does. */
 const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
@@ -35,7 +32,7 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
     for (const lease of leases.leasesOf(owner, dseq)) {
       const allowed = identity.servicesOf(lease, "send-manifest");
       const { services = [] } = manifests.manifestOf(lease)?.group ?? {};
-      if (allowed && services.some(({ name }) => !allowed.has(name))) throw new AuthRefusal(401, "unauthorized access");
+      checkAllowed(services.every(({ name }) => allowed?.has(name) ?? true));
     }
     return taken(manifests.withdraw({ owner, dseq }, signal), signal);
   }

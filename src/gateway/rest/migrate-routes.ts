@@ -2,7 +2,7 @@
 import { goJson } from "../../market/sorted-json.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import { AuthRefusal, type Scope } from "../auth/identity.ts";
+import { checkAllowed, type Scope } from "../auth/identity.ts";
 import type { TenantLeases } from "../tenant-side.ts";
 import { type Answer, empty, plainJson } from "./answer.ts";
 import { readMigration } from "./migration.ts";
@@ -37,13 +37,13 @@ export function migrateRoutes(leases: MigrateDeps): Route[] {
     const migration = readMigration(body, field);
     if (!migration) return empty(422);
     const { names, dseq, gseq } = migration;
-    check(identity.mayUseDeployment(dseq, scope));
+    checkAllowed(identity.mayUseDeployment(dseq, scope));
     if (names.length === 0) return empty(400);
     const to = leases.leaseOf(owner, dseq, gseq);
     if (!to) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
-    check(identity.mayUseLease(to, scope));
+    checkAllowed(identity.mayUseLease(to, scope));
     const services = identity.servicesOf(to, scope);
-    await move(names, to, (service) => check(services?.has(service) !== false), signal);
+    await move(names, to, (service) => checkAllowed(services?.has(service) !== false), signal);
     return plainJson(goJson({ transferred: names }));
   }
 
@@ -61,8 +61,4 @@ export function migrateRoutes(leases: MigrateDeps): Route[] {
       handle: (request: OwnerRequest) => migrate(request, endpoints),
     },
   ];
-}
-
-function check(isAllowed: boolean): void {
-  if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
 }

@@ -5,7 +5,7 @@ import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Authenticator, AuthRefusal, type Identity, type LeaseNumbers } from "../auth/identity.ts";
+import { type Authenticator, AuthRefusal, checkAllowed, type Identity, type LeaseNumbers } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { AskedRequest } from "./asked-request.ts";
@@ -151,23 +151,19 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
 function permit(route: Route, names: Readonly<Record<string, string>>, identity: Identity): LeaseNumbers {
   const { access } = route;
   if (access === "public") return noNumbers;
-  check(identity.mayUseProvider && identity.owner !== undefined);
+  checkAllowed(identity.mayUseProvider && identity.owner !== undefined);
   if (access === "owner") return noNumbers;
   const dseq = parseDseq(names["dseq"] ?? "");
   if (access === "deployment") {
-    check(identity.mayUseDeployment(dseq) && identity.mayUseDeployment(dseq, route.scope));
+    checkAllowed(identity.mayUseDeployment(dseq) && identity.mayUseDeployment(dseq, route.scope));
     return { ...noNumbers, dseq };
   }
   const lease = { dseq, gseq: parseSeq(names["gseq"] ?? ""), oseq: parseSeq(names["oseq"] ?? "") };
-  check(identity.mayUseLease(lease) && identity.mayUseLease(lease, route.scope));
+  checkAllowed(identity.mayUseLease(lease) && identity.mayUseLease(lease, route.scope));
   return lease;
 }
 
 const noNumbers: LeaseNumbers = { dseq: 0n, gseq: 0, oseq: 0 };
-
-function check(isAllowed: boolean): void {
-  if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
-}
 
 /** Whoever speaks HTTP/1.1 names exactly one. */
 function malformedHost({ rawHeaders, httpVersionMinor }: IncomingMessage): string | undefined {

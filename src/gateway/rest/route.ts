@@ -29,7 +29,7 @@ export interface OwnerRequest extends RestRequest {
   readonly owner: Address;
 }
 
-interface DeploymentRequest extends OwnerRequest {
+export interface DeploymentRequest extends OwnerRequest {
   readonly dseq: bigint;
 }
 

@@ -1,6 +1,6 @@
 /** `/status`: what anybody may know of the provider. */
 import type { Snapshot } from "../status/status-snapshot.ts";
-import { type Answer, json } from "./answer.ts";
+import { type Answer, json, withHeader } from "./answer.ts";
 import type { Route } from "./route.ts";
 
 export function statusRoutes(snapshot: () => Snapshot): Route[] {
@@ -13,10 +13,7 @@ export function statusRoutes(snapshot: () => Snapshot): Route[] {
       answers: { 200: "The status; `stale` names what could not be read lately, since when and why." },
       handle() {
         const newest = snapshot();
-        if (newest !== shown) {
-          const { status, headers, body } = json(newest.body);
-          answer = { status, headers: [...headers, ["Age", `${newest.ageS}`]], body };
-        }
+        if (newest !== shown) answer = withHeader(json(newest.body), "Age", `${newest.ageS}`);
         shown = newest;
         return answer;
       },

@@ -1,5 +1,6 @@
 /** So many at once and so many a minute, for each who asks: whoever wants more is told when to come again. */
 import type { Clock } from "../../runtime/clock.ts";
+import { createRecent } from "../../runtime/recent.ts";
 
 interface Rate {
   readonly atOnce: number;
@@ -13,17 +14,13 @@ export type Allowance = (key: string) => number | undefined;
 
 export function createAllowance({ atOnce, perMinute, remembered }: Rate, clock: Clock): Allowance {
   const perMs = perMinute / 60_000;
-  const accounts = new Map<string, { readonly left: number; readonly atMs: number }>();
+  const accounts = createRecent<{ readonly left: number; readonly atMs: number }>({ most: remembered });
   return (key) => {
     const nowMs = clock.monotonicMs();
     const before = accounts.get(key);
     const left = before ? Math.min(atOnce, before.left + (nowMs - before.atMs) * perMs) : atOnce;
-    // The newest stand last.
-    accounts.delete(key);
     const isLeft = left >= 1;
     accounts.set(key, { left: isLeft ? left - 1 : left, atMs: nowMs });
-    const [oldest] = accounts.keys();
-    if (accounts.size > remembered && oldest !== undefined) accounts.delete(oldest);
     return isLeft ? undefined : Math.max(1, Math.ceil((1 - left) / perMs / 1_000));
   };
 }
