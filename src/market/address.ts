@@ -13,15 +13,24 @@ const byteLengths = [20, 32];
 const example = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 
 export function parseAddress(text: string): Address {
-  const decoded = decodeBech32(text);
-  if ("fault" in decoded) throw refuse(text, decoded.fault);
-  if (decoded.prefix !== prefix) throw refuse(text, `it starts with "${decoded.prefix}1", not "${prefix}1"`);
-  const bytes = wordsToBytes(decoded.words);
-  if (!bytes) throw refuse(text, "its last character holds bits that belong to no byte");
-  if (!byteLengths.includes(bytes.length)) {
-    throw refuse(text, `it holds ${bytes.length} bytes, and an account has ${byteLengths.join(" or ")}`);
-  }
+  const fault = faultOf(text);
+  if (fault !== undefined) throw refuse(text, fault);
   return text.toLowerCase() as Address;
+}
+
+/** Undefined where it is none. */
+export function findAddress(text: string): Address | undefined {
+  return faultOf(text) === undefined ? (text.toLowerCase() as Address) : undefined;
+}
+
+function faultOf(text: string): string | undefined {
+  const decoded = decodeBech32(text);
+  if ("fault" in decoded) return decoded.fault;
+  if (decoded.prefix !== prefix) return `it starts with "${decoded.prefix}1", not "${prefix}1"`;
+  const bytes = wordsToBytes(decoded.words);
+  if (!bytes) return "its last character holds bits that belong to no byte";
+  if (byteLengths.includes(bytes.length)) return undefined;
+  return `it holds ${bytes.length} bytes, and an account has ${byteLengths.join(" or ")}`;
 }
 
 export function addressOf(bytes: Uint8Array): Address {

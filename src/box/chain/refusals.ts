@@ -1,5 +1,5 @@
 /** Refusals by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
-import { type Address, parseAddress } from "../../market/address.ts";
+import { type Address, findAddress, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { ChainRefusal } from "./module.ts";
 
@@ -81,10 +81,5 @@ export function checkedAddress(text: string, refuse: (reason: string) => ChainRe
 }
 
 export function isAddress(text: string): boolean {
-  try {
-    return parseAddress(text) !== "";
-  } catch (error) {
-    if (ProviderError.is(error, "AKP_VALUE_MALFORMED")) return false;
-    throw error;
-  }
+  return findAddress(text) !== undefined;
 }

@@ -9,7 +9,7 @@ import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { readText } from "../../runtime/followed-file.ts";
 import type { Signer } from "../keys/signer.ts";
-import { commonName } from "./common-name.ts";
+import { commonName } from "./certificate-fields.ts";
 
 /** Both as PEM; the key of PKCS#8 and not encrypted. */
 export interface CertificateWithKey {

@@ -8,6 +8,7 @@ import type { Address } from "../../market/address.ts";
 import { readRange } from "../../market/ip-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Random } from "../../runtime/random.ts";
+import { clientAuth, serverAuth } from "./certificate-fields.ts";
 import { bits, element, integer, objectId, octets, pem, printable, sequence, set, time, yes } from "./der.ts";
 
 export interface CertificateWishes {
@@ -69,7 +70,7 @@ function nameOf(owner: Address): Buffer {
 function extensionsOf({ hosts, isServer }: Pick<CertificateWishes, "hosts" | "isServer">): Buffer[] {
   const names = hosts.filter((host) => isIP(host) === 0).map(dnsName);
   const addresses = hosts.filter((host) => isIP(host) !== 0).map(ipAddress);
-  const usages = [objectId("1.3.6.1.5.5.7.3.2"), ...(isServer ? [objectId("1.3.6.1.5.5.7.3.1")] : [])];
+  const usages = [clientAuth, ...(isServer ? [serverAuth] : [])].map(objectId);
   const extensions = [
     // Encipherment of keys and data: bits 2 and 3, the last four of the byte unused.
     critical("2.5.29.15", bits(Buffer.of(0x30), 4)),

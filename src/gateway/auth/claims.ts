@@ -2,9 +2,8 @@
  * What a token says, read as the network's provider reads it: what cannot be read at all makes the token invalid, what can be
  * read and makes no sense is a fault of its claims. What we do not know is ignored.
  */
-import { type Address, parseAddress } from "../../market/address.ts";
+import { type Address, findAddress } from "../../market/address.ts";
 import { type GoJson, isList, isNumber } from "../../market/go-json.ts";
-import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal, type Scope, scopes } from "./identity.ts";
 import type { DeploymentGrant, Grant } from "./permissions.ts";
@@ -167,10 +166,7 @@ function timeOf(json: GoJson | undefined): number | undefined {
 }
 
 function addressIn(text: string): Address {
-  try {
-    return parseAddress(text);
-  } catch (error) {
-    if (error instanceof ProviderError) throw malformedToken();
-    throw error;
-  }
+  const address = findAddress(text);
+  if (!address) throw malformedToken();
+  return address;
 }

@@ -1,8 +1,7 @@
 /** A client's certificate, as far as it can be judged by itself. Whether it is its owner's, the chain says. */
 import { X509Certificate } from "node:crypto";
-import { commonName } from "../../chain/certificates/common-name.ts";
-import { type Address, parseAddress } from "../../market/address.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { clientAuth, commonName, serialOf } from "../../chain/certificates/certificate-fields.ts";
+import { type Address, findAddress } from "../../market/address.ts";
 import { AuthRefusal } from "./identity.ts";
 
 export interface ClientCertificate {
@@ -12,20 +11,19 @@ export interface ClientCertificate {
   readonly untilMs: number;
 }
 
-const clientAuth = "1.3.6.1.5.5.7.3.2";
-
 export function readClientCertificate(der: Uint8Array): ClientCertificate {
   const certificate = parse(der);
   const name = commonName(certificate.subject);
-  const owner = addressIn(name);
-  if (commonName(certificate.issuer) !== name) throw wrongName();
+  const owner = findAddress(name);
+  if (!owner || commonName(certificate.issuer) !== name) {
+    throw refuse("tls: invalid certificate's subject common name");
+  }
   if (!/^[0-9A-F]+$/.test(certificate.serialNumber)) throw unknownCertificate();
-  // Node calls it so, and means the extended one.
   if (!certificate.keyUsage?.includes(clientAuth))
     throw refuse("x509: certificate specifies an incompatible key usage");
   return {
     owner,
-    serial: BigInt(`0x${certificate.serialNumber}`),
+    serial: serialOf(certificate),
     fromMs: certificate.validFromDate.getTime(),
     untilMs: certificate.validToDate.getTime(),
   };
@@ -45,10 +43,6 @@ export function tooManyCertificates(): AuthRefusal {
   return refuse("tls: too many peer certificates");
 }
 
-function wrongName(): AuthRefusal {
-  return refuse("tls: invalid certificate's subject common name");
-}
-
 function refuse(message: string): AuthRefusal {
   return new AuthRefusal(401, message);
 }
@@ -58,15 +52,6 @@ function parse(der: Uint8Array): X509Certificate {
     return new X509Certificate(der);
   } catch (error) {
     if (error instanceof Error) throw unknownCertificate();
-    throw error;
-  }
-}
-
-function addressIn(text: string): Address {
-  try {
-    return parseAddress(text);
-  } catch (error) {
-    if (error instanceof ProviderError) throw wrongName();
     throw error;
   }
 }

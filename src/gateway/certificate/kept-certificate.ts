@@ -1,8 +1,8 @@
 /** A certificate of ours with its key, as it is kept and read again. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
+import { commonName, serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
-import { commonName } from "../../chain/certificates/common-name.ts";
 import { pem } from "../../chain/certificates/der.ts";
 import type { Address } from "../../market/address.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -25,15 +25,13 @@ export function readKept({ certificate, key }: CertificateWithKey, owner: Addres
   return {
     certificate,
     key,
-    serial: BigInt(`0x${read.serialNumber}`).toString(),
+    serial: `${serialOf(read)}`,
     fromMs: read.validFromDate.getTime(),
     untilMs: read.validToDate.getTime(),
     der: read.raw,
     serves: (hosts) => (read.keyUsage ?? []).includes(serverAuth) && hosts.every((host) => isFor(read, host)),
   };
 }
-
-const serverAuth = "1.3.6.1.5.5.7.3.1";
 
 function isFor(certificate: X509Certificate, host: string): boolean {
   return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;

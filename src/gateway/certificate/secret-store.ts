@@ -1,5 +1,6 @@
 /** Our certificates in a Secret of the provider's namespace: `<serial>.crt` and `<serial>.key`. */
 import { X509Certificate } from "node:crypto";
+import { serialOf } from "../../chain/certificates/certificate-fields.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
@@ -39,7 +40,7 @@ export function createSecretStore(
 function dataOf(certificates: readonly CertificateWithKey[]): Record<string, string> {
   return Object.fromEntries(
     certificates.flatMap(({ certificate, key }) => {
-      const serial = BigInt(`0x${new X509Certificate(certificate).serialNumber}`);
+      const serial = serialOf(new X509Certificate(certificate));
       return [
         [`${serial}.crt`, inBase64(certificate)],
         [`${serial}.key`, inBase64(key)],

@@ -4,7 +4,8 @@
  */
 import type { X509Certificate } from "node:crypto";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
-import { type Address, parseAddress } from "../../market/address.ts";
+import { serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
+import { type Address, findAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 
 /** The certificates of an account with that number that are valid on the chain, as DER. */
@@ -26,8 +27,6 @@ interface Shown {
   readonly isAuthorized: boolean;
 }
 
-const serverAuth = "1.3.6.1.5.5.7.3.1";
-
 export async function checkServer({ certificate, isAuthorized }: Shown, check: ServerCheck): Promise<void> {
   const refuse = (reason: string): never => {
     throw new ProviderError("AKP_PROVIDER_UNPROVEN", { url: check.url, reason });
@@ -37,7 +36,7 @@ export async function checkServer({ certificate, isAuthorized }: Shown, check: S
   const named = checkServerIdentity(check.host, certificate.toLegacyObject() as PeerCertificate);
   if (isAuthorized && named === undefined) return;
   const { subject, issuer } = certificate.toLegacyObject();
-  const owner = accountIn([subject.CN].flat()[0]);
+  const owner = findAddress([subject.CN].flat()[0] ?? "");
   if (!owner) return refuse("no authority that this machine trusts has signed its certificate for this host");
   if (owner !== [issuer.CN].flat()[0]) refuse("its certificate was not signed by the account that it names");
   if (check.provider !== undefined && owner !== check.provider) {
@@ -47,18 +46,9 @@ export async function checkServer({ certificate, isAuthorized }: Shown, check: S
   if (check.nowMs > certificate.validToDate.getTime()) refuse("its certificate has expired");
   if (!(certificate.keyUsage ?? []).includes(serverAuth)) refuse("its certificate is not for servers");
   if (!check.onChain) return refuse("its certificate is its own, and the chain may not be asked for it (--offline)");
-  const serial = BigInt(`0x${certificate.serialNumber}`).toString();
+  const serial = `${serialOf(certificate)}`;
   const known = await check.onChain(owner, serial);
   if (!known.some((der) => certificate.raw.equals(der))) {
     refuse(`the chain has no valid certificate of ${owner} like it`);
-  }
-}
-
-function accountIn(text: string | undefined): Address | undefined {
-  try {
-    return parseAddress(text ?? "");
-  } catch (thrown) {
-    if (ProviderError.is(thrown, "AKP_VALUE_MALFORMED")) return undefined;
-    throw thrown;
   }
 }

@@ -1,6 +1,6 @@
 /** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
-import { commonName } from "../../../../chain/certificates/common-name.ts";
+import { commonName, serialOf } from "../../../../chain/certificates/certificate-fields.ts";
 import { codespace, isAddress } from "../../refusals.ts";
 import { readByOpenssl } from "../../signatures.ts";
 
@@ -22,7 +22,7 @@ export function checkCertificate(owner: string, cert: Uint8Array, publicKey: Uin
   if (!isAddress(name)) throw certRefusal("invalidCertificate", "invalid CommonName");
   if (name !== owner) throw certRefusal("invalidCertificate", "CommonName does not match owner");
   if (certificate.serialNumber.startsWith("-")) throw certRefusal("invalidCertificate", "negative serial number");
-  return BigInt(`0x${certificate.serialNumber}`);
+  return serialOf(certificate);
 }
 
 function readKey(pem: Uint8Array): KeyObject {
