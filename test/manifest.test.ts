@@ -145,6 +145,18 @@ test("what the owner takes back is not waited for again, and taken up when it is
   });
 });
 
+test("a deployment of number 0, which a list on the chain takes for all of them, has no lease", async (t) => {
+  await onManifestStage(t, async (stage) => {
+    const wish = webWish();
+    const { manifests } = await stage.running({ timeoutMs: 15_000 });
+    const lease = await stage.leased(1n, wish);
+    await manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
+    const zero = { ...deploymentOf(lease), dseq: 0n };
+    await assert.rejects(manifests.withdraw(zero), { code: "AKP_NO_LEASE" });
+    assert.equal(manifests.manifestOf(lease)?.withdrawnAtMs, undefined);
+  });
+});
+
 test("what is sent at once for one deployment is taken in turn, up to a bound; others do not wait for it", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish();

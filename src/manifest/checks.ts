@@ -76,7 +76,8 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     const groups = mirror.deployment(id)?.groups.length ?? 1;
     if (running.length >= groups) return running.map(({ id }) => id);
     const { items } = await queries.leases({ owner, dseq, provider }, { atOrAbove: mirror.height, signal });
-    return items.filter(runs).map(({ id }) => id);
+    // A list takes the number 0 for any, and would name all leases of this owner.
+    return items.filter((lease) => runs(lease) && lease.id.dseq === dseq).map(({ id }) => id);
   }
 
   function checkHosts({ owner }: DeploymentId, groups: readonly ManifestGroup[]): void {
