@@ -56,6 +56,21 @@ test("files that come later are served, and read again when they change", async 
   assert.deepEqual(changes, [first.certificate, second.certificate]);
 });
 
+test("one whose way to the authority is half written is not called served, and the one before stays", async (t) => {
+  const { make, write, follow, look, changes } = setUp(t);
+  const [first, second] = [make(90), make(180)];
+  write(first);
+  const followed = follow();
+  const half = first.certificate.slice(0, first.certificate.length / 2);
+  write({ certificate: `${second.certificate}${half}`, key: second.key });
+  await look();
+  assert.partialDeepStrictEqual(followed.current, { certificates: first.certificate, key: first.key });
+  assert.match(followed.trouble ?? "", /PEM/);
+  write(second);
+  await look();
+  assert.deepEqual([changes, followed.trouble], [[second.certificate], undefined]);
+});
+
 test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
   const { folder, make, follow, look, changes } = setUp(t);
   const put = (name: string, { certificate, key }: MadeCertificate) => {

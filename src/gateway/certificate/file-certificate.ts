@@ -4,6 +4,7 @@
  * and what was good stays; once that is over as well, our own certificate is shown instead, which the network's tools accept.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
@@ -94,5 +95,7 @@ function readPair(certificates: string, key: string, host: string | undefined, n
   if (untilMs <= nowMs) throw new Error(`the certificate ended at ${formatTime(untilMs)}`);
   if (host === undefined) throw new Error("it is for a public host name, and cluster-public-hostname is not set");
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
+  // Those behind it must be readable too.
+  createSecureContext({ cert: certificates, key });
   return { certificates, key, untilMs };
 }

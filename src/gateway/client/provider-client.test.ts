@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import type { IncomingMessage, RequestListener } from "node:http";
 import { createServer, type ServerOptions } from "node:https";
+import { createServer as createTcpServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { testKey } from "../../../test/chain-signing.ts";
@@ -206,6 +208,21 @@ test("an answer without an end, and one that does not come, are given up", async
   await asked.promise;
   await clock.advance(limits.clientAnswerMs);
   await answer;
+});
+
+test("a server that never says hello is left as soon as the caller wants to go", async (t) => {
+  const called = Promise.withResolvers<Socket>();
+  const silent = createTcpServer((socket) => called.resolve(socket));
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  t.after(() => silent.close());
+  const { port } = silent.address() as { port: number };
+  const { ask } = clientOf(t, { url: `https://127.0.0.1:${port}` });
+  const abort = new AbortController();
+  const answer = ask({ method: "GET", path: "/status", signal: abort.signal });
+  const socket = await called.promise;
+  abort.abort(new Error("enough"));
+  await assert.rejects(answer, /enough/);
+  await once(socket.resume(), "close");
 });
 
 test("an address that is not one of TLS is refused before anything is opened", () => {

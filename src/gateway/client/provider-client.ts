@@ -1,5 +1,5 @@
 /** A tenant's way to a provider's gateway: over TLS 1.3 to a server that has proved who it is, before anything is said to it. */
-import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
@@ -55,16 +55,16 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
   const { provider, onChain, roots } = options;
   const hasCertificate = credentials.kind === "mtls";
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  agent.createConnection = (_, done) => {
-    open().then(
+  agent.createConnection = ({ until }: ClientRequestArgs & { readonly until?: AbortSignal }, done) => {
+    open(until).then(
       (socket) => done?.(null, socket),
       (error) => done?.(error, undefined as unknown as Duplex),
     );
     return undefined;
   };
 
-  async function open(): Promise<TLSSocket> {
-    const socket = await handshake();
+  async function open(signal: AbortSignal | undefined): Promise<TLSSocket> {
+    const socket = await handshake(signal);
     try {
       const shown = { certificate: socket.getPeerX509Certificate(), isAuthorized: socket.authorized };
       await checkServer(shown, { url: url.origin, host, provider, onChain, nowMs: clock.now() });
@@ -75,7 +75,7 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
     }
   }
 
-  function handshake(): Promise<TLSSocket> {
+  function handshake(signal: AbortSignal | undefined): Promise<TLSSocket> {
     const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
     const socket = connect({
       host,
@@ -91,6 +91,10 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
       checkServerIdentity: () => undefined,
     });
     socket.setTimeout(limits.clientHandshakeMs, () => socket.destroy(new Error("no answer in time")));
+    // A request that has no connection yet does not end by its signal.
+    const leave = () => socket.destroy(signal?.reason);
+    signal?.addEventListener("abort", leave);
+    socket.once("close", () => signal?.removeEventListener("abort", leave));
     // It stays: between the handshake and the request nobody else listens.
     socket.on("error", reject);
     socket.once("secureConnect", () => {
@@ -109,8 +113,10 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
       ...(body !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
     };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const given = { agent, method, path: `${url.pathname.replace(/\/$/, "")}${path}`, headers };
-    const asked = httpRequest({ ...given, signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal });
+    const until = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+    // Node does not hand a request's signal on to what connects it, but whatever else is there.
+    const given = { agent, method, path: `${url.pathname.replace(/\/$/, "")}${path}`, headers, signal: until, until };
+    const asked = httpRequest(given);
     asked.once("error", reject).once("response", resolve).end(body);
     try {
       const answer = await promise;
@@ -144,7 +150,7 @@ async function readBounded(answer: IncomingMessage): Promise<string> {
 
 /** A person reads it. */
 function shown(text: string): string {
-  const lines = text.trimEnd().split("\n").map(printable);
+  const lines = text.slice(0, limits.clientErrorChars).trimEnd().split("\n").map(printable);
   return lines.join("\n").slice(0, limits.clientErrorChars) || "(it says nothing more)";
 }
 
