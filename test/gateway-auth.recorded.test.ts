@@ -26,7 +26,9 @@ import {
   type IntendedAnswer,
   type RecordedVector,
   readGatewayVectors,
+  refusedWith,
   requestOf,
+  sent,
 } from "./recorded-gateway.ts";
 import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
 import { long, runs } from "./runs.ts";
@@ -35,15 +37,9 @@ import { vectorTest } from "./vectors.ts";
 
 const dseq = 4_100_001n;
 const hourMs = 3_600_000;
-const framing = [
-  ["Date", "<date>"],
-  ["Content-Length", "<length>"],
-] as const;
-const json = [["Content-Type", "application/json"], ...framing] as const;
-const lease = [["Content-Type", "application/json; charset=UTF-8"], ...framing] as const;
 
 function refused(why: string, of: RegExp, message: string): IntendedAnswer {
-  return { why, of, status: 401, headers: json, body: JSON.stringify({ message }) };
+  return { why, of, ...refusedWith(message) };
 }
 
 const readable = "an answer that a person can read, where the network's provider ends the handshake";
@@ -55,7 +51,7 @@ const intended: readonly IntendedAnswer[] = [
     "JWT is expired",
   ),
   {
-    ...{ why: "scopes of newer tools are ignored", status: 200, body: /"services"/, headers: lease },
+    ...{ why: "scopes of newer tools are ignored", status: 200, body: /"services"/, headers: sent.json },
     of: /^leases: scoped, unknown scope$/,
   },
   refused("the same; nothing that we know is left", /^permission: scoped, unknown scope$/, "unauthorized access"),

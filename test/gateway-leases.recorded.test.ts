@@ -27,6 +27,7 @@ import {
   type RecordedVector,
   readGatewayVectors,
   requestOf,
+  sent,
 } from "./recorded-gateway.ts";
 import { groupsOf, type KnownManifests, manifestText } from "./recorded-manifests.ts";
 import { vectorsPresent } from "./vectors.ts";
@@ -51,22 +52,16 @@ function differences(known: KnownManifests): IntendedAnswer[] {
   };
   const mismatch = (what: string) =>
     `manifest cross-validation error: group "lab": service "web": ${what} resources mismatch for ID 1\n`;
-  const text = [
-    ["Content-Type", "text/plain; charset=utf-8"],
-    ["X-Content-Type-Options", "nosniff"],
-    ["Date", "<date>"],
-    ["Content-Length", "<length>"],
-  ] as const;
   return [
     faulty(/^PUT, resources (id 0|\.)/),
     faulty(/^PUT, resources\.(cpu|memory|gpu|storage|endpoints) null$/),
     faulty(/^PUT, hash right, (one group more|group renamed)$/),
     {
-      ...{ why: "more volumes than on chain are refused, and nothing crashes", status: 422, headers: text },
+      ...{ why: "more volumes than on chain are refused, and nothing crashes", status: 422, headers: sent.text },
       ...{ of: /one storage volume more than on chain$/, body: mismatch("Storage") },
     },
     {
-      ...{ why: "an amount that is missing is refused, and nothing crashes", status: 422, headers: text },
+      ...{ why: "an amount that is missing is refused, and nothing crashes", status: 422, headers: sent.text },
       ...{ of: /memory value missing$/, body: mismatch("Memory") },
     },
     whole(/^GET manifest, running lease$/, "d1"),
@@ -74,7 +69,7 @@ function differences(known: KnownManifests): IntendedAnswer[] {
     whole(/^GET manifest, persistent storage$/, "d7"),
     {
       ...{ why: "a manifest that was taken is deployed", of: /^lease status, manifest accepted after such a restart/ },
-      ...{ status: 200, headers: [["Content-Type", "application/json; charset=UTF-8"], ...text.slice(2)] },
+      ...{ status: 200, headers: sent.json },
       body: /^\{"services":\{"web":\{"name":"web","available":1,/,
     },
     {

@@ -15,21 +15,15 @@ import {
   createTranslation,
   type IntendedAnswer,
   readGatewayVectors,
+  refusedWith,
   requestOf,
 } from "./recorded-gateway.ts";
 import { onAddresses, oneService, threeServices } from "./recorded-tenants.ts";
 import { readJsonVector } from "./vectors.ts";
 
 const domain = "ingress.lab.test";
-const unauthorized = {
-  status: 401,
-  headers: [
-    ["Content-Type", "application/json"],
-    ["Date", "<date>"],
-    ["Content-Length", "<length>"],
-  ],
-  body: '{"message":"unauthorized access"}',
-} as const;
+
+const unauthorized = refusedWith("unauthorized access");
 
 const intended: readonly IntendedAnswer[] = [
   {

@@ -8,7 +8,7 @@ import { readJsonVector } from "./vectors.ts";
 
 type Pairs = readonly (readonly [name: string, value: string])[];
 
-export interface RecordedRequest {
+interface RecordedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers?: Pairs;
@@ -21,7 +21,7 @@ export interface RecordedRequest {
   readonly [more: string]: unknown;
 }
 
-export interface RecordedAnswer {
+interface RecordedAnswer {
   readonly status?: number;
   readonly line?: string;
   readonly headers?: Pairs;
@@ -37,7 +37,7 @@ export interface RecordedVector {
   readonly [more: string]: unknown;
 }
 
-export interface RecordedFile {
+interface RecordedFile {
   /** What differs elsewhere, by the recorder's names for it. */
   readonly volatile: Readonly<Record<string, string>>;
   readonly vectors: readonly RecordedVector[];
@@ -112,6 +112,23 @@ export interface IntendedAnswer {
   readonly line?: string;
   readonly headers?: Pairs;
   readonly body?: string | RegExp;
+}
+
+const framing: Pairs = [
+  ["Date", "<date>"],
+  ["Content-Length", "<length>"],
+];
+
+/** Headers of ours, by what the body is. */
+export const sent = {
+  nothing: framing,
+  json: [["Content-Type", "application/json; charset=UTF-8"], ...framing],
+  plainJson: [["Content-Type", "application/json"], ...framing],
+  text: [["Content-Type", "text/plain; charset=utf-8"], ["X-Content-Type-Options", "nosniff"], ...framing],
+} as const satisfies Record<string, Pairs>;
+
+export function refusedWith(message: string): Pick<IntendedAnswer, "status" | "headers" | "body"> {
+  return { status: 401, headers: sent.plainJson, body: JSON.stringify({ message }) };
 }
 
 /** Holds our answers against recorded ones; at the end, every intended difference must have been seen. */
