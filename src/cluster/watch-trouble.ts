@@ -20,6 +20,11 @@ function troubleOf({ resource, ready, trouble }: WatchCache<unknown>): string | 
   return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
 }
 
+/** What is not known now is no answer. */
+export function checkKnown(reason: string | undefined): void {
+  if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+}
+
 /** Looks time and again: nobody says so when what is known may not be relied on any more, or may again. */
 export async function followTrouble(
   trouble: () => string | undefined,

@@ -3,28 +3,22 @@ import { readManifestResource } from "../../kube/objects/read-manifest-resource.
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { checkKnown } from "../watch-trouble.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 
 export function createClusterSide(keeper: LeaseKeeper) {
-  /** What is not known now is no answer. */
-  function checkKnown(): void {
-    const reason = keeper.trouble;
-    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
-  }
-
   return {
     hostRefusal(hosts: readonly string[], owner: Address): string | undefined {
-      checkKnown();
+      checkKnown(keeper.trouble);
       return keeper.hostnames.refusal(hosts, owner);
     },
     async recorded(lease: LeaseId) {
-      checkKnown();
+      checkKnown(keeper.trouble);
       const resource = keeper.live.manifest(leaseNamespace(lease));
       return resource && readManifestResource(resource);
     },
     hasNamespace(lease: LeaseId): boolean {
-      checkKnown();
+      checkKnown(keeper.trouble);
       return keeper.live.namespace(leaseNamespace(lease)) !== undefined;
     },
     wake: (leaseKey: string) => keeper.wake(leaseKey, "high"),

@@ -18,6 +18,7 @@ import { type AddressSharing, addressesWanted } from "../addresses/addresses-wan
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
 import { hostsWanted } from "../hostnames/hosts-wanted.ts";
+import { checkKnown } from "../watch-trouble.ts";
 import { isBehindCluster, readTruth, wantedOf } from "./lease-truth.ts";
 import type { LiveObjects } from "./live-objects.ts";
 
@@ -37,8 +38,6 @@ interface MoveDeps {
 /** Told every service that is led to by what is asked for; what it throws keeps all of it where it is. */
 type Permit = (service: string) => void;
 
-export type LeaseMoves = ReturnType<typeof createLeaseMoves>;
-
 export function createLeaseMoves(deps: MoveDeps) {
   const { chain, hostnames, addresses, addressSharing, trouble, clock, log } = deps;
   const inTurn = createTurns(
@@ -48,13 +47,10 @@ export function createLeaseMoves(deps: MoveDeps) {
 
   /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId): LeaseWorkload {
-    const reason = mirrorTrouble(chain.mirror) ?? trouble();
-    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    checkKnown(mirrorTrouble(chain.mirror) ?? trouble());
     const truth = readTruth(formatLeaseId(to), deps);
     if (!runs(truth.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
-    if (isBehindCluster(truth, chain)) {
-      throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: "its manifest is not in the journal yet" });
-    }
+    checkKnown(isBehindCluster(truth, chain) ? "its manifest is not in the journal yet" : undefined);
     // A lease that nobody has sent anything for has nothing that a name could lead to.
     const wanted = truth.row && wantedOf(truth, chain);
     if (!wanted) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});

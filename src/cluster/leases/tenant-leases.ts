@@ -9,11 +9,11 @@ import { readManifestResource } from "../../kube/objects/read-manifest-resource.
 import { formatLeaseId, formatOrderId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { KnownAddresses } from "../addresses/known-addresses.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
+import { checkKnown } from "../watch-trouble.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 import type { LiveObject, NodePort, ReplicaCounts } from "./live-objects.ts";
@@ -57,13 +57,12 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return wants;
   }
 
-  function checkKnown(): void {
-    const reason = mirrorTrouble(chain.mirror) ?? leases.trouble;
-    if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+  function trouble(): string | undefined {
+    return mirrorTrouble(chain.mirror) ?? leases.trouble;
   }
 
   function find(id: LeaseId) {
-    checkKnown();
+    checkKnown(trouble());
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
@@ -131,12 +130,12 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
   return {
     find,
     runs(id: LeaseId): boolean {
-      checkKnown();
+      checkKnown(trouble());
       return runs(chain.mirror.lease(id));
     },
     leasesOf,
     leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
-      checkKnown();
+      checkKnown(trouble());
       return leasesOf(owner, dseq).find((id) => id.gseq === gseq);
     },
     ...leases.moves,

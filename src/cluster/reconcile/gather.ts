@@ -16,12 +16,12 @@ import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, parseTime } from "../../runtime/clock.ts";
-import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
 import { heldBy, type LiveObjects } from "../leases/live-objects.ts";
 import { isReservationNeeded } from "../reservations/upkeep.ts";
+import { checkKnown } from "../watch-trouble.ts";
 import { leasesToAsk } from "./compare.ts";
 import type {
   Believed,
@@ -56,8 +56,7 @@ export async function gather(deps: GatherDeps, isRestored: boolean, signal: Abor
   const { chain, journal, clock } = deps;
   const { provider, mirror, queries } = chain;
   // Until then neither the book nor what it is needed for is known: every lease would seem to have no reservation.
-  const reason = mirrorTrouble(mirror);
-  if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+  checkKnown(mirrorTrouble(mirror));
   // First of all: what was restored is put right soon.
   const cluster = await readCluster(deps, signal);
   const caches = deps.trouble() === undefined ? readCaches(deps.live) : undefined;
