@@ -6,7 +6,7 @@ import { makeCertificate, newSerial } from "../chain/certificates/make-certifica
 import type { Queries } from "../chain/chain.ts";
 import { createCertificateMessage } from "../chain/tx/certificate-messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { certificatesOf } from "../gateway/client/certificates-on-chain.ts";
+import { certificatesOnChain } from "../gateway/client/certificates-on-chain.ts";
 import { type ClientCredentials, createProviderClient } from "../gateway/client/provider-client.ts";
 import type { LeaseId } from "../market/ids.ts";
 import type { Manifest } from "../market/manifest.ts";
@@ -82,7 +82,7 @@ export function createDesk({ queries, sending, onAsked }: DeskDeps): Desk {
       const { value: entry } = await queries.provider(provider, { signal });
       if (!entry) throw new ProviderError("AKP_PROVIDER_UNKNOWN", { provider });
       const client = createProviderClient({
-        ...{ url: entry.hostUri, provider, clock, onChain: certificatesOf(queries) },
+        ...{ url: entry.hostUri, provider, clock, onChain: certificatesOnChain(queries) },
         // No authority vouches for a box.
         ...{ credentials: await credentialsFor(proof), roots: [] },
       });

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { certificateFilePath, readCertificateFile } from "../chain/certificates/certificate-file.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { Lease } from "../chain/records.ts";
-import { certificatesOf } from "../gateway/client/certificates-on-chain.ts";
+import { certificatesOnChain } from "../gateway/client/certificates-on-chain.ts";
 import {
   type ClientCredentials,
   createProviderClient,
@@ -118,7 +118,7 @@ async function use<T>(given: Use, work: (reach: Reach) => Promise<T>): Promise<T
   const url = flags.providerUrl ?? (await urlOf(provider, flags, connect));
   const client = createProviderClient({
     ...{ url, provider, credentials, clock: realClock },
-    onChain: flags.offline ? undefined : async (...about) => certificatesOf((await connect()).queries)(...about),
+    onChain: flags.offline ? undefined : async (...about) => certificatesOnChain((await connect()).queries)(...about),
     // A machine may lack the package with the authorities, and may have some of its own.
     roots: [...new Set([...getCACertificates("system"), ...getCACertificates("default")])],
   });

@@ -7,7 +7,7 @@ const most = 3;
 const none: readonly Uint8Array[] = [];
 const known = new WeakMap<TLSSocket, readonly Uint8Array[]>();
 
-export function certificatesOf(socket: TLSSocket): readonly Uint8Array[] {
+export function presentedCertificates(socket: TLSSocket): readonly Uint8Array[] {
   const before = known.get(socket);
   if (before) return before;
   const read = readCertificates(socket);

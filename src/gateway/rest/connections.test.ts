@@ -5,7 +5,7 @@ import { connect, createServer as createTlsServer, type TLSSocket } from "node:t
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import { certificatesOf } from "./client-certificates.ts";
+import { presentedCertificates } from "./client-certificates.ts";
 import { createConnections } from "./connections.ts";
 
 /** What is counted here needs no more of a connection than where it comes from and that it ends. */
@@ -78,8 +78,8 @@ test("every certificate that a client presents is seen, whether one signed the o
     const client = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...(cert && { cert, key }) });
     client.on("error", () => undefined);
     const socket = await accepted;
-    const certificates = certificatesOf(socket);
-    assert.equal(certificatesOf(socket), certificates);
+    const certificates = presentedCertificates(socket);
+    assert.equal(presentedCertificates(socket), certificates);
     client.destroy();
     return certificates.length;
   }

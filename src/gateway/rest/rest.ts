@@ -10,7 +10,7 @@ import { nobody } from "../auth/permissions.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { AskedRequest } from "./asked-request.ts";
 import { readBody } from "./body.ts";
-import { certificatesOf } from "./client-certificates.ts";
+import { presentedCertificates } from "./client-certificates.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { readPath } from "./request-path.ts";
 import type { Route } from "./route.ts";
@@ -55,7 +55,7 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, nobody);
     const identity = authenticator.identify({
       authorization: request.headers.authorization,
-      certificates: certificatesOf(request.socket as TLSSocket),
+      certificates: presentedCertificates(request.socket as TLSSocket),
       source: request.socket.remoteAddress ?? "",
     });
     if (!(identity instanceof Promise)) return handle(exchange, route, names, identity);
