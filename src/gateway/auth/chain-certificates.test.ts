@@ -1,5 +1,6 @@
 /** Against a chain that answers as a test says; the real one is in test/known-accounts.test.ts. */
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { askingAtOnce } from "../../../test/asking-at-once.ts";
@@ -73,6 +74,8 @@ test("after blocks that are lost it is asked for again, and counts on only if th
   assert.ok(find() instanceof Uint8Array, "not asked again at once");
   await clock.advance(limits.gatewaySilenceMs);
   stage.answers = [{ items: [], height: 15n }];
+  assert.ok(find() instanceof Uint8Array, "asked for beside the request");
+  await clock.settle();
   assert.equal(await find(), undefined);
   await clock.advance(limits.gatewayMissingMs);
   assert.ok((await find()) instanceof Uint8Array);
@@ -81,6 +84,32 @@ test("after blocks that are lost it is asked for again, and counts on only if th
   known.note({ block: { height: 16n, certificatesOf: new Set() } as unknown as ChainBlock, changed: [] });
   assert.ok(find() instanceof Promise);
   block();
+});
+
+test("while the chain hangs only the first request waits for it, and then what it said before counts at once", async () => {
+  const { clock, stage, known, find } = onStage();
+  await find();
+  known.note({ gap: { from: 11n, to: 15n }, changed: [] });
+  stage.answers = Array.from({ length: 1_000 }, silence);
+  stage.height = 15n;
+  assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
+  const asked = stage.asked;
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    await clock.advance(1_000);
+    assert.ok(find() instanceof Uint8Array, `after ${seconds} s`);
+  }
+  assert.ok(stage.asked > asked, "and it is asked beside that");
+  known.note({ gap: { from: 16n, to: 20n }, changed: [] });
+  assert.ok(find() instanceof Promise, "more blocks are lost");
+});
+
+test("who has a lease is confirmed though his neighbours flood us", async () => {
+  const { clock, stage, known, find } = onStage();
+  known.keep(owner, [{ serial: "7", der: new X509Certificate(certificate).raw }], 0n);
+  for (let serial = 100n; serial < 400n; serial += 1n) Promise.resolve(find(serial)).catch(() => undefined);
+  await clock.settle();
+  stage.answers = [{ items: [], height: 10n }];
+  assert.equal(await find(), undefined, "revoked while we were away");
 });
 
 test("an answer of before the last change is not taken; one that never gets newer is no answer", async () => {

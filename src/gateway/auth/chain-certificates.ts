@@ -132,7 +132,8 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
   /** What the chain says now, or what it said before if it does not answer; but not if a block told of a change meanwhile. */
   async function confirm(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
     try {
-      return await look(owner, serial, source);
+      // Who has a lease waits behind no stranger, even of the same place.
+      return await look(owner, serial, kept.has(owner) ? owner : source);
     } catch (thrown) {
       const known = find(owner, serial);
       if (!known || !isOfChain(thrown)) throw thrown;
@@ -160,9 +161,12 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
         const isMissing = nowMs < (missing.get(nameOf(owner, serial)) ?? 0);
         return isMissing ? undefined : look(owner, serial, source);
       }
-      if (nowMs < known.silence.untilMs && known.silence.confirmedFrom === confirmedFrom) return known.der;
-      if (known.height < confirmedFrom) return confirm(owner, serial, source);
-      if (nowMs - known.sinceMs > limits.gatewayCertificateMs) {
+      const { untilMs, confirmedFrom: silentSince } = known.silence;
+      const wasSilent = untilMs > 0 && silentSince === confirmedFrom;
+      if (wasSilent && nowMs < untilMs) return known.der;
+      // A chain that hangs is waited for once.
+      if (known.height < confirmedFrom && !wasSilent) return confirm(owner, serial, source);
+      if (wasSilent || nowMs - known.sinceMs > limits.gatewayCertificateMs) {
         known.silence = silenced();
         confirm(owner, serial, source).catch((error) => log.error("cannot confirm a certificate", { error }));
       }
