@@ -921,6 +921,8 @@ export const limits = {
   gatewayLookMs: second / 2,
   /** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
   gatewayPipelined: 16,
+  /** Of bodies on their way from one address: the largest manifests of many tenants of a proxy, and no load of a gigabyte. */
+  gatewayBodiesOfPlaceBytes: 32 * 2 ** 20,
   /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
   gatewayUnreadBytes: 256 * 1024,
   /** Ten blocks. What is further behind is told of as not fresh, whatever nodes say. */

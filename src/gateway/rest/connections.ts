@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { placeOf } from "../auth/place.ts";
+import { createCounts } from "./counts.ts";
 
 export type ConnectionRefusal = "address" | "handshakes" | "pipelined" | "stalled";
 
@@ -62,20 +63,21 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
         return false;
       }
       all += 1;
-      const leave = connected.add(place);
+      connected.add(place, 1);
       socket.once("close", () => {
         all -= 1;
-        leave();
+        connected.add(place, -1);
       });
       return true;
     },
     /** It is through its handshake. */
     hold(socket: TLSSocket): void {
       held.set(socket, { open: 0, answered: 0, waiting: undefined });
-      const leave = secured.add(placeOf(socket.remoteAddress ?? ""));
+      const place = placeOf(socket.remoteAddress ?? "");
+      secured.add(place, 1);
       socket.once("close", () => {
         held.delete(socket);
-        leave();
+        secured.add(place, -1);
       });
     },
     /** Whether a request may be answered. */
@@ -102,24 +104,6 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     },
     close(): void {
       timer?.cancel();
-    },
-  };
-}
-
-/** How many there are of each, for as long as there are any. */
-function createCounts() {
-  const counts = new Map<string, number>();
-  const of = (key: string) => counts.get(key) ?? 0;
-  return {
-    of,
-    /** Gives back how it is taken away again. */
-    add(key: string): () => void {
-      counts.set(key, of(key) + 1);
-      return () => {
-        const left = of(key) - 1;
-        if (left === 0) counts.delete(key);
-        else counts.set(key, left);
-      };
     },
   };
 }

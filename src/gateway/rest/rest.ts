@@ -9,7 +9,7 @@ import { type Authenticator, AuthRefusal, checkAllowed, type Identity, type Leas
 import { nobody } from "../auth/permissions.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { AskedRequest } from "./asked-request.ts";
-import { readBody } from "./body.ts";
+import { createBodyReader } from "./body.ts";
 import { presentedCertificates } from "./client-certificates.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { readPath } from "./request-path.ts";
@@ -44,6 +44,7 @@ const pageNotFound = failure(404, "404 page not found");
 export function createRest({ routes, authenticator, clock, log, onAnswer = () => undefined }: RestDeps): Rest {
   const find = createRouter(routes);
   const date = createDateText(clock);
+  const readBody = createBodyReader();
 
   /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
   function answerTo(exchange: Exchange, path: string): Answer | Promise<Answer> {

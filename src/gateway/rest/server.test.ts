@@ -140,6 +140,11 @@ test("a body is read up to its bound, however it is framed, and what is too larg
   assert.equal((await send(`400\r\n${"x".repeat(1_024)}\r\n`, chunked)).status, 413);
   const huge = await send("x", [["Content-Length", "1000000000"]]);
   assert.deepEqual([huge.status, huge.header("Connection")], [413, "close"]);
+  const socket = await connectGateway({ port });
+  const asked = { method: "PUT", path: "/size", body: "x".repeat(1_001) };
+  assert.equal((await askOn(socket, asked)).status, 413);
+  assert.equal((await askOn(socket, { ...asked, body: "abc" })).body, "3");
+  socket.destroy();
 });
 
 test("a client that waits for leave to send its body is given it", async (t) => {

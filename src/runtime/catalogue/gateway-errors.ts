@@ -25,6 +25,11 @@ export const gatewayErrors = {
     advice: "What is sent to this route has at most {mostBytes} bytes.",
     ...statuses(413, "RESOURCE_EXHAUSTED"),
   },
+  AKP_GATEWAY_BODIES_TOO_MANY: {
+    message: "too much is being sent from this address at once",
+    advice: "Send it again when what is on its way has come.",
+    ...statuses(429, "RESOURCE_EXHAUSTED"),
+  },
   AKP_GATEWAY_CLIENT_GONE: {
     message: "the client went away before all of its request had come",
     advice: "Nothing: it will ask again if it wants to.",
