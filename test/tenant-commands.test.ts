@@ -60,6 +60,8 @@ test("a tenant's commands find the provider by the chain, prove who they are, an
       { args: ["lease-status", "--dseq", "9", "--owner", provider.address] },
       { args: ["lease-status", "--dseq", "9", "--offline", "--provider-url", url] },
       { args: ["status"], env: { AP_PROVIDER: tenant.address } },
+      { args: ["status", "--provider-url", "nowhere"] },
+      { args: ["send-manifest", sdlFile, "--dseq", "9", "--provider-url", "nowhere", "--provider", provider.address] },
     ]);
   assert.equal(JSON.parse(status?.said ?? "").address, provider.address);
   assert.deepEqual(JSON.parse(sent?.said ?? ""), [{ provider: provider.address, status: "PASS" }]);
@@ -73,11 +75,19 @@ test("a tenant's commands find the provider by the chain, prove who they are, an
   assert.deepEqual([parse(yaml?.said ?? ""), JSON.parse(json?.said ?? "")], [manifest, manifest]);
   assert.deepEqual([moved, addresses], Array(2).fill({ said: "", failure: "" }));
   assert.ok(JSON.parse(after?.said ?? "").services.page.uris.includes(host));
+  // One that cannot even be called is a failure among the others, which are sent theirs.
+  const nowhere = wrong.pop();
+  assert.match(
+    nowhere?.said ?? "",
+    /^provider: akash1\w+\n {2}status: FAIL\n {2}error: .*at nowhere cannot be reached/,
+  );
+  assert.match(nowhere?.failure ?? "", /submit manifest to some providers has been failed/);
   for (const { said } of wrong) assert.equal(said, "");
-  const [nobody, unknown, foreign, offline, unregistered] = wrong.map(({ failure }) => failure);
+  const [nobody, unknown, foreign, offline, unregistered, noUrl] = wrong.map(({ failure }) => failure);
   assert.match(nobody ?? "", /answered with 404\nprovider error messsage:\nkube: no service for that lease\n/);
   assert.match(unknown ?? "", /akash1\w+\/404 has no active lease\n {2}→ Take a bid first/);
   assert.match(foreign ?? "", /is that of akash1\w+, not of akash1/);
   assert.match(offline ?? "", /has not proved that it is the provider: .*--offline/);
+  assert.match(noUrl ?? "", /the provider at nowhere cannot be reached/);
   assert.match(unregistered ?? "", /the chain has no provider akash1/);
 });

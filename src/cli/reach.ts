@@ -19,7 +19,7 @@ import { type Connection, openSigner, withSettings } from "./client.ts";
 import type { TakenSettings } from "./settings.ts";
 import type { DeploymentFlags, GroupFlags, ProviderFlags } from "./tenant-flags.ts";
 
-interface Reach {
+export interface Reach {
   /** Undefined where --provider-url says where it is and nothing says whose it is. */
   readonly provider: Address | undefined;
   readonly client: ProviderClient;
@@ -57,16 +57,18 @@ export function withLessor<T>(
   });
 }
 
-/** Every provider that has a lease of the deployment, one after the other. */
+/** Every provider that has a lease of the deployment, one after the other: that one of them fails keeps nothing from the others. */
 export function withLessors<T>(
   flags: DeploymentFlags,
   command: Command,
   work: (reach: Reach) => Promise<T>,
+  failed: (provider: Address | undefined, thrown: unknown) => T,
 ): Promise<readonly T[]> {
   return withTenant(flags, command, async ({ signer, credentials, connect }) => {
     const results: T[] = [];
     for (const provider of flags.providerUrl ? [flags.provider] : await lessors()) {
-      results.push(await use({ provider, flags, connect, credentials }, work));
+      const result = use({ provider, flags, connect, credentials }, work);
+      results.push(await result.catch((thrown: unknown) => failed(provider, thrown)));
     }
     return results;
 

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { stringify } from "yaml";
 import { printable, printableJson } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { withLessors } from "./reach.ts";
+import { type Reach, withLessors } from "./reach.ts";
 import { readSdlFile } from "./sdl.ts";
 import { type LeaseFlags, leaseFlags, outputFlag, providerCommand } from "./tenant-flags.ts";
 
@@ -25,14 +25,16 @@ export function sendManifestCommand(): Command {
   return providerCommand("send-manifest <sdl>", text, options).action(
     async (path: string, flags: SendFlags, given: Command) => {
       const body = JSON.stringify(readSdlFile(path).manifest);
-      const results = await withLessors(flags, given, async ({ provider = "", client }): Promise<Result> => {
-        try {
-          await client.ask({ method: "PUT", path: `/deployment/${flags.dseq}/manifest`, body });
-          return { provider, status: "PASS" };
-        } catch (thrown) {
-          return { provider, status: "FAIL", ...failureOf(thrown) };
-        }
+      const send = async ({ provider, client }: Reach): Promise<Result> => {
+        await client.ask({ method: "PUT", path: `/deployment/${flags.dseq}/manifest`, body });
+        return { provider: provider ?? "", status: "PASS" };
+      };
+      const failed = (provider: string | undefined, thrown: unknown): Result => ({
+        provider: provider ?? "",
+        status: "FAIL",
+        ...failureOf(thrown),
       });
+      const results = await withLessors(flags, given, send, failed);
       process.stdout.write(texts[flags.output](results));
       if (results.some(({ status }) => status === "FAIL")) throw new ProviderError("AKP_MANIFEST_NOT_SENT", {});
     },

@@ -47,10 +47,7 @@ export interface ProviderClient {
 
 export function createProviderClient({ credentials, clock, ...options }: ClientOptions): ProviderClient {
   // The network's clients append a path to what the chain has, where a slash at the end leads nowhere.
-  const url = new URL(options.url.replace(/\/+$/, ""));
-  if (url.protocol !== "https:") {
-    throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: url.href, reason: "it does not begin with https://" });
-  }
+  const url = readUrl(options.url.replace(/\/+$/, ""));
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const { provider, onChain, roots } = options;
   const hasCertificate = credentials.kind === "mtls";
@@ -134,6 +131,13 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
   }
 
   return { ask, close: () => agent.destroy() };
+}
+
+function readUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url?.protocol === "https:") return url;
+  const reason = "that is no address that begins with https://";
+  throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: text, reason });
 }
 
 async function readBounded(answer: IncomingMessage): Promise<string> {
