@@ -108,7 +108,7 @@ export async function setUpCertificates(
       random: createSeededRandom(3),
     });
     const shown: (KeptCertificate | undefined)[] = [];
-    keeper.onChange(() => shown.push(keeper.served));
+    keeper.onChange(() => shown.push(keeper.current));
     const abort = new AbortController();
     run.outbox.onSettled(keeper.onSettled);
     const running = keeper.run(abort.signal);
@@ -140,7 +140,7 @@ export async function setUpCertificates(
       },
       async untilServed() {
         for (let blocks = 0; blocks < 20; blocks++) {
-          const { served } = keeper;
+          const { current: served } = keeper;
           if (served && run.outbox.counts.owed === 0 && keeper.trouble === undefined) return served;
           await block();
         }

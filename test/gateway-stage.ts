@@ -199,5 +199,5 @@ function died(): never {
 /** One for whoever that is, which does not change. */
 export function certificateOf(name: string): CertificateSource {
   const { certPem, keyPem } = makeCertificate({ name });
-  return { current: { certificates: certPem, key: keyPem }, onChange: () => undefined };
+  return { current: { certificate: certPem, key: keyPem }, onChange: () => undefined };
 }

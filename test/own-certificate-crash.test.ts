@@ -76,7 +76,7 @@ async function play(kind: keyof typeof stores, boundary: CountingBoundary): Prom
     });
     const last = stage.onChain().at(-1);
     assert.equal(stage.onChain().length, count);
-    assert.equal(life.keeper.served?.serial, last?.serial);
+    assert.equal(life.keeper.current?.serial, last?.serial);
     const { certificates } = await storeOf(openBoundary).read(new AbortController().signal);
     for (const { certificate, isValid } of stage.onChain()) {
       const isKept = certificates.some((each) => each.certificate === certificate.toString());

@@ -37,7 +37,7 @@ test("over three years there is always one, renewed while the one before is stil
   let leastLeftMs = Number.POSITIVE_INFINITY;
   for (let days = 0; days < 3 * 365; days += 30) {
     await life.pass(30 * day);
-    const { served } = life.keeper;
+    const { current: served } = life.keeper;
     assert.ok(served && served.untilMs > stage.clock.now());
     leastLeftMs = Math.min(leastLeftMs, served.untilMs - stage.clock.now());
     assert.ok(stage.onChain().some(({ serial, isValid }) => isValid && serial === served.serial));
@@ -51,9 +51,9 @@ test("its time comes by itself, without any news of the chain", async (t) => {
   const stage = await setUpCertificates(t);
   const life = await stage.start();
   const { serial, untilMs } = await life.untilServed();
-  stage.clock.jump(renewAtMs(life.keeper.served as KeptCertificate) - stage.clock.now() - hour);
+  stage.clock.jump(renewAtMs(life.keeper.current as KeptCertificate) - stage.clock.now() - hour);
   await stage.clock.advance(limits.certificateLookMs);
-  assert.equal(life.keeper.served?.serial, serial);
+  assert.equal(life.keeper.current?.serial, serial);
   assert.equal(life.run.outbox.counts.owed, 1);
   assert.notEqual((await life.untilServed()).serial, serial);
   assert.ok(stage.clock.now() < untilMs);
@@ -79,11 +79,11 @@ test("a start before the clock is right loses nothing: with the clock the one of
   await first.stop();
   stage.clock.jump(-5 * 365 * day);
   const life = await stage.start();
-  assert.equal(life.keeper.served?.serial, serial, "better than none");
+  assert.equal(life.keeper.current?.serial, serial, "better than none");
   await life.blocks(4);
   stage.clock.jump(5 * 365 * day);
   await life.block();
-  assert.equal(life.keeper.served?.serial, serial);
+  assert.equal(life.keeper.current?.serial, serial);
 });
 
 test("one that is revoked is not served from the next block on, and another one takes its place", async (t) => {
@@ -110,7 +110,7 @@ test("when the newer one is revoked the one before it, still valid, is there at 
   assert.notEqual(second.serial, first.serial);
   stage.revoke(second.serial);
   await life.block();
-  assert.equal(life.keeper.served?.serial, first.serial);
+  assert.equal(life.keeper.current?.serial, first.serial);
   await life.blocks(4);
   const third = await life.untilServed();
   assert.ok(![first.serial, second.serial].includes(third.serial));
@@ -122,7 +122,7 @@ test("another host name has another one made, while the one before is served on"
   const first = await before.untilServed();
   await before.stop();
   const life = await stage.start({ hosts: ["other.example", "10.0.0.1"] });
-  assert.equal(life.keeper.served?.serial, first.serial);
+  assert.equal(life.keeper.current?.serial, first.serial);
   await life.blocks(4);
   const second = await life.untilServed();
   assert.ok(second.serves(["other.example", "10.0.0.1"]));
@@ -138,7 +138,7 @@ test("while the chain cannot be asked what is served stays, and nothing that is 
   const { serial } = await life.untilServed();
   stage.isChainAway = true;
   await life.pass(100 * day);
-  assert.equal(life.keeper.served?.serial, serial);
+  assert.equal(life.keeper.current?.serial, serial);
   assert.match(life.keeper.trouble ?? "", /no route to host/);
   await life.stop();
   const blind = await stage.start();
@@ -246,7 +246,7 @@ test("while the store cannot be read what is served goes on, and one that is rev
   const { serial } = await life.untilServed();
   isAway = true;
   await life.pass(day);
-  assert.equal(life.keeper.served?.serial, serial);
+  assert.equal(life.keeper.current?.serial, serial);
   assert.match(life.keeper.trouble ?? "", /the API server is away/);
   stage.revoke(serial);
   await life.block();

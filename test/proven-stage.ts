@@ -1,4 +1,6 @@
 /** The stage of the gateway with a certificate and an address that its provider has on the chain, as tenants' tools demand it. */
+
+import type { CertificateWithKey } from "../src/chain/certificates/certificate-file.ts";
 import { makeCertificate, newSerial } from "../src/chain/certificates/make-certificate.ts";
 import type { Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
@@ -7,7 +9,7 @@ import { createCertificateMessage } from "../src/chain/tx/certificate-messages.t
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import type { CertificateSource, ServedCertificate } from "../src/gateway/certificate/served-certificate.ts";
+import type { CertificateSource } from "../src/gateway/certificate/served-certificate.ts";
 import { realClock as clock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom as random } from "../src/runtime/random.ts";
@@ -37,14 +39,14 @@ export async function startProvenStage(owner: Owner, options: GatewayStageOption
   const url = `https://localhost:${stage.port}`;
   const entry = { owner: signer.address, hostUri: url, attributes: [...bidding.attributes], info: undefined };
   await sendMessages(deps, [createCertificateMessage(signer.address, made), packMessage("updateProvider", entry)]);
-  served.set({ certificates: made.certificate, key: made.key });
+  served.set(made);
   return { ...stage, host: publicHost, url, queries: createQueries(pool) };
 }
 
 /** There is none at first. */
-function settableSource(): CertificateSource & { set(certificate: ServedCertificate): void } {
+function settableSource(): CertificateSource & { set(certificate: CertificateWithKey): void } {
   const listeners: (() => void)[] = [];
-  let current: ServedCertificate | undefined;
+  let current: CertificateWithKey | undefined;
   return {
     get current() {
       return current;

@@ -65,7 +65,7 @@ export function createDesk({ queries, sending, onAsked }: DeskDeps): Desk {
       ...{ fromMs: nowMs - 60_000, untilMs: nowMs + certificateLifeMs },
     });
     await sendMessages(sending, [createCertificateMessage(signer.address, made)]);
-    return { kind: "mtls", certificate: { certificates: made.certificate, key: made.key } };
+    return { kind: "mtls", certificate: made };
   }
 
   function credentialsFor(proof: Proof): ClientCredentials | Promise<ClientCredentials> {

@@ -103,9 +103,9 @@ function withTenant<T>(flags: DeploymentFlags, command: Command, work: (tenant: 
 function credentialsOf({ authType }: DeploymentFlags, signer: Signer, { values }: TakenSettings): ClientCredentials {
   if (authType === "jwt") return { kind: "jwt", signer };
   const path = certificateFilePath(values.home, signer.address);
-  const read = readCertificateFile(path, signer);
-  if (!read) throw new ProviderError("AKP_CERTIFICATE_MISSING", { path });
-  return { kind: "mtls", certificate: { certificates: read.certificate, key: read.key } };
+  const certificate = readCertificateFile(path, signer);
+  if (!certificate) throw new ProviderError("AKP_CERTIFICATE_MISSING", { path });
+  return { kind: "mtls", certificate };
 }
 
 interface Use {

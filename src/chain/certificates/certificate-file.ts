@@ -11,7 +11,7 @@ import { readText } from "../../runtime/followed-file.ts";
 import type { Signer } from "../keys/signer.ts";
 import { commonName } from "./certificate-fields.ts";
 
-/** Both as PEM; the key of PKCS#8 and not encrypted. */
+/** Both as PEM, the key of PKCS#8 and not encrypted. Behind a certificate may stand those that lead to its authority. */
 export interface CertificateWithKey {
   readonly certificate: string;
   readonly key: string;

@@ -23,7 +23,7 @@ import type { Random } from "../../runtime/random.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { type KeptCertificate, publicKeyOf, readKept } from "./kept-certificate.ts";
 import { decideOnCertificate, isInItsTime, newLife, type Publication, type Verdict } from "./own-certificate.ts";
-import type { CertificateSource, ServedCertificate } from "./served-certificate.ts";
+import type { CertificateSource } from "./served-certificate.ts";
 
 /** What the keeper needs of the chain. */
 export interface CertificateChain extends Pick<Chain, "provider"> {
@@ -52,7 +52,7 @@ export interface CertificateKeeper extends CertificateSource {
   onSettled(settled: Settled): void;
   /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  readonly served: KeptCertificate | undefined;
+  readonly current: KeptCertificate | undefined;
   /** What keeps a good one from being served, or from being renewed. */
   readonly trouble: string | undefined;
 }
@@ -67,7 +67,6 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   /** All that we have the key of, by serial: also what the store has lost meanwhile. */
   const held = new Map<string, KeptCertificate>();
   let served: KeptCertificate | undefined;
-  let current: ServedCertificate | undefined;
   let trouble: string | undefined;
   /** What could not be used, and why; told once. */
   const unusable = new Map<string, string>();
@@ -77,7 +76,6 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   function serve(certificate: KeptCertificate | undefined): void {
     if (certificate?.serial === served?.serial) return;
     served = certificate;
-    current = certificate && { certificates: certificate.certificate, key: certificate.key };
     if (served) log.info("serving own certificate", { serial: served.serial, until: formatTime(served.untilMs) });
     else log.error("no certificate of ours may be served", { reason: trouble });
     for (const listener of listeners) listener();
@@ -230,9 +228,6 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     },
     onChange: (listener) => void listeners.push(listener),
     get current() {
-      return current;
-    },
-    get served() {
       return served;
     },
     get trouble() {

@@ -72,10 +72,10 @@ export function createCertificateService(
   }
 
   function look(): CertificateDocument {
-    const { served } = keeper ?? {};
+    const own = keeper?.current;
     const untilMs = fromFiles?.untilMs;
     return {
-      own: served && { serial: served.serial, untilMs: served.untilMs },
+      own: own && { serial: own.serial, untilMs: own.untilMs },
       public: untilMs === undefined ? undefined : { untilMs },
       troubles: [keeper?.trouble, fromFiles?.trouble].filter((each) => each !== undefined),
     };

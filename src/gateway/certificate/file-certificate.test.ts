@@ -33,7 +33,7 @@ function setUp(t: TestContext) {
     follow(name: string | undefined = host) {
       const followed = followCertificateFiles(files, name, { clock, log: silentLog });
       t.after(followed.close);
-      followed.onChange(() => changes.push(followed.current?.certificates));
+      followed.onChange(() => changes.push(followed.current?.certificate));
       return followed;
     },
     look: () => clock.advance(limits.followedFileMs),
@@ -48,7 +48,7 @@ test("files that come later are served, and read again when they change", async 
   const [first, second] = [make(90), make(180)];
   write(first);
   await look();
-  assert.partialDeepStrictEqual(followed.current, { certificates: first.certificate, key: first.key });
+  assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate, key: first.key });
   assert.equal(followed.trouble, undefined);
   await look();
   write(second);
@@ -64,7 +64,7 @@ test("one whose way to the authority is half written is not called served, and t
   const half = first.certificate.slice(0, first.certificate.length / 2);
   write({ certificate: `${second.certificate}${half}`, key: second.key });
   await look();
-  assert.partialDeepStrictEqual(followed.current, { certificates: first.certificate, key: first.key });
+  assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate, key: first.key });
   assert.match(followed.trouble ?? "", /PEM/);
   write(second);
   await look();
@@ -84,10 +84,10 @@ test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
   put("..1", first);
   for (const name of ["tls.crt", "tls.key"]) symlinkSync(join("..data", name), join(folder, name));
   const followed = follow();
-  assert.equal(followed.current?.certificates, first.certificate);
+  assert.equal(followed.current?.certificate, first.certificate);
   put("..2", second);
   await look();
-  assert.equal(followed.current?.certificates, second.certificate);
+  assert.equal(followed.current?.certificate, second.certificate);
   assert.deepEqual(changes, [second.certificate]);
 });
 
@@ -107,7 +107,7 @@ test("what cannot be served is told of, and what was good stays", async (t) => {
     write(pair);
     await look();
     assert.match(followed.trouble ?? "", reason);
-    assert.equal(followed.current?.certificates, good.certificate);
+    assert.equal(followed.current?.certificate, good.certificate);
   }
 });
 

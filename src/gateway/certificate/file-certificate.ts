@@ -5,11 +5,12 @@
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { CertificateSource, ServedCertificate } from "./served-certificate.ts";
+import type { CertificateSource } from "./served-certificate.ts";
 
 export interface CertificateFiles {
   /** The certificate first; those that lead to the authority behind it. */
@@ -24,7 +25,7 @@ export interface FileCertificate extends CertificateSource {
   close(): void;
 }
 
-interface Good extends ServedCertificate {
+interface Good extends CertificateWithKey {
   readonly untilMs: number;
 }
 
@@ -45,7 +46,7 @@ export function followCertificateFiles(
     const found = judge();
     if (found) good = found;
     if (good && good.untilMs <= clock.now()) good = undefined;
-    if (good?.certificates === before?.certificates && good?.key === before?.key) return;
+    if (good?.certificate === before?.certificate && good?.key === before?.key) return;
     if (good) log.info("serving certificate from files", { path: files.certificate, until: formatTime(good.untilMs) });
     for (const listener of listeners) listener();
   }
@@ -88,14 +89,14 @@ export function followCertificateFiles(
   };
 }
 
-function readPair(certificates: string, key: string, host: string | undefined, nowMs: number): Good {
-  const leaf = new X509Certificate(certificates);
+function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
+  const leaf = new X509Certificate(certificate);
   const untilMs = leaf.validToDate.getTime();
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
   if (untilMs <= nowMs) throw new Error(`the certificate ended at ${formatTime(untilMs)}`);
   if (host === undefined) throw new Error("it is for a public host name, and cluster-public-hostname is not set");
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
   // Those behind it must be readable too.
-  createSecureContext({ cert: certificates, key });
-  return { certificates, key, untilMs };
+  createSecureContext({ cert: certificate, key });
+  return { certificate, key, untilMs };
 }

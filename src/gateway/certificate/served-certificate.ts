@@ -1,15 +1,10 @@
 /** What is shown to clients in a handshake: certificates with their keys, which change while we run. */
-
-export interface ServedCertificate {
-  /** As PEM; further ones lead to the authority. */
-  readonly certificates: string;
-  readonly key: string;
-}
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 
 /** Where certificates come from: our own, which is on the chain, and one of a public authority. */
 export interface CertificateSource {
   /** Undefined while there is none that may be served. */
-  readonly current: ServedCertificate | undefined;
+  readonly current: CertificateWithKey | undefined;
   /** Told after every change. */
   onChange(listener: () => void): void;
 }

@@ -97,7 +97,7 @@ test("a certificate of ours is shown on the name on which it is asked for, and n
     const { raw } = (request.socket as TLSSocket).getPeerCertificate();
     response.end(raw.toString("base64"));
   });
-  const credentials = { kind: "mtls", certificate: { certificates: client.certificate, key: client.key } } as const;
+  const credentials = { kind: "mtls", certificate: client } as const;
   const { status } = clientOf(t, { url, onChain: chainWith(server), credentials });
   assert.equal(await status(), new X509Certificate(client.certificate).raw.toString("base64"));
   assert.deepEqual(heard.names, ["mtls.localhost"]);

@@ -3,19 +3,19 @@ import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMes
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import type { Signer } from "../../chain/keys/signer.ts";
 import { printable } from "../../market/printable.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { ServedCertificate } from "../certificate/served-certificate.ts";
 import { issueToken } from "./issue-token.ts";
 import { type CertificatesOnChain, checkServer } from "./server-check.ts";
 
 /** By what a tenant is known: a new token with every request, a certificate in the handshake, or nothing. */
 export type ClientCredentials =
   | { readonly kind: "jwt"; readonly signer: Pick<Signer, "address" | "sign"> }
-  | { readonly kind: "mtls"; readonly certificate: ServedCertificate }
+  | { readonly kind: "mtls"; readonly certificate: CertificateWithKey }
   | { readonly kind: "none" };
 
 export interface ClientOptions {
@@ -79,7 +79,7 @@ export function createProviderClient({ credentials, clock, ...options }: ClientO
       port: Number(url.port || 443),
       // On its public name a provider may not ask for certificates; on this one it does.
       ...(hasCertificate ? { servername: `mtls.${host}` } : isName(host) && { servername: host }),
-      ...(hasCertificate && { cert: credentials.certificate.certificates, key: credentials.certificate.key }),
+      ...(hasCertificate && { cert: credentials.certificate.certificate, key: credentials.certificate.key }),
       ...(roots && { ca: [...roots] }),
       minVersion: "TLSv1.3",
       ALPNProtocols: ["http/1.1"],

@@ -7,12 +7,13 @@ import { eventually } from "../../../test/eventually.ts";
 import { ask, askOn, connectGateway, connectPlain, exchange, requestBytes } from "../../../test/gateway-client.ts";
 import { runs } from "../../../test/runs.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { Identity } from "../auth/identity.ts";
-import type { CertificateSource, ServedCertificate } from "../certificate/served-certificate.ts";
+import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type Answer, empty, json } from "./answer.ts";
 import { createRest } from "./rest.ts";
 import type { PublicRoute } from "./route.ts";
@@ -34,16 +35,16 @@ function changing(name?: string) {
     },
     onChange: (listener) => void listeners.push(listener),
   };
-  const change = (to: ServedCertificate | undefined) => {
+  const change = (to: CertificateWithKey | undefined) => {
     current = to;
     for (const listener of listeners) listener();
   };
   return { ...{ source, change }, changeTo: (to: string) => change(servedFor(to)) };
 }
 
-function servedFor(name: string): ServedCertificate {
+function servedFor(name: string): CertificateWithKey {
   const { certPem, keyPem } = makeCertificate({ name });
-  return { certificates: certPem, key: keyPem };
+  return { certificate: certPem, key: keyPem };
 }
 
 function route(path: string, handle: PublicRoute["handle"], body?: PublicRoute["body"]): PublicRoute {
@@ -93,7 +94,7 @@ test("a certificate that changes is shown to the next client, and connections of
   assert.equal((await askOn(before, { path: "/hello" })).status, 200);
   before.destroy();
   // One that cannot be read leaves the last good one.
-  own.change({ certificates: "nonsense", key: "nonsense" });
+  own.change({ certificate: "nonsense", key: "nonsense" });
   assert.equal(await shownBy(port), "second");
 });
 

@@ -62,7 +62,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
         return;
       }
       try {
-        server.setSecureContext({ ...tlsSettings, cert: current.certificates, key: current.key });
+        server.setSecureContext({ ...tlsSettings, cert: current.certificate, key: current.key });
         isReady = true;
       } catch (thrown) {
         // What was served before stays.
