@@ -148,6 +148,13 @@ test("a body is read up to its bound, however it is framed, and what is too larg
   socket.destroy();
 });
 
+test("who sends more headers than there may be is told so, however many more he sends", async (t) => {
+  const { port, counted } = await serve(t);
+  const headers = Array.from({ length: 4 }, (): [string, string] => ["a", "x".repeat(limits.gatewayHeaderBytes)]);
+  assert.equal((await ask({ port }, { path: "/hello", headers })).status, 431);
+  assert.deepEqual(counted, ["headers_too_large"]);
+});
+
 test("a client that waits for leave to send its body is given it", async (t) => {
   const { port } = await serve(t);
   const socket = await connectGateway({ port });

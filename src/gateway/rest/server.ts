@@ -73,6 +73,8 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     const code = systemCodeOf(error) ?? "";
     const isTooLarge = code === "HPE_HEADER_OVERFLOW";
     if (code.startsWith("HPE_")) {
+      // It was told already, and its parser goes on.
+      if (socket.writableEnded) return;
       onRefusal(isTooLarge ? "headers_too_large" : "malformed");
       sendRefusal(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", clock);
       return;
