@@ -34,8 +34,9 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-/** Few enough that one batch does not hold up the end, when the others are through. */
+/** Few enough that one batch does not hold up the end, when the others are through; files below test/ take longer. */
 const batchFiles = 12;
+const wholeBatchFiles = 4;
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
@@ -70,31 +71,53 @@ async function runAll(paths: string[]): Promise<void> {
 }
 
 /**
- * Most tests beside the code take less time than a process does to start, so several files of them share one. What plays
- * whole programs or measures them is below test/, and has one for itself.
+ * Loading the code takes most tests longer than running does, so several files share a process. What starts programs, or
+ * measures its own, has one for itself.
  */
 function inBatches(paths: readonly string[]): string[] {
-  const isBesideCode = (path: string) => path.startsWith(join(root, "src/"));
-  const besideCode = paths.filter(isBesideCode);
   const folder = join(cache, "batches");
   mkdirSync(folder, { recursive: true });
-  const batches = Array.from({ length: Math.ceil(besideCode.length / batchFiles) }, (_, batch) => {
-    const path = join(folder, `${batch}.mjs`);
-    const imports = besideCode.slice(batch * batchFiles, (batch + 1) * batchFiles).map((each) => pathToFileURL(each));
-    writeFileSync(path, imports.map(({ href }) => `import ${JSON.stringify(href)};\n`).join(""));
+  const alone = paths.filter(needsOwnProcess);
+  const isBesideCode = (path: string) => path.startsWith(join(root, "src/"));
+  const shared = paths.filter((path) => !alone.includes(path));
+  const groups = [
+    ...chunks(
+      shared.filter((path) => !isBesideCode(path)),
+      wholeBatchFiles,
+    ),
+    ...chunks(shared.filter(isBesideCode), batchFiles),
+  ];
+  const batches = groups.map((group, number) => {
+    const path = join(folder, `${number}.mjs`);
+    const imports = group.map((each) => `import ${JSON.stringify(pathToFileURL(each).href)};\n`);
+    writeFileSync(path, imports.join(""));
     return path;
   });
-  return [...paths.filter((path) => !isBesideCode(path)), ...batches];
+  return [...alone, ...batches];
+}
+
+function chunks(paths: readonly string[], most: number): string[][] {
+  const count = Math.ceil(paths.length / most);
+  return Array.from({ length: count }, (_, index) => paths.slice(index * most, (index + 1) * most));
+}
+
+function needsOwnProcess(path: string): boolean {
+  return mentions(path, /child_process|worker_threads|memoryUsage|--expose-gc|process\.(exit|once|on)\b/);
 }
 
 /** Whether the file, or what it shares with other tests, tries something as often as test/runs.ts says. */
-function countsRuns(path: string, seen = new Set<string>()): boolean {
-  if (path === join(root, "test/runs.ts")) return true;
+function countsRuns(path: string): boolean {
+  return mentions(path, /^export function runs\b/m);
+}
+
+/** Whether the file, or one that it shares with other tests, has this in its text. */
+function mentions(path: string, what: RegExp, seen = new Set<string>()): boolean {
   if (seen.has(path)) return false;
   seen.add(path);
-  const imports = readFileSync(path, "utf8").matchAll(/ from "(\.[^"]+\.ts)"/g);
-  return [...imports].some(([, name = ""]) => {
+  const text = readFileSync(path, "utf8");
+  if (what.test(text)) return true;
+  return [...text.matchAll(/ from "(\.[^"]+\.ts)"/g)].some(([, name = ""]) => {
     const imported = join(dirname(path), name);
-    return imported.startsWith(join(root, "test/")) && countsRuns(imported, seen);
+    return imported.startsWith(join(root, "test/")) && mentions(imported, what, seen);
   });
 }
