@@ -13,6 +13,8 @@ export type ConnectionRefusal = "address" | "handshakes" | "pipelined" | "stalle
 interface Held {
   /** Requests without an answer. */
   open: number;
+  /** To the last of them. */
+  answer: ServerResponse | undefined;
   answered: number;
   /** Since when bytes have waited for the client, and what had been answered then. */
   waiting: { readonly sinceMs: number; readonly answered: number } | undefined;
@@ -22,7 +24,6 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
   /** By the place that they come from, with those in their handshake; and those through it alone. */
   const [connected, secured] = [createCounts(), createCounts()];
   const held = new Map<Socket, Held>();
-  const answering = new Set<ServerResponse>();
   let all = 0;
   let timer: Timer | undefined;
 
@@ -41,6 +42,15 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
   function end(socket: Socket, reason: ConnectionRefusal): void {
     onRefusal(reason);
     socket.destroy();
+  }
+
+  /** One for all of them: what is made anew for each request costs more than the rest of this. */
+  function leave(this: ServerResponse): void {
+    const state = held.get(this.req.socket);
+    if (!state) return;
+    state.open -= 1;
+    state.answered += 1;
+    if (state.answer === this) state.answer = undefined;
   }
 
   return {
@@ -72,7 +82,7 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     },
     /** It is through its handshake. */
     hold(socket: TLSSocket): void {
-      held.set(socket, { open: 0, answered: 0, waiting: undefined });
+      held.set(socket, { open: 0, answer: undefined, answered: 0, waiting: undefined });
       const place = placeOf(socket.remoteAddress ?? "");
       secured.add(place, 1);
       socket.once("close", () => {
@@ -89,16 +99,15 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
         end(socket, "pipelined");
         return false;
       }
-      answering.add(response);
-      response.once("close", () => {
-        answering.delete(response);
-        state.open -= 1;
-        state.answered += 1;
-      });
+      state.answer = response;
+      response.on("close", leave);
       return true;
     },
-    /** Answers that are not through. */
-    answering: answering as ReadonlySet<ServerResponse>,
+    /**
+     * Answers that are not through, of each connection the last. Not kept as a set of their own: one that takes and loses
+     * thousands a second makes tables that keep each other, and all in them, alive until the whole heap is looked through.
+     */
+    answering: () => [...held.values()].flatMap(({ answer }) => answer ?? []),
     watch(): void {
       look();
     },

@@ -12,6 +12,7 @@ import { AskedRequest } from "./asked-request.ts";
 import { createBodyReader } from "./body.ts";
 import { presentedCertificates } from "./client-certificates.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
+import { countHeaders, firstHeader } from "./raw-headers.ts";
 import { readPath } from "./request-path.ts";
 import type { Route } from "./route.ts";
 import { createRouter } from "./router.ts";
@@ -55,7 +56,7 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     exchange.route = route;
     if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, nobody);
     const identity = authenticator.identify({
-      authorization: request.headers.authorization,
+      authorization: firstHeader(request, "authorization"),
       certificates: presentedCertificates(request.socket as TLSSocket),
       source: request.socket.remoteAddress ?? "",
     });
@@ -167,12 +168,8 @@ function permit(route: Route, names: Readonly<Record<string, string>>, identity:
 const noNumbers: LeaseNumbers = { dseq: 0n, gseq: 0, oseq: 0 };
 
 /** Whoever speaks HTTP/1.1 names exactly one. */
-function malformedHost({ rawHeaders, httpVersionMinor }: IncomingMessage): string | undefined {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1;
-  }
+function malformedHost(request: IncomingMessage): string | undefined {
+  const hosts = countHeaders(request, "host");
   if (hosts > 1) return "400 Bad Request";
-  return hosts === 0 && httpVersionMinor === 1 ? "400 Bad Request: missing required Host header" : undefined;
+  return hosts === 0 && request.httpVersionMinor === 1 ? "400 Bad Request: missing required Host header" : undefined;
 }

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { type Clock, httpDate } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Answer } from "./answer.ts";
+import { countHeaders, firstHeader } from "./raw-headers.ts";
 
 /** HTTP's words for it, which change once a second. */
 export function createDateText(clock: Clock): () => string {
@@ -38,8 +39,9 @@ export function sendAnswer(
   response.writeHead(status, flat).end(isHead ? undefined : body);
 }
 
-function restOf({ headers }: IncomingMessage): number {
-  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.POSITIVE_INFINITY;
+function restOf(request: IncomingMessage): number {
+  const isChunked = countHeaders(request, "transfer-encoding") > 0;
+  return isChunked ? Number.POSITIVE_INFINITY : Number(firstHeader(request, "content-length") ?? 0);
 }
 
 /** To what is no request. It goes by itself, and takes the connection with it. */

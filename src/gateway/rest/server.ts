@@ -97,11 +97,11 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     },
     async close() {
       isClosing = true;
-      for (const response of connections.answering) response.shouldKeepAlive = false;
+      for (const response of connections.answering()) response.shouldKeepAlive = false;
       await listener.close(async () => {
         server.closeIdleConnections();
         const deadlineMs = clock.monotonicMs() + limits.gatewayDrainMs;
-        while (connections.answering.size > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
+        while (connections.answering().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
       });
       connections.close();
     },
