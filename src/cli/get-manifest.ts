@@ -1,8 +1,8 @@
 /** `akash-provider get-manifest`: what a provider runs for a lease, as it was told. */
 import type { Command } from "commander";
-import { stringify } from "yaml";
+import { indentedJson, yamlOf } from "./answer-text.ts";
 import { leasePath } from "./lease-status.ts";
-import { printAnswer, withLessor } from "./reach.ts";
+import { withLessor } from "./reach.ts";
 import { type LeaseFlags, leaseFlags, outputFlag, providerCommand } from "./tenant-flags.ts";
 
 interface ManifestFlags extends LeaseFlags {
@@ -15,8 +15,7 @@ export function getManifestCommand(): Command {
   return command.action((flags: ManifestFlags, given: Command) =>
     withLessor(flags, given, async ({ client }) => {
       const json = await client.ask({ method: "GET", path: `${leasePath(flags)}/manifest` });
-      if (flags.output === "json") printAnswer(json);
-      else process.stdout.write(stringify(JSON.parse(json)));
+      process.stdout.write(flags.output === "json" ? indentedJson(json) : yamlOf(json));
     }),
   );
 }

@@ -1,6 +1,7 @@
 /** `akash-provider lease-status` and `service-status`: how what a tenant leased is doing. */
 import type { Command } from "commander";
-import { printAnswer, withLessor } from "./reach.ts";
+import { indentedJson } from "./answer-text.ts";
+import { withLessor } from "./reach.ts";
 import { type LeaseFlags, leaseFlags, providerCommand, serviceFlag } from "./tenant-flags.ts";
 
 export function leaseStatusCommand(): Command {
@@ -26,7 +27,7 @@ export function serviceStatusCommand(): Command {
 
 function print(flags: LeaseFlags, path: string, given: Command): Promise<void> {
   return withLessor(flags, given, async ({ client }) => {
-    printAnswer(await client.ask({ method: "GET", path: `${leasePath(flags)}${path}` }));
+    process.stdout.write(indentedJson(await client.ask({ method: "GET", path: `${leasePath(flags)}${path}` })));
   });
 }
 

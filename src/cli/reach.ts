@@ -12,7 +12,6 @@ import {
 } from "../gateway/client/provider-client.ts";
 import type { Address } from "../market/address.ts";
 import { formatDeploymentId } from "../market/ids.ts";
-import { printableJson } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Connection, openSigner, withSettings } from "./client.ts";
@@ -148,10 +147,4 @@ async function activeLeases({ queries }: Connection, { address }: Signer, { dseq
 
 function noLease({ address }: Signer, { dseq }: DeploymentFlags): never {
   throw new ProviderError("AKP_NO_ACTIVE_LEASE", { deployment: formatDeploymentId({ owner: address, dseq }) });
-}
-
-/** What a provider says in JSON, for people: indented, and harmless to a terminal. */
-export function printAnswer(json: string): void {
-  const lines = JSON.stringify(JSON.parse(json), null, 2).split("\n");
-  process.stdout.write(`${lines.map(printableJson).join("\n")}\n`);
 }

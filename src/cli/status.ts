@@ -1,7 +1,8 @@
 /** `akash-provider status`: what a provider says of itself to everybody. */
 import type { Command } from "commander";
 import { parseAddress } from "../market/address.ts";
-import { printAnswer, withProvider } from "./reach.ts";
+import { indentedJson } from "./answer-text.ts";
+import { withProvider } from "./reach.ts";
 import { type ProviderFlags, parsed, providerCommand, providerFlag, whereFlags } from "./tenant-flags.ts";
 
 export function statusCommand(): Command {
@@ -10,7 +11,7 @@ export function statusCommand(): Command {
   return command.action(async (address: string | undefined, flags: ProviderFlags, given: Command) => {
     const provider = address === undefined ? flags.provider : parsed(parseAddress)(address);
     await withProvider({ ...flags, ...(provider && { provider }) }, given, async ({ client }) => {
-      printAnswer(await client.ask({ method: "GET", path: "/status" }));
+      process.stdout.write(indentedJson(await client.ask({ method: "GET", path: "/status" })));
     });
   });
 }

@@ -46,6 +46,11 @@ export const tenantErrors = {
     advice: "What to do is in what the provider says.",
     ...statuses(502, "FAILED_PRECONDITION"),
   },
+  AKP_PROVIDER_ANSWER_UNREADABLE: {
+    message: "what the provider answered is not JSON: {reason}",
+    advice: "Check that its address is that of a provider; --provider-url says another one.",
+    ...statuses(502, "FAILED_PRECONDITION"),
+  },
   AKP_MANIFEST_NOT_SENT: {
     message: "submit manifest to some providers has been failed",
     advice: "The output says which, and what each of them has against it. Sending it again does no harm.",
