@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createStatusSnapshot } from "../src/gateway/status/status-snapshot.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
@@ -76,5 +77,14 @@ test("leases, promises and what is free show within a second, and stay shown wit
     rpc.hangs = () => false;
     await stage.until("everything is fresh again", () => shown().stale === undefined);
     await stage.until("and young", () => snapshot().ageS < 30);
+
+    // One kind alone can be away, while pods are heard of as ever.
+    for (const verb of ["list", "watch"] as const) stage.cluster.faults.forbid(verb, kinds.deployment);
+    stage.cluster.faults.cutWatches();
+    await sleep(stage.clock, 300_000);
+    const [workloads] = shown().stale;
+    assert.equal(workloads.what, "workloads");
+    assert.ok(Date.parse(workloads.since) <= stage.clock.now() - 290_000, workloads.since);
+    assert.ok(snapshot().ageS >= 290, `${snapshot().ageS} s`);
   });
 });

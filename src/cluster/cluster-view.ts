@@ -30,7 +30,7 @@ const atWork: ReadonlySet<LeaseState["state"]> = new Set(["deploying", "deployed
 
 interface ViewDeps {
   readonly keeper: Pick<CapacityKeeper, "book" | "picture" | "pods">;
-  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
+  readonly leaseKeeper: Pick<LeaseKeeper, "live" | "states" | "trouble">;
   readonly provider: Address;
 }
 
@@ -89,7 +89,9 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
 
     /** How far what is told of leases may be. */
     get workloads() {
-      return { ageMs: keeper.pods.cache?.ageMs, trouble: leaseKeeper.trouble };
+      const podsAgeMs = keeper.pods.cache?.ageMs;
+      const ageMs = podsAgeMs === undefined ? undefined : Math.max(podsAgeMs, leaseKeeper.live.ageMs);
+      return { ageMs, trouble: leaseKeeper.trouble };
     },
   };
 }

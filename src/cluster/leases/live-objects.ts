@@ -145,6 +145,10 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     get trouble(): string | undefined {
       return watchTrouble(caches);
     },
+    /** Since the one that was heard of longest ago was. */
+    get ageMs(): number {
+      return Math.max(...caches.map(({ ageMs }) => ageMs));
+    },
     /** Told when a cache finds that the server has gone back to an earlier state, before it shows that state. */
     onRestored: (listener: () => void) => void restoredListeners.push(listener),
     relist(reason: string): void {
