@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { writeCertificateFile } from "../src/chain/certificates/certificate-file.ts";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
@@ -12,6 +11,7 @@ import { newLife } from "../src/gateway/certificate/own-certificate.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { day, hour, owner, setUpCertificates } from "./certificate-stage.ts";
+import { writeCertificateFile } from "./network-certificate-file.ts";
 import { providerSigner, tenantKey } from "./outbox-stage.ts";
 
 test("a certificate is made, kept, put on the chain once, and served when it is there and not before", async (t) => {

@@ -6,13 +6,14 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
-import { certificateFilePath, writeCertificateFile } from "../src/chain/certificates/certificate-file.ts";
+import { certificateFilePath } from "../src/chain/certificates/certificate-file.ts";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import type { Came, Given } from "./commands-child.ts";
 import { temporaryFolder } from "./folder.ts";
 import { shop } from "./lease-sdl.ts";
+import { writeCertificateFile } from "./network-certificate-file.ts";
 import { type ProvenStage, startProvenStage } from "./proven-stage.ts";
 
 const sdlFile = join(import.meta.dirname, "..", "docs", "deploy.yaml");

@@ -3,10 +3,11 @@ import { createCipheriv, createPrivateKey, hash, randomBytes } from "node:crypto
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../../test/folder.ts";
+import { writeCertificateFile } from "../../../test/network-certificate-file.ts";
 import { addressBytes } from "../../market/address.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createSigner } from "../keys/signer.ts";
-import { certificateFilePath, readCertificateFile, writeCertificateFile } from "./certificate-file.ts";
+import { certificateFilePath, readCertificateFile } from "./certificate-file.ts";
 import { type MadeCertificate, makeCertificate } from "./make-certificate.ts";
 
 const random = createSeededRandom(7);

@@ -3,7 +3,7 @@
  * can sign for the account can open it: the pass-phrase is a signature.
  */
 import { createDecipheriv, createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
-import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -29,14 +29,6 @@ export function readCertificateFile(path: string, signer: Signer): CertificateWi
   } catch (thrown) {
     throw new ProviderError("AKP_CERTIFICATE_FILE_UNUSABLE", { path, reason: reasonOf(thrown) }, { cause: thrown });
   }
-}
-
-/** Renamed into place, so that whoever reads it never sees half of it. */
-export function writeCertificateFile(path: string, { certificate, key }: CertificateWithKey, signer: Signer): void {
-  const passphrase = passphrasesOf(signer)[0];
-  const encryption = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase } as const;
-  writeFileSync(`${path}.new`, `${certificate}${createPrivateKey(key).export(encryption)}`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
 }
 
 const pemBlock = /-----BEGIN ([A-Z ]{1,40})-----[\s\S]*?-----END \1-----/g;
