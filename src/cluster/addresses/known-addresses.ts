@@ -6,6 +6,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
 import type { IpOperator, LeasedPort } from "./ip-operator.ts";
 
@@ -25,7 +26,7 @@ interface Known {
 export type KnownAddresses = ReturnType<typeof createKnownAddresses>;
 
 export function createKnownAddresses({ operator, signal, clock, log }: KnownAddressesDeps) {
-  const known = new Map<string, Known>();
+  const known = createRecent<Known>({ most: limits.addressesKnown });
   const slots = createSlots(limits.addressesLeasesAtOnce);
 
   async function ask(order: string, entry: Known): Promise<void> {
@@ -56,8 +57,6 @@ export function createKnownAddresses({ operator, signal, clock, log }: KnownAddr
   };
 
   function remember(order: string): Known {
-    const [oldest] = known.keys();
-    if (known.size >= limits.addressesKnown && oldest !== undefined) known.delete(oldest);
     const entry = { ports: [], staleAtMs: 0 };
     known.set(order, entry);
     return entry;
