@@ -14,6 +14,7 @@ import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.t
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
+import { addressRoutes } from "./rest/address-route.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
 import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
@@ -22,7 +23,6 @@ import { metricsRoutes } from "./rest/metrics-route.ts";
 import { followToken } from "./rest/metrics-token.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { withOpenapi } from "./rest/openapi.ts";
-import { publicRoutes } from "./rest/public-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
 import { statusRoutes } from "./rest/status-route.ts";
@@ -111,7 +111,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
           : []),
       ];
       const routes = [
-        ...publicRoutes({ provider }),
+        ...addressRoutes(provider),
         ...versionRoutes({ kube: await ground.kube, version: options.version, clock: ground.clock }),
         ...healthRoutes(dependencies),
         ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock: ground.clock, log })),

@@ -1,9 +1,9 @@
-/** What anybody may ask. */
+/** `/address`: who we are on the chain. */
 import type { Address } from "../../market/address.ts";
 import { json } from "./answer.ts";
 import type { Route } from "./route.ts";
 
-export function publicRoutes({ provider }: { readonly provider: Address }): Route[] {
+export function addressRoutes(provider: Address): Route[] {
   const address = json(JSON.stringify({ address: provider }));
   return [
     {
