@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { serialOf } from "../src/chain/certificates/certificate-fields.ts";
 import { revokeCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { secretNameOf } from "../src/gateway/certificate/secret-store.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -21,15 +22,11 @@ async function shown({ port }: GatewayStage): Promise<string | undefined> {
   const socket = await connectGateway({ port }).catch(() => undefined);
   const raw = socket?.getPeerCertificate().raw;
   socket?.destroy();
-  return raw && BigInt(`0x${new X509Certificate(raw).serialNumber}`).toString();
-}
-
-function started(t: TestContext): Promise<GatewayStage> {
-  return startGatewayStage(t, { gateway: { certificate: { keptIn: { namespace } } } });
+  return raw && `${serialOf(new X509Certificate(raw))}`;
 }
 
 test("a certificate that is revoked is swapped: connections go on, and handshakes see what is valid on the chain", async (t) => {
-  const stage = await started(t);
+  const stage = await startGatewayStage(t, { gateway: { certificate: { keptIn: { namespace } } } });
   const first = await eventually("a certificate", () => shown(stage));
   assert.deepEqual(await serialsOnChain(stage, "valid"), [first]);
   const secret = stage.cluster.server.get(kinds.secret, { namespace, name: secretNameOf(stage.provider.address) });

@@ -4,6 +4,7 @@ import { type Asking, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { certificateOf, type GatewayStage, publicHost, startGatewayStage } from "./gateway-stage.ts";
 import { createOwner } from "./owner.ts";
 import { createTranslation, type RecordedVector, readGatewayVectors } from "./recorded-gateway.ts";
+import { makeCertificate } from "./test-certificate.ts";
 import { vectorTest } from "./vectors.ts";
 
 interface Offer {
@@ -57,7 +58,7 @@ vectorTest("the name that a client asks for decides on the certificate, and whet
     const isAsked = (answer["serverMessages"] as string[]).includes("CertificateRequest");
     assert.deepEqual([shown, status], isAsked ? [provider.address, 404] : [publicHost, 401], name);
   }
-  const { cert, key } = await strangersCertificate(stage);
+  const { certPem: cert, keyPem: key } = makeCertificate({ name: tenant.address });
   const asked: Record<string, [Partial<Asking>, string | undefined]> = {
     "mTLS with SNI of the public host name": [{ servername: publicHost, certificate }, undefined],
     "mTLS with SNI mtls.<host>": [{ servername: `mtls.${publicHost}`, certificate }, undefined],
@@ -118,11 +119,12 @@ async function shake({ port }: GatewayStage, { request }: RecordedVector, transl
   try {
     const socket = await connectGateway({ port, servername, tls });
     const { line: http } = await askOn(socket, { path: "/address" });
+    const { type, name } = socket.getEphemeralKeyInfo() as { type: string; name: string };
     const shown = {
       protocol: socket.getProtocol(),
       cipher: socket.getCipher().standardName,
       alpn: socket.alpnProtocol,
-      group: groupOf(socket.getEphemeralKeyInfo() as { type: string; name: string }),
+      group: { type, name },
       http,
     };
     socket.destroy();
@@ -130,10 +132,6 @@ async function shake({ port }: GatewayStage, { request }: RecordedVector, transl
   } catch (error) {
     return { tlsError: errorOf(error as Error & { code?: string }) };
   }
-}
-
-function groupOf({ type, name }: { readonly type: string; readonly name: string }) {
-  return { type, name };
 }
 
 async function resume({ port }: GatewayStage) {
@@ -153,10 +151,4 @@ async function subjectShown(asking: Asking): Promise<string> {
   const { subject } = socket.getPeerCertificate(true) as DetailedPeerCertificate;
   socket.destroy();
   return String(subject.CN);
-}
-
-async function strangersCertificate({ tenant }: GatewayStage) {
-  const { makeCertificate } = await import("./test-certificate.ts");
-  const { certPem, keyPem } = makeCertificate({ name: tenant.address });
-  return { cert: certPem, key: keyPem };
 }

@@ -63,7 +63,7 @@ export const whereFlags = () => [
     .preset("true"),
 ];
 
-export const deploymentFlags = () => [
+const deploymentFlags = () => [
   dseqFlag().makeOptionMandatory(),
   providerFlag(),
   flag("--owner <address>", "whose deployment it is", parseAddress).hideHelp(),

@@ -9,7 +9,7 @@ import type { HandshakeFailure } from "./rest/tls-front.ts";
 const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
-export interface GatewayTally {
+interface GatewayTally {
   answered(route: Route | undefined, status: number, tookMs: number): void;
   handshakeFailed(reason: HandshakeFailure): void;
   refused(reason: Refusal): void;

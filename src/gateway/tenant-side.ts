@@ -70,7 +70,7 @@ export interface LeasedAddress {
   readonly address: string;
 }
 
-export interface LeaseError {
+interface LeaseError {
   /** Undefined where it is about the lease as a whole. */
   readonly service: string | undefined;
   readonly text: string;

@@ -15,7 +15,7 @@ const unit = record("v1beta4.ResourceUnit", {
   price: record("types.DecCoin", { denom: text, amount: decimal }),
 });
 
-export const groupSpecShape = record("v1beta4.GroupSpec", {
+const groupSpecShape = record("v1beta4.GroupSpec", {
   name: text,
   requirements: record("v1.PlacementRequirements", { signed_by: signedBy, attributes: attributeList }),
   resources: list(unit, "v1beta4.ResourceUnits"),

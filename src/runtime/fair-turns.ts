@@ -1,7 +1,7 @@
 /** So many at once, and who waits does so in the line of his own place: places take turns, so that a long line holds up no other. */
 
 /** Does the work when it is the place's turn. */
-export type FairTurns = <T>(place: string, work: () => Promise<T>) => Promise<T>;
+type FairTurns = <T>(place: string, work: () => Promise<T>) => Promise<T>;
 
 export function createFairTurns(most: number): FairTurns {
   /** Whose turn it is longest first. */

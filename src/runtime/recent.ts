@@ -1,6 +1,6 @@
 /** What was of use last, up to a number and up to a weight of it all; what was not of use for the longest time goes first. */
 
-export interface Recent<T> {
+interface Recent<T> {
   get(key: string): T | undefined;
   set(key: string, value: T, weight?: number): void;
   delete(key: string): void;

@@ -12,7 +12,7 @@ export interface Token {
 }
 
 const algorithms = ["ES256K", "ES256KADR36"] as const;
-export type Algorithm = (typeof algorithms)[number];
+type Algorithm = (typeof algorithms)[number];
 
 /** The network tells none of these apart, and a stranger need not learn how far his token came. */
 export function malformedToken(): AuthRefusal {

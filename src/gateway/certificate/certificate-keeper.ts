@@ -26,7 +26,7 @@ import { decideOnCertificate, isInItsTime, newLife, type Publication, type Verdi
 import type { CertificateSource } from "./served-certificate.ts";
 
 /** What the keeper needs of the chain. */
-export interface CertificateChain extends Pick<Chain, "provider"> {
+interface CertificateChain extends Pick<Chain, "provider"> {
   readonly mirror: Pick<Chain["mirror"], "height">;
   readonly queries: Pick<Chain["queries"], "certificates">;
   readonly outbox: Pick<Chain["outbox"], "intentOf" | "wake">;

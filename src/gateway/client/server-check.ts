@@ -11,7 +11,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 /** The certificates of an account with that number that are valid on the chain, as DER. */
 export type CertificatesOnChain = (owner: Address, serial: string) => Promise<readonly Uint8Array[]>;
 
-export interface ServerCheck {
+interface ServerCheck {
   readonly url: string;
   readonly host: string;
   /** Whose server it is; undefined where anybody's will do. */

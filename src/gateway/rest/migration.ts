@@ -4,7 +4,7 @@ import { foldName } from "../../market/go-shape.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 
-export interface Migration {
+interface Migration {
   /** As they were sent, in that order, repeats too. */
   readonly names: readonly string[];
   readonly dseq: bigint;

@@ -49,7 +49,7 @@ export interface PublicRoute extends Asked {
 }
 
 /** Somebody, whoever that is. What the body names is for the handler to allow. */
-export interface OwnerRoute extends Asked {
+interface OwnerRoute extends Asked {
   readonly access: "owner";
   readonly handle: Handler<OwnerRequest>;
 }

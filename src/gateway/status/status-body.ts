@@ -2,7 +2,7 @@
 import type { Address } from "../../market/address.ts";
 import type { Amounts, ClusterPart, Promised } from "./status-parts.ts";
 
-export interface StatusShown {
+interface StatusShown {
   readonly provider: Address;
   readonly publicHost: string | undefined;
   /** 0 where none is given. */
