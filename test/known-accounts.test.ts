@@ -87,6 +87,21 @@ test("a certificate that was asked for while it was being revoked is not remembe
   });
 });
 
+test("a revocation that a block tells of counts after a restart too, though the chain cannot be asked since", async () => {
+  await onAccountStage(async (stage) => {
+    const [, alice] = peopleOf(stage);
+    const life = await stage.start();
+    await stage.lease(alice, 7n);
+    const certificate = await stage.certify(alice);
+    const written = () => life.journal.read.certificates.of(alice.address).length;
+    await stage.until("the certificate in the journal", () => written() === 1);
+    stage.wire.hangs = (method) => method === "abci_query";
+    await stage.revoke(alice, certificate);
+    await upToDate(stage, life);
+    await stage.until("it is gone from there", () => written() === 0);
+  });
+});
+
 test("where blocks are lost, certificates are asked for anew", async () => {
   await onAccountStage(
     async (stage) => {

@@ -32,6 +32,8 @@ export interface KeptCertificates extends ChainCertificates {
   /** All that an owner has; of height 0 where it is of an earlier life and has to be confirmed. */
   keep(owner: Address, certificates: readonly OwnedCertificate[], height: bigint): void;
   release(owner: Address): void;
+  /** Without those that a block may have changed since. */
+  keptOf(owner: Address): readonly OwnedCertificate[];
   /** Asks the chain for all valid ones of an owner, whatever is known. */
   read(owner: Address, signal: AbortSignal): Promise<OwnersCertificates>;
   /** Called with every step along the chain. */
@@ -177,6 +179,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
       kept.set(owner, new Map(certificates.map(({ serial, der }) => [serial, knownOf(der, height)])));
     },
     release: (owner) => void kept.delete(owner),
+    keptOf: (owner) => [...(kept.get(owner) ?? [])].map(([serial, { der }]) => ({ serial, der })),
     read: (owner, signal) => askChain({ owner }, signal),
     get size() {
       const ofOwners = [...kept.values()].reduce((sum, certificates) => sum + certificates.size, 0);

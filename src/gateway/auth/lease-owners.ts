@@ -54,6 +54,8 @@ export function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
       return hasKey ? done() : recheck(limits.gatewayKeylessMs);
     } catch (thrown) {
       if (!isOfChain(thrown)) throw thrown;
+      // What a block has told of is not to come back with the next start.
+      await write(owner, certificates.keptOf(owner));
       return waiting("chain", thrown.message);
     }
   }
