@@ -186,6 +186,13 @@ export function isNumber(json: GoJson): json is GoNumber {
   return typeof json === "object" && json !== null && "digits" in json;
 }
 
+/** A whole number of so many bits, without a sign; undefined where it is none. */
+export function readUint(json: GoJson, bits: number): bigint | undefined {
+  if (!isNumber(json) || !/^\d{1,20}$/.test(json.digits)) return undefined;
+  const value = BigInt(json.digits);
+  return value < 1n << BigInt(bits) ? value : undefined;
+}
+
 /** What Go calls it in its faults. */
 export function kindOf(json: GoJson): string {
   if (json === null) return "null";

@@ -3,7 +3,7 @@
  * read and makes no sense is a fault of its claims. What we do not know is ignored.
  */
 import { type Address, findAddress } from "../../market/address.ts";
-import { type GoJson, isList, isNumber } from "../../market/go-json.ts";
+import { type GoJson, isList, isNumber, readUint } from "../../market/go-json.ts";
 import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal, type Scope, scopes } from "./identity.ts";
 import type { DeploymentGrant, Grant } from "./permissions.ts";
@@ -75,31 +75,29 @@ function deploymentOf(json: GoJson): Deployment {
 
 /** All of it must make sense, and then what is for us counts. */
 function grantOf({ access, scope }: Permission, permissions: readonly Permission[] | undefined, us: Address): Grant {
-  if (access === "full") {
-    check(!scope?.length && !permissions?.length);
-    return { access };
-  }
-  if (access === "scoped") {
-    check(permissions === undefined);
-    return { access, scopes: scopesIn(scope) };
-  }
-  check(access === "granular" && isDistinct(permissions?.map(({ provider }) => provider)));
+  const plain = plainGrant(access, scope, permissions);
+  if (plain) return plain;
+  check(isDistinct(permissions?.map(({ provider }) => provider)));
   const grants = (permissions ?? []).map((each) => [each.provider, grantAtProvider(each)] as const);
   return grants.find(([provider]) => provider === us)?.[1] ?? { access: "none" };
 }
 
 function grantAtProvider({ provider, access, scope, deployments }: Permission): Grant {
   check(provider !== "");
-  if (access === "full") {
-    check(!scope?.length && !deployments?.length);
-    return { access };
-  }
-  if (access === "scoped") {
-    check(deployments === undefined);
-    return { access, scopes: scopesIn(scope) };
-  }
-  check(access === "granular" && scope === undefined && !!deployments?.length);
+  const plain = plainGrant(access, scope, deployments);
+  if (plain) return plain;
+  check(scope === undefined && !!deployments?.length);
   return { access: "granular", deployments: (deployments ?? []).map(grantForDeployment) };
+}
+
+/** One that goes into nothing, so that there may be no list of what it is for; undefined where it does. */
+function plainGrant(access: string, scope: Permission["scope"], list: readonly unknown[] | undefined) {
+  if (access === "full") {
+    check(!scope?.length && !list?.length);
+    return { access } as const;
+  }
+  check(access === "granular" || (access === "scoped" && list === undefined));
+  return access === "scoped" ? ({ access, scopes: scopesIn(scope) } as const) : undefined;
 }
 
 function grantForDeployment({ dseq, gseq, oseq, scope, services }: Deployment): DeploymentGrant {
@@ -148,9 +146,8 @@ function listOf<T>(json: GoJson | undefined, read: (item: GoJson) => T): readonl
 
 function wholeOf(json: GoJson | undefined, bits: number): bigint {
   if (json === null || json === undefined) return 0n;
-  if (!isNumber(json) || !/^\d{1,20}$/.test(json.digits)) throw malformedToken();
-  const whole = BigInt(json.digits);
-  if (whole >= 1n << BigInt(bits)) throw malformedToken();
+  const whole = readUint(json, bits);
+  if (whole === undefined) throw malformedToken();
   return whole;
 }
 

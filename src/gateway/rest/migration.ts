@@ -1,5 +1,5 @@
 /** What is to be moved where, as a tenant's tool says it and Go reads it: names in any case, the first value counts. */
-import { type GoJson, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
+import { type GoJson, isList, readFirstValue, readUint } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -15,8 +15,6 @@ interface Migration {
 const bounds = { mostDepth: 16, mostValues: 2 * limits.migrationNames };
 // Neither may a mark at the beginning be swallowed, nor a byte that is no text be an end.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-const mostUint64 = 2n ** 64n - 1n;
-const mostUint32 = 2n ** 32n - 1n;
 
 /** Undefined where it is none. What was not given is empty. */
 export function readMigration(body: Uint8Array, namesField: string): Migration | undefined {
@@ -36,8 +34,8 @@ function decode(json: GoJson, namesField: string): Migration {
     // Go sets a list that is null, and leaves a number as it is.
     if (field === foldName(namesField)) names = value === null ? [] : textsOf(value);
     else if (value === null) continue;
-    else if (field === destinationDseq) dseq = wholeOf(value, mostUint64);
-    else if (field === destinationGseq) gseq = wholeOf(value, mostUint32);
+    else if (field === destinationDseq) dseq = wholeOf(value, 64);
+    else if (field === destinationGseq) gseq = wholeOf(value, 32);
   }
   return { names, dseq, gseq: Number(gseq) };
 }
@@ -56,9 +54,8 @@ function textsOf(json: GoJson): string[] {
   });
 }
 
-function wholeOf(json: GoJson, most: bigint): bigint {
-  if (!isNumber(json) || !/^\d{1,20}$/.test(json.digits)) throw new SyntaxError("it is no whole number");
-  const value = BigInt(json.digits);
-  if (value > most) throw new SyntaxError("it is too large");
+function wholeOf(json: GoJson, bits: number): bigint {
+  const value = readUint(json, bits);
+  if (value === undefined) throw new SyntaxError("it is no whole number, or too large");
   return value;
 }
