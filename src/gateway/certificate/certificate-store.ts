@@ -1,5 +1,5 @@
 /** Where our certificates and their keys are kept, so that the next start finds them: before the chain hears of them. */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
@@ -31,7 +31,9 @@ export function createFileStore(path: string, boundary: Boundary): CertificateSt
     async write(certificates) {
       const text = certificates.map(({ certificate, key }) => `${certificate}${key}`).join("");
       boundary.cross("file", "certificates:before");
-      const file = openSync(`${path}.new`, "w", 0o600);
+      // A file that is there already would keep its mode, and a link would lead elsewhere.
+      rmSync(`${path}.new`, { force: true });
+      const file = openSync(`${path}.new`, "wx", 0o600);
       try {
         writeFileSync(file, text);
         fsyncSync(file);

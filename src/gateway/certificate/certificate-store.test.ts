@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../../test/folder.ts";
+import { openBoundary } from "../../runtime/boundary.ts";
+import { createFileStore } from "./certificate-store.ts";
+
+test("keys are written for us alone, whatever somebody left where they are written first", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, "certificates.pem");
+  const store = createFileStore(path, openBoundary);
+  const nothing = { certificates: [], version: undefined };
+  const { signal } = new AbortController();
+  writeFileSync(`${path}.new`, "", { mode: 0o644 });
+  await store.write([{ certificate: "certificate\n", key: "key\n" }], nothing, signal);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  symlinkSync(join(folder, "elsewhere"), `${path}.new`);
+  await store.write([{ certificate: "certificate\n", key: "key\n" }], nothing, signal);
+  assert.equal(existsSync(join(folder, "elsewhere")), false);
+});
