@@ -981,6 +981,8 @@ export const limits = {
   clientAnswerBytes: 16 * 2 ** 20,
   /** Of what a provider says to a refusal: all that a person reads. */
   clientErrorChars: 4_096,
+  /** Up to here, encoding a text costs less than sending it in two pieces does. */
+  gatewaySmallChars: 8_192,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
   gatewayStatusMs: 250,
   /** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */

@@ -1,5 +1,5 @@
 /**
- * What `/status` answers, as bytes. They are made when somebody asks and those from before are a moment old, so a change
+ * What `/status` answers, ready to be sent. It is made when somebody asks and that from before is a moment old, so a change
  * shows soon, a flood of questions costs no more than a few, and while nobody asks nothing is done. Nothing is waited for.
  */
 import type { Address } from "../../market/address.ts";
@@ -10,7 +10,7 @@ import { type StalePart, statusBody } from "./status-body.ts";
 import type { Freshness, StatusParts } from "./status-parts.ts";
 
 export interface Snapshot {
-  readonly body: Uint8Array;
+  readonly body: string | Uint8Array;
   /** Of the oldest part of it, in whole seconds. */
   readonly ageS: number;
 }
@@ -67,7 +67,9 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
       stale: staleParts(freshness),
     });
     const oldestMs = Math.max(...freshness.map(([, { ageMs }]) => ageOf(ageMs)));
-    return { body: Buffer.from(text), ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
+    // Node sends a text in one piece with its headers, and has to encode it each time.
+    const body = text.length <= limits.gatewaySmallChars ? text : Buffer.from(text);
+    return { body, ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
   }
 
   return () => {
