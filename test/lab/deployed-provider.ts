@@ -10,6 +10,7 @@ import { providerImage, webImage } from "../../lab/images.ts";
 import { kubectl } from "../../lab/kubectl.ts";
 import { network, places } from "../../lab/places.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
+import { secretNameOf } from "../../src/gateway/certificate/secret-store.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject } from "../../src/kube/kube.ts";
 import { parseAddress } from "../../src/market/address.ts";
@@ -70,6 +71,12 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   };
   await give("provider", "register", "--provider-config", file("provider.yaml", providerYaml));
 
+  const secret = Buffer.from(readFileSync(file("keys/provider.key"), "utf8").trim(), "hex");
+  const provider = createSigner(secret).address;
+  t.after(async () => {
+    await kubectl(["delete", "--ignore-not-found", "--namespace", namespace, "secret", secretNameOf(provider)]);
+  });
+
   const before = await markAudit();
   await deploy(t, node, readFileSync(file("keys/provider.key"), "utf8"));
   await give("tenant", "tenant", "create", file("small.yaml", sdl(0.1)), "--dseq", "1");
@@ -86,10 +93,13 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   await kubectl(["delete", "pod", "--namespace", namespace, pod]);
   await isReady();
   assert.match(await inPod("akash-provider", "orders"), /won/, "its journal is on a volume");
-  assert.deepEqual((await auditedSince(before, user)).filter(isWrite), [], "there was nothing to write");
+  const written = (await auditedSince(before, user)).filter(isWrite);
+  assert.deepEqual(
+    written.map(({ verb, resource, name }) => `${verb} ${resource} ${name}`),
+    [`create secrets ${secretNameOf(provider)}`],
+    "its certificate is made once, and there was nothing else to write",
+  );
 
-  const secret = Buffer.from(readFileSync(file("keys/provider.key"), "utf8").trim(), "hex");
-  const provider = createSigner(secret).address;
   const lease = { owner: parseAddress(owner), dseq: 1n, gseq: 1, oseq: 1, provider, bseq: 0 };
   await scale(0);
   await bringManifest(t, { rpcUrl: node, secret, dir: file("beside") }, lease, readSdl(sdl(0.1)));
