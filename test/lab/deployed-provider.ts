@@ -110,6 +110,18 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   await eventually("the lease", async () => (await inPod("akash-provider", "leases")).includes("deployed"), 30_000);
   assert.deepEqual((await auditedSince(taken, user)).filter(isWrite), [], "it is taken over as it is");
   assert.deepEqual(await podsOf(lease, "web"), [web]);
+  const { status } = await read<{ status: { podIP: string } }>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
+  const asked = [
+    "lease-status",
+    "--dseq",
+    "1",
+    "--provider",
+    provider,
+    "--provider-url",
+    `https://${status.podIP}:8443`,
+  ];
+  const told = await eventually("its gateway", () => give("tenant", ...asked), 30_000);
+  assert.match(told.said, /"ready_replicas": ?1/, "its tenant sees over TLS, with a token, what a real kubelet runs");
   await give("tenant", "tenant", "close", "--dseq", "1");
   const admin = openKube(t, places.kubeconfig, { fieldManager: "observer" });
   await eventually("nothing to be left", async () => (await leftOf(admin, lease)).length === 0, podStartsWithinMs);
