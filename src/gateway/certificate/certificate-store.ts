@@ -2,6 +2,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { syncFolder } from "../../journal/folder.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { readText } from "../../runtime/followed-file.ts";
 
@@ -45,16 +46,6 @@ export function createFileStore(path: string, boundary: Boundary): CertificateSt
       boundary.cross("file", "certificates:after");
     },
   };
-}
-
-/** So that the new name is there after a power cut too. */
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }
 
 const block = /-----BEGIN ([A-Z ]{1,40})-----[^-]*-----END \1-----\n/g;
