@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Address } from "../../market/address.ts";
 import type { Identity, LeaseNumbers } from "../auth/identity.ts";
 import { noBody } from "./body.ts";
+import { firstHeader } from "./raw-headers.ts";
 import type { LeaseRequest } from "./route.ts";
 
 interface Received {
@@ -22,7 +23,7 @@ export class AskedRequest implements LeaseRequest {
   readonly names: Readonly<Record<string, string>>;
   body: Uint8Array = noBody;
   /** Handlers take it by itself. */
-  readonly header = (name: string): string | undefined => [this.#received.request.headers[name]].flat()[0];
+  readonly header = (name: string): string | undefined => firstHeader(this.#received.request, name);
   readonly #received: Received;
   #gone: AbortController | undefined = undefined;
 

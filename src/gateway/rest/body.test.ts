@@ -6,7 +6,7 @@ import { limits } from "../../runtime/limits.ts";
 import { createBodyReader } from "./body.ts";
 
 function requestFrom(remoteAddress: string) {
-  return Object.assign(new PassThrough(), { headers: {}, socket: { remoteAddress } });
+  return Object.assign(new PassThrough(), { rawHeaders: [], socket: { remoteAddress } });
 }
 
 const asRequest = (stream: ReturnType<typeof requestFrom>) => stream as unknown as IncomingMessage;

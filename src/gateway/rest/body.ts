@@ -4,6 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { placeOf } from "../auth/place.ts";
 import { createCounts } from "./counts.ts";
+import { firstHeader } from "./raw-headers.ts";
 
 export const noBody = new Uint8Array();
 
@@ -14,7 +15,7 @@ export function createBodyReader(): BodyReader {
   const held = createCounts();
   return (request, mostBytes) => {
     // Before the first byte: most who send too much say so.
-    if (Number(request.headers["content-length"] ?? 0) > mostBytes) return Promise.reject(tooLarge(mostBytes));
+    if (Number(firstHeader(request, "content-length") ?? 0) > mostBytes) return Promise.reject(tooLarge(mostBytes));
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
     const place = placeOf(request.socket.remoteAddress ?? "");
     let [bytes, size] = [Buffer.alloc(0), 0];
