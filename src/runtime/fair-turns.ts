@@ -23,9 +23,10 @@ export function createFairTurns(most: number): FairTurns {
       taken -= 1;
       return;
     }
-    const [place, [next, ...others]] = first;
+    const [place, line] = first;
+    const next = line.shift();
     lines.delete(place);
-    if (others.length > 0) lines.set(place, others);
+    if (line.length > 0) lines.set(place, line);
     next?.();
   }
 
