@@ -146,24 +146,24 @@ export async function bench(): Promise<void> {
   async function measureOther(): Promise<number> {
     const request = requestOf(otherDseq, issueToken(otherSigner, Date.now()));
     const other = { target, request, connections: 4, ms: roundMs, pauseMs: 5 };
-    const [quiet, alone, beside]: [Loaded[], Loaded[], Loaded[]] = [[], [], []];
+    const [quiet, nextDoor, onUs]: [Loaded[], Loaded[], Loaded[]] = [[], [], []];
     const busy = { connections: leaseConnections, ms: roundMs + 200 };
     for (let n = 0; n < rounds; n++) {
       quiet.push(await loadOfOther(other));
       const elsewhere = load({ ...busy, target: bare.target, request: statusRequest });
-      alone.push(await loadOfOther(other));
+      nextDoor.push(await loadOfOther(other));
       await elsewhere;
       const here = load({ ...busy, target, request: byToken });
-      beside.push(await loadOfOther(other));
+      onUs.push(await loadOfOther(other));
       await here;
     }
-    const [aloneMs, besideMs] = [p99Of(alone), p99Of(beside)];
+    const [nextDoorMs, onUsMs] = [p99Of(nextDoor), p99Of(onUs)];
     rows.push(
       { what: "lease status of another tenant, p99 ms on a quiet machine", value: round(p99Of(quiet), 1) },
-      { what: "with the load next door", value: round(aloneMs, 1) },
-      { what: "with the load on us, p99 ms", value: round(besideMs, 1) },
+      { what: "with the load next door, p99 ms", value: round(nextDoorMs, 1) },
+      { what: "with the load on us, p99 ms", value: round(onUsMs, 1) },
     );
-    return round(besideMs / aloneMs);
+    return round(onUsMs / nextDoorMs);
   }
 
   async function measureMemory() {
