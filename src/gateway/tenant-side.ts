@@ -1,4 +1,5 @@
 /** What the gateway needs of the other services, so that it need not know them. */
+import type { ExecSession } from "../kube/kube.ts";
 import type { DeploymentId, LeaseId } from "../market/ids.ts";
 import type { ManifestGroup } from "../market/manifest.ts";
 
@@ -84,4 +85,59 @@ export interface TenantManifests {
   withdraw(deployment: DeploymentId, signal: AbortSignal): Promise<unknown>;
   /** The last one that was taken for a lease. */
   manifestOf(lease: LeaseId): { readonly group: ManifestGroup; readonly withdrawnAtMs?: number } | undefined;
+}
+
+/**
+ * What the pods of a lease say and do, while it happens. All of it goes on until it is over or the signal; where it cannot
+ * begin or go on, it throws: AKP_KUBE_* where the cluster cannot be asked.
+ */
+export interface TenantPods {
+  /** In batches, so that a fast container costs little for each line. */
+  logs(lease: LeaseId, asked: LogsAsked): AsyncIterable<readonly PodLine[]>;
+  /** What happened, then what happens. */
+  events(lease: LeaseId, asked: EventsAsked): AsyncIterable<readonly TenantEvent[]>;
+  /** Runs a command in one of a service's containers. */
+  exec(lease: LeaseId, asked: CommandAsked): Promise<ExecSession>;
+}
+
+export interface LogsAsked {
+  /** Undefined: of all services. */
+  readonly services: ReadonlySet<string> | undefined;
+  readonly follow: boolean;
+  /** So many of the last lines of each container; undefined: all. */
+  readonly tail: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface PodLine {
+  readonly service: string;
+  readonly pod: string;
+  readonly text: string;
+}
+
+export interface EventsAsked {
+  /** Undefined: of all services, and of the lease as a whole. */
+  readonly services: ReadonlySet<string> | undefined;
+  readonly follow: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** As the cluster tells it. */
+export interface TenantEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reportingController: string;
+  readonly reportingInstance: string;
+  readonly reason: string;
+  readonly note: string;
+  readonly object: { readonly kind: string; readonly namespace: string; readonly name: string };
+}
+
+export interface CommandAsked {
+  readonly service: string;
+  /** Which of its pods, in the order of their names. */
+  readonly podIndex: number;
+  readonly command: readonly string[];
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  readonly signal: AbortSignal;
 }

@@ -1,6 +1,7 @@
 /** One row of the route table: what is asked, who may, and who answers. The OpenAPI document is made from the same rows. */
 import type { Address } from "../../market/address.ts";
 import type { Identity, LeaseNumbers, Scope } from "../auth/identity.ts";
+import type { StreamHandler } from "../streams/tenant-stream.ts";
 import type { Answer } from "./answer.ts";
 
 interface Asked {
@@ -64,6 +65,14 @@ export interface LeaseRoute extends Asked {
   readonly access: "lease";
   readonly scope: Scope;
   readonly handle: Handler<LeaseRequest>;
+}
+
+/** A lease's too, and answered over a WebSocket. */
+export interface StreamRoute extends Asked {
+  readonly access: "stream";
+  readonly scope: Scope;
+  /** Reads what is asked, before it is decided who may: an answer where it makes no sense. */
+  readonly prepare: (request: LeaseRequest) => Answer | StreamHandler;
 }
 
 export type Route = PublicRoute | OwnerRoute | DeploymentRoute | LeaseRoute;
