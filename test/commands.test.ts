@@ -143,7 +143,14 @@ describe("on a chain in a box", { concurrency: false }, () => {
   });
 
   test("the provider runs on it, follows its blocks, and takes up where it stopped", async () => {
-    const where = ["--data-dir", file("data"), "--gateway-listen-address", "127.0.0.1:0"];
+    const where = [
+      "--data-dir",
+      file("data"),
+      "--gateway-listen-address",
+      "127.0.0.1:0",
+      "--gateway-grpc-listen-address",
+      "127.0.0.1:0",
+    ];
     const args = ["run", ...where, "--node", rpc, "--key-file", file("keys/provider.key")];
     for (const _ of ["first", "second"]) {
       const program = startProgram(owner, args);

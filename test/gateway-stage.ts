@@ -67,6 +67,8 @@ export interface GatewayStage {
   readonly house: House;
   /** Of the gateway, on 127.0.0.1. */
   readonly port: number;
+  /** The same for gRPC. */
+  readonly grpcPort: number;
   readonly dir: string;
   status(): ProviderStatus;
   stop(): Promise<void>;
@@ -121,22 +123,32 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
   const [tenant] = tenants;
   const [, tenantKey] = keys;
   invariant(tenant && tenantKey, "there is a tenant");
-  const portNow = () => eventually("a gateway", () => life.status().gateway?.port);
-  let port = await portNow();
+  const portsNow = async () => {
+    const { port, grpcPort } = await eventually("a gateway", () => {
+      const { gateway } = life.status();
+      return gateway?.grpcPort === undefined ? undefined : gateway;
+    });
+    invariant(grpcPort, "it was waited for");
+    return { port, grpcPort };
+  };
+  let ports = await portsNow();
   return {
     ...{ node, cluster, provider: signer, tenants, tenant, tenantKey, dir },
     get house() {
       return life.house;
     },
     get port() {
-      return port;
+      return ports.port;
+    },
+    get grpcPort() {
+      return ports.grpcPort;
     },
     status: () => life.status(),
     stop: () => life.stop(),
     async restart() {
       await life.stop();
       life = await start();
-      port = await portNow();
+      ports = await portsNow();
     },
   };
 
@@ -164,6 +176,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
       },
       gateway: {
         listen: { host: "127.0.0.1", port: 0 },
+        grpcListen: { host: "127.0.0.1", port: 0 },
         publicHost,
         version: "0.1.0",
         ...options.gateway,

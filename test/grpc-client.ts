@@ -1,5 +1,5 @@
 /** A client that shows all of an answer, its headers among it, and may itself send what it should not. */
-import { type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
+import { type ClientHttp2Stream, connect, type IncomingHttpHeaders, type SecureClientSessionOptions } from "node:http2";
 import { createCutter } from "../src/runtime/grpc/framing.ts";
 import type { Owner } from "./owner.ts";
 
@@ -23,8 +23,8 @@ export interface OpenCall {
   readonly ended: Promise<GrpcReply>;
 }
 
-export function openGrpcClient(owner: Owner, url: string) {
-  const session = connect(url);
+export function openGrpcClient(owner: Owner, url: string, options: SecureClientSessionOptions = {}) {
+  const session = connect(url, options);
   // A server that drops the connection is seen by the calls on it.
   session.on("error", () => undefined);
   owner.after(() => session.destroy());

@@ -12,6 +12,7 @@ export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "s
   // Whoever runs in a pod says in which namespace; elsewhere a Secret would belong to nobody.
   const isInPod = clusterK8s && sources.podNamespace !== "default";
   return {
+    grpcListen: values.gatewayGrpcListenAddress,
     ...{ listen, version, publicHost: clusterPublicHostname === "" ? undefined : clusterPublicHostname },
     metricsTokenFile: values.gatewayMetricsTokenFile,
     certificate: {

@@ -14,6 +14,10 @@ import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.t
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
+import { createIdentify } from "./grpc/grpc-auth.ts";
+import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
+import { createProviderRpc } from "./grpc/provider-rpc.ts";
+import { statusMessage } from "./grpc/status-message.ts";
 import { addressRoutes } from "./rest/address-route.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
 import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
@@ -35,6 +39,8 @@ import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
 
 export interface GatewayOptions {
   readonly listen: ListenAddress;
+  /** For gRPC; nobody is answered there where it is not given. */
+  readonly grpcListen?: ListenAddress;
   /** The name that a public certificate is for. */
   readonly publicHost: string | undefined;
   readonly version: string;
@@ -50,6 +56,7 @@ export interface GatewayOptions {
 export interface GatewayDocument {
   readonly url: string;
   readonly port: number;
+  readonly grpcPort: number | undefined;
 }
 
 interface GatewayGround {
@@ -77,6 +84,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
   let server: RestServer | undefined;
+  let grpc: GrpcGateway | undefined;
   const queues: Queue[] = [];
   let accounts: KnownAccounts | undefined;
   let isServed = () => false;
@@ -141,11 +149,34 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       scope.onStop(() => started.close());
       server = started;
       log.info("gateway listening", { url: started.url });
+      if (!options.grpcListen) return;
+      const [orders, deployments] = await Promise.all([ground.status.orders, ground.status.deployments]);
+      const opened = await startGrpcGateway({
+        listen: options.grpcListen,
+        own: certificates.own,
+        services: [
+          createProviderRpc({
+            identify: createIdentify(authenticator),
+            status: () =>
+              statusMessage({
+                leases: clusterPart?.leases ?? 0,
+                orders: orders?.() ?? 0,
+                deployments: deployments?.() ?? 0,
+                publicHost: options.publicHost,
+              }),
+          }),
+        ],
+        ...{ clock: ground.clock, log },
+        ...{ onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused },
+      });
+      scope.onStop(() => opened.close());
+      grpc = opened;
+      log.info("gRPC gateway listening", { port: opened.port });
     },
     detail: () => (server ? [server.url, isServed() ? "" : noOwnCertificate].filter(Boolean).join(", ") : ""),
-    status: () => server && { url: server.url, port: server.port },
+    status: () => server && { url: server.url, port: server.port, grpcPort: grpc?.port },
     measure(metrics) {
-      tally.measure(metrics, () => server?.connections ?? 0);
+      tally.measure(metrics, () => (server?.connections ?? 0) + (grpc?.connections ?? 0));
       accounts?.measure(metrics);
     },
   };

@@ -981,6 +981,12 @@ export const limits = {
   clientAnswerBytes: 16 * 2 ** 20,
   /** Of what a provider says to a refusal: all that a person reads. */
   clientErrorChars: 4_096,
+  /** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
+  gatewayGrpcCalls: 256,
+  /** Calls with many answers, of everybody together. */
+  gatewayGrpcStreams: 2_048,
+  /** What the network's gateway takes, and Go clients expect to be taken. */
+  gatewayGrpcRequestBytes: 4 * 1024 * 1024,
   /** Up to here, encoding a text costs less than sending it in two pieces does. */
   gatewaySmallChars: 8_192,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */

@@ -18,6 +18,8 @@ interface FrontDeps {
   readonly public: CertificateSource;
   /** Only this very name, in this very spelling, is answered with the public certificate. */
   readonly publicHost: string | undefined;
+  /** What is spoken inside, where it is agreed on in the handshake. */
+  readonly protocols?: string[];
   readonly clock: Clock;
   readonly log: Log;
   onSecure(socket: TLSSocket): void;
@@ -48,7 +50,8 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   function createTlsServer(source: CertificateSource, requestCert: boolean, name: string) {
     // Tickets of one server are nothing to the other: each has keys of its own.
     const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
-    const server = createServer({ ...tlsSettings, ...asking, handshakeTimeout: limits.gatewayHandshakeMs });
+    const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
+    const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: limits.gatewayHandshakeMs });
     server.on("secureConnection", onSecure);
     server.on("tlsClientError", (error: Error & { code?: string }) => {
       onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");

@@ -1,4 +1,4 @@
-/** A gRPC server: HTTP/2 in clear text. */
+/** A gRPC server: HTTP/2 in clear text, or behind whatever makes connections safe first. */
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -6,6 +6,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { Server, Socket } from "node:net";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -19,6 +20,8 @@ import { createReply, type Reply, respondOnly } from "./reply.ts";
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
   readonly bounds: GrpcBounds;
+  /** The server that listens, where that is another one; it hands on what speaks HTTP/2. */
+  readonly front?: (accept: (socket: Socket) => void) => Server;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -41,7 +44,7 @@ export interface GrpcServer {
   readonly streams: number;
 }
 
-export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOptions): GrpcServer {
+export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcServerOptions): GrpcServer {
   const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
   const sessions = new Set<ServerHttp2Session>();
   const replies = new Set<Reply>();
@@ -75,7 +78,7 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
     if (!method) throw new GrpcRefusal(grpcCodes.Unimplemented, unknown(path));
     const givenMs = timeoutMs(headers);
     if (givenMs !== undefined) endAfter(reply, givenMs, "the time that the client gave is up");
-    const call = { path, headers, signal: reply.over };
+    const call = { path, headers, socket: stream.session?.socket, signal: reply.over };
     if (method.kind === "conversation") {
       await sendAll(method.answers(requestsOf(stream, headers, reply), call), reply);
       return reply.end();
@@ -149,7 +152,8 @@ export function createGrpcServer({ methods, bounds, clock, log }: GrpcServerOpti
 
   return {
     async listen(options) {
-      listener = await listen(server, { ...options, connections: bounds.connections, log });
+      const listening = front?.((socket) => server.emit("connection", socket)) ?? server;
+      listener = await listen(listening, { ...options, connections: bounds.connections, log });
       return listener.port;
     },
     async stop() {

@@ -1,10 +1,13 @@
 /** What a gRPC server answers. Messages are bytes here; what they mean is the business of the method. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import type { Socket } from "node:net";
 
-interface GrpcCall {
+export interface GrpcCall {
   readonly path: string;
   /** Among them the metadata of the request. */
   readonly headers: IncomingHttpHeaders;
+  /** The same for all calls of a connection; undefined once that is gone. */
+  readonly socket: Socket | undefined;
   /** Aborted when nobody waits any more: the client left, its time is up, or the server stops. */
   readonly signal: AbortSignal;
 }

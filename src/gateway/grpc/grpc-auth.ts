@@ -1,0 +1,56 @@
+/** Who makes a gRPC call: by the token of its metadata, raw or as `Bearer <token>`, or by the certificate of its connection. */
+import type { TLSSocket } from "node:tls";
+import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
+import type { GrpcCall } from "../../runtime/grpc/methods.ts";
+import { type Authenticator, AuthRefusal, type Identity } from "../auth/identity.ts";
+import { nobody } from "../auth/permissions.ts";
+import { presentedCertificates } from "../rest/client-certificates.ts";
+
+/** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
+export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => Identity | Promise<Identity>;
+
+export function createIdentify(authenticator: Authenticator): Identify {
+  return ({ headers, socket }) => {
+    // Whose connection is gone gets no answer anyway.
+    if (!socket) return nobody;
+    const certificates = presentedCertificates(socket as TLSSocket);
+    const given = headers.authorization;
+    if (given === undefined && certificates.length === 0) return nobody;
+    const source = socket.remoteAddress ?? "";
+    try {
+      const known = authenticator.identify({ authorization: bearer(given), certificates, source });
+      return known instanceof Promise ? known.catch(refused) : known;
+    } catch (thrown) {
+      return refused(thrown);
+    }
+  };
+}
+
+/** Throws where it is nobody in particular, or where the credentials open nothing here. */
+export function ownerOf(identity: Identity): NonNullable<Identity["owner"]> {
+  if (identity.owner === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+  checkPermitted(identity.mayUseProvider);
+  return identity.owner;
+}
+
+export function checkPermitted(isPermitted: boolean): void {
+  if (!isPermitted) throw new GrpcRefusal(grpcCodes.PermissionDenied, "unauthorized access");
+}
+
+/** Clients of gRPC also send the bare token. */
+function bearer(given: string | undefined): string | undefined {
+  return given && !/\s/.test(given.trim()) ? `Bearer ${given.trim()}` : given;
+}
+
+const codes: Readonly<Record<AuthRefusal["status"], number>> = {
+  400: grpcCodes.Unauthenticated,
+  401: grpcCodes.Unauthenticated,
+  429: grpcCodes.ResourceExhausted,
+  500: grpcCodes.Internal,
+  503: grpcCodes.Unavailable,
+};
+
+function refused(thrown: unknown): never {
+  if (thrown instanceof AuthRefusal) throw new GrpcRefusal(codes[thrown.status], thrown.message);
+  throw thrown;
+}

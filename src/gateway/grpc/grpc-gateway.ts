@@ -1,0 +1,103 @@
+/**
+ * gRPC as tenants and their tools reach it: always behind our own certificate, which is on the chain, and asking for theirs.
+ * What it serves are rows of (path, method), each service with the .proto file that describes it.
+ */
+import { createServer } from "node:net";
+import type { Clock } from "../../runtime/clock.ts";
+import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
+import { type Health, healthFile, healthMethods } from "../../runtime/grpc/health.ts";
+import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
+import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
+import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { ListenAddress } from "../../runtime/listener.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type CertificateSource, noCertificate } from "../certificate/served-certificate.ts";
+import { createConnections } from "../rest/connections.ts";
+import type { Refusal } from "../rest/server.ts";
+import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
+
+/** A service of ours: what describes it, and what answers. */
+export interface GrpcService {
+  readonly file: ProtoFile;
+  readonly methods: readonly (readonly [path: string, method: GrpcMethod])[];
+}
+
+interface GrpcGatewayDeps {
+  readonly listen: ListenAddress;
+  readonly own: CertificateSource;
+  readonly services: readonly GrpcService[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
+  readonly onRefusal: (reason: Refusal) => void;
+}
+
+export interface GrpcGateway {
+  readonly port: number;
+  readonly connections: number;
+  /** Calls that go on until somebody ends them. */
+  readonly streams: number;
+  close(): Promise<void>;
+}
+
+export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGateway> {
+  const { services, clock, log } = deps;
+  const connections = createConnections(clock, deps.onRefusal);
+  const files = services.map(({ file }) => file);
+  const known = new Set(["", ...files.flatMap((file) => symbolsOf(file).services)]);
+  const health: Health = {
+    serving: (service) => (known.has(service) ? true : undefined),
+    // Who is answered at all is answered well; what is known of chain and cluster is told with each answer.
+    changed: (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  };
+  const server = createGrpcServer({
+    methods: methodsOf(
+      new Map([
+        ...services.flatMap(({ methods }) => methods),
+        ...healthMethods(health),
+        ...reflectionMethods([...files, healthFile]),
+      ]),
+    ),
+    bounds: {
+      connections: limits.gatewayConnections,
+      calls: limits.gatewayGrpcCalls,
+      streams: limits.gatewayGrpcStreams,
+      requestBytes: limits.gatewayGrpcRequestBytes,
+    },
+    front(accept) {
+      const front = createTlsFront({
+        ...{ own: deps.own, public: noCertificate, publicHost: undefined, protocols: ["h2"] },
+        ...{ clock, log, onFailure: deps.onHandshakeFailure },
+        onSecure(socket) {
+          // As the network's gateway, which says nothing to those who would speak anything else.
+          if (socket.alpnProtocol !== "h2") {
+            socket.destroy();
+            return;
+          }
+          connections.hold(socket);
+          accept(socket);
+        },
+      });
+      return createServer({ noDelay: true }, (socket) => {
+        socket.on("error", (error) => log.debug("connection failed", { reason: error.message }));
+        if (connections.admit(socket)) front(socket);
+      });
+    },
+    ...{ clock, log },
+  });
+  const port = await server.listen({
+    ...deps.listen,
+    ...{ what: "the gateway over gRPC", setting: "--gateway-grpc-listen-address" },
+  });
+  return {
+    port,
+    get connections() {
+      return connections.count;
+    },
+    get streams() {
+      return server.streams;
+    },
+    close: () => server.stop(),
+  };
+}

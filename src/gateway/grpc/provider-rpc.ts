@@ -1,0 +1,23 @@
+/** akash.provider.v1.ProviderRPC: what anybody may know of the provider, in protobuf. */
+import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
+import type { Identify } from "./grpc-auth.ts";
+import type { GrpcService } from "./grpc-gateway.ts";
+import { providerFile } from "./provider-proto.ts";
+
+interface ProviderRpcDeps {
+  /** The message as it is now. */
+  readonly status: () => Uint8Array;
+  readonly identify: Identify;
+}
+
+export function createProviderRpc({ status, identify }: ProviderRpcDeps): GrpcService {
+  const getStatus: GrpcMethod = {
+    kind: "unary",
+    answer(_, call) {
+      // Anybody may ask, but with credentials that are good if there are any.
+      const who = identify(call);
+      return who instanceof Promise ? who.then(() => ({ message: status() })) : { message: status() };
+    },
+  };
+  return { file: providerFile, methods: [["/akash.provider.v1.ProviderRPC/GetStatus", getStatus]] };
+}
