@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
   cluster: [
+    "tenant-pods",
     "occurrences",
     "reconcile",
     "leases",

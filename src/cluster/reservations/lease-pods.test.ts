@@ -23,6 +23,7 @@ test("of a pod it is kept whose it is, where it runs and what it asks for", () =
   const { facts: _, ...kept } = projectLeasePod(leasePod(order, "web", running));
   assert.deepEqual(kept, {
     uid: "uid-web",
+    name: "web",
     namespace: leaseNamespace(bidOf(order)),
     node: "a",
     boundAtMs: Date.UTC(2026, 0, 1),

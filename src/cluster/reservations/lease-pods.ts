@@ -15,6 +15,7 @@ import { createLeaseWatch, type LeaseWatch } from "./lease-watch.ts";
 
 export interface LeasePod {
   readonly uid: string;
+  readonly name: string;
   /** The lease's. */
   readonly namespace: string;
   /**
@@ -53,6 +54,7 @@ export function projectLeasePod(pod: KubeObject): LeasePod {
   const bound = textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined;
   return {
     uid: uid ?? `${namespace}/${name}`,
+    name,
     namespace,
     node: hasEnded ? undefined : bound,
     boundAtMs: boundAt(pod),

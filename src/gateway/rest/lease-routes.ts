@@ -19,7 +19,7 @@ const scope = "status";
 const about = { 401: "Not the lease's owner, or not for this.", 503: "The cluster cannot be asked now, and why." };
 
 /** The network's words for it. */
-const absence = {
+export const absence = {
   unknown: "kube: lease not found",
   bare: "kube: no manifest for lease",
   idle: "kube: no deployments for lease",
@@ -127,6 +127,6 @@ function isShown(service: string, shown: Shown): boolean {
   return shown?.has(service) ?? true;
 }
 
-function withReason(text: string, why: string | undefined): string {
+export function withReason(text: string, why: string | undefined): string {
   return why === undefined ? text : `${text}: ${why}`;
 }

@@ -35,4 +35,24 @@ export const gatewayErrors = {
     advice: "Nothing: it will ask again if it wants to.",
     ...statuses(400, "ABORTED"),
   },
+  AKP_SHELL_NOT_RUNNING: {
+    message: "service with that name is not running",
+    advice: "Ask for the status of the lease: it says what keeps the service from running.",
+    ...statuses(404, "UNAVAILABLE"),
+  },
+  AKP_SHELL_NO_POD: {
+    message: "pod index out of range: valid range is [0, {last}]",
+    advice: "Replicas are counted from 0, in the order of the names of their pods.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_SHELL_NO_SUCH_COMMAND: {
+    message: "command could not be executed because it does not exist",
+    advice: "Name a program that is in the service's image; many images have /bin/sh, some have none at all.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_SHELL_NOT_STARTED: {
+    message: "command execution failed",
+    advice: "What is named must be a program that may be executed, not a folder or a text.",
+    ...statuses(500, "FAILED_PRECONDITION"),
+  },
 } satisfies Errors;
