@@ -35,6 +35,8 @@ import { type BidScreen, createScreener } from "./screening/screener.ts";
 import { chainFreshness, type Part, toldReason } from "./status/part-freshness.ts";
 import type { Freshness, StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
+import { createAdmission } from "./streams/admission.ts";
+import { createUpgrades } from "./streams/upgrade.ts";
 import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
 
 export interface GatewayOptions {
@@ -128,9 +130,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
+      const { clock } = ground;
+      const admission = createAdmission({ chain, authenticator, clock });
       const rest = createRest({
         routes: withOpenapi(routes, { version: options.version, provider }),
         authenticator,
+        streams: { provider, upgrades: createUpgrades({ admission, clock, log }) },
         clock: ground.clock,
         log,
         onAnswer: tally.answered,
@@ -146,7 +151,10 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
           onRefusal: tally.refused,
         },
       });
-      scope.onStop(() => started.close());
+      scope.onStop(() => {
+        admission.stop();
+        return started.close();
+      });
       server = started;
       log.info("gateway listening", { url: started.url });
       if (!options.grpcListen) return;

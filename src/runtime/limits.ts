@@ -1034,6 +1034,22 @@ export const limits = {
   /** Longest pause while it cannot be asked, and before the chain is offered again what it did not take. */
   certificateRetryMs: minute,
 
+  // Streams
+  /** Logs, events and shells at once. Each costs some 250 KB with its TLS, what waits for its reader and its way into the cluster. */
+  streams: 1_024,
+  /** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
+  streamsOfTenant: 128,
+  /** The network's CLI leaves who has not pinged it for 15 s. */
+  streamPingMs: 10 * second,
+  /** Who takes less than what a socket holds (64 KB) in so long is cut off: what he wanted to read is in the cluster's files. */
+  streamStalledMs: minute,
+  /** From the end of a stream's rights to its close frame; and from there to the end of its connection. */
+  streamFarewellMs: second,
+  /** Of what a tenant sends to a shell, in one frame: tools send 4 KB, a browser what somebody pastes. */
+  streamFrameBytes: 2 ** 20,
+  /** How often the end of long-lived credentials is looked for: a timer has 24 days at most, and wall clocks are set. */
+  streamExpiryLookMs: hour,
+
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */
   metricsConnections: 64,

@@ -16,6 +16,8 @@ interface Held {
   /** To the last of them. */
   answer: ServerResponse | undefined;
   answered: number;
+  /** To somebody who looks after it himself. */
+  isHandedOver: boolean;
   /** Since when bytes have waited for the client, and what had been answered then. */
   waiting: { readonly sinceMs: number; readonly answered: number } | undefined;
 }
@@ -33,7 +35,7 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     const nowMs = clock.monotonicMs();
     for (const [socket, state] of held) {
       const { waiting, answered } = state;
-      if (socket.writableLength === 0) state.waiting = undefined;
+      if (socket.writableLength === 0 || state.isHandedOver) state.waiting = undefined;
       else if (waiting?.answered !== answered) state.waiting = { sinceMs: nowMs, answered };
       else if (nowMs - waiting.sinceMs > limits.gatewayStalledMs) end(socket, "stalled");
     }
@@ -82,7 +84,7 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
     },
     /** It is through its handshake. */
     hold(socket: TLSSocket): void {
-      held.set(socket, { open: 0, answer: undefined, answered: 0, waiting: undefined });
+      held.set(socket, { open: 0, answer: undefined, answered: 0, isHandedOver: false, waiting: undefined });
       const place = placeOf(socket.remoteAddress ?? "");
       secured.add(place, 1);
       socket.once("close", () => {
@@ -90,18 +92,26 @@ export function createConnections(clock: Clock, onRefusal: (reason: ConnectionRe
         secured.add(place, -1);
       });
     },
-    /** Whether a request may be answered. */
-    begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    /** Whether a request may be answered; `most` are on their way, with this one. */
+    begin({ socket }: IncomingMessage, response: ServerResponse, most: number = limits.gatewayPipelined): boolean {
       const state = held.get(socket);
       if (!state) return false;
       state.open += 1;
-      if (state.open > limits.gatewayPipelined) {
+      if (state.open > most) {
         end(socket, "pipelined");
         return false;
       }
       state.answer = response;
       response.on("close", leave);
       return true;
+    },
+    get handedOver(): number {
+      return [...held.values()].filter(({ isHandedOver }) => isHandedOver).length;
+    },
+    /** It speaks no HTTP any more; how long it may stand still is up to whoever has it now. */
+    handOver(socket: Socket): void {
+      const state = held.get(socket);
+      if (state) state.isHandedOver = true;
     },
     /**
      * Answers that are not through, of each connection the last. Not kept as a set of their own: one that takes and loses

@@ -7,6 +7,10 @@ export function firstHeader({ rawHeaders }: IncomingMessage, name: string): stri
   return undefined;
 }
 
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && isNamed(rawHeaders[at - 1], name));
+}
+
 export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (isNamed(rawHeaders[at], name)) count += 1;

@@ -1,12 +1,23 @@
 /** From a request to its answer: path, route, credentials, permission, handler. Where all is known already, nothing waits. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
+import type { Address } from "../../market/address.ts";
+import { bidOn } from "../../market/ids.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { invariant } from "../../runtime/invariant.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Authenticator, AuthRefusal, checkAllowed, type Identity, type LeaseNumbers } from "../auth/identity.ts";
+import {
+  type Authenticator,
+  AuthRefusal,
+  type Credentials,
+  checkAllowed,
+  type Identity,
+  type LeaseNumbers,
+} from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
+import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { AskedRequest } from "./asked-request.ts";
 import { createBodyReader } from "./body.ts";
@@ -14,21 +25,32 @@ import { presentedCertificates } from "./client-certificates.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { countHeaders, firstHeader } from "./raw-headers.ts";
 import { readPath } from "./request-path.ts";
-import type { Route } from "./route.ts";
+import type { Route, StreamRoute } from "./route.ts";
 import { createRouter } from "./router.ts";
 import { createDateText, sendAnswer, sendRefusal } from "./send-answer.ts";
 
 interface RestDeps {
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
+  /** Undefined where no route needs it. */
+  readonly streams?: { readonly provider: Address; readonly upgrades: Upgrades } | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Told of every answer; without a route where there is none. */
   readonly onAnswer?: (route: Route | undefined, status: number, tookMs: number) => void;
 }
 
-/** `awaitsContinue`: the client sends its body only once it is told to. */
-export type Rest = (request: IncomingMessage, response: ServerResponse, awaitsContinue?: boolean) => void;
+export interface Rest {
+  (request: IncomingMessage, response: ServerResponse, how?: How): void;
+  /** Whether it is one that may become a WebSocket: then it comes with its connection. */
+  mayUpgrade(request: IncomingMessage): boolean;
+}
+
+interface How {
+  /** The client sends its body only once it is told to. */
+  readonly awaitsContinue?: boolean;
+  readonly upgrade?: Upgrade;
+}
 
 /** A request on its way to its answer. */
 interface Exchange {
@@ -36,13 +58,18 @@ interface Exchange {
   readonly response: ServerResponse;
   /** Until it was told. */
   awaitsContinue: boolean;
+  readonly upgrade: Upgrade | undefined;
   readonly query: string;
   route: Route | undefined;
 }
 
+/** It has become a WebSocket: nothing is sent any more. */
+const upgraded: Answer = { status: 101, headers: [], body: "" };
+
 const pageNotFound = failure(404, "404 page not found");
 
-export function createRest({ routes, authenticator, clock, log, onAnswer = () => undefined }: RestDeps): Rest {
+export function createRest(deps: RestDeps): Rest {
+  const { routes, authenticator, streams, clock, log, onAnswer = () => undefined } = deps;
   const find = createRouter(routes);
   const date = createDateText(clock);
   const readBody = createBodyReader();
@@ -55,13 +82,25 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     const { route, names } = found;
     exchange.route = route;
     if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, nobody);
-    const identity = authenticator.identify({
-      authorization: firstHeader(request, "authorization"),
-      certificates: presentedCertificates(request.socket as TLSSocket),
-      source: request.socket.remoteAddress ?? "",
-    });
+    const identity = authenticator.identify(credentialsOf(request));
     if (!(identity instanceof Promise)) return handle(exchange, route, names, identity);
     return identity.then((known) => handle(exchange, route, names, known));
+  }
+
+  /** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
+  function openStream({ request, upgrade }: Exchange, route: StreamRoute, asked: AskedRequest): Answer {
+    const checkScope = () => checkAllowed(asked.identity.mayUseLease(asked, route.scope));
+    if (route.scopeFirst) checkScope();
+    const prepared = route.prepare(asked);
+    if (typeof prepared !== "function") return prepared;
+    checkScope();
+    const refused = upgradeRefusal(request);
+    if (refused) return refused;
+    invariant(upgrade && streams, "what may be upgraded comes with its connection");
+    const lease = bidOn(asked, streams.provider);
+    const { identity } = asked;
+    streams.upgrades.accept(request, upgrade, { credentials: credentialsOf(request), identity, lease }, prepared);
+    return upgraded;
   }
 
   function handle(
@@ -73,6 +112,7 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     const { request, response } = exchange;
     const numbers = permit(route, names, identity);
     const asked = new AskedRequest(exchange, identity, numbers, names);
+    if (route.access === "stream") return openStream(exchange, route, asked);
     if (!route.body) return bounded(route.handle(asked), asked);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
@@ -123,14 +163,16 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     log.debug("answer not sent", { error });
   }
 
-  return (request, response, awaitsContinue = false) => {
+  function answer(request: IncomingMessage, response: ServerResponse, how: How = {}): void {
     const startedMs = clock.monotonicMs();
     const target = readPath(request.url ?? "/");
     const query = target.kind === "path" ? target.query : "";
-    const exchange: Exchange = { request, response, awaitsContinue, query, route: undefined };
+    const { awaitsContinue = false, upgrade } = how;
+    const exchange: Exchange = { request, response, awaitsContinue, upgrade, query, route: undefined };
     const told = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
     const send = (answer: Answer) => {
       told(answer.status);
+      if (answer === upgraded) return;
       // Whether its body comes all the same, nobody knows.
       if (exchange.awaitsContinue) response.shouldKeepAlive = false;
       if (!response.destroyed) sendAnswer(request, response, answer, date());
@@ -146,6 +188,23 @@ export function createRest({ routes, authenticator, clock, log, onAnswer = () =>
     } else if (target.kind === "path") {
       answerSafely(exchange, target.path, send);
     }
+  }
+
+  return Object.assign(answer, {
+    mayUpgrade(request: IncomingMessage): boolean {
+      const target = readPath(request.url ?? "/");
+      if (target.kind !== "path" || malformedHost(request) !== undefined) return false;
+      const found = find(request.method ?? "", target.path);
+      return found.kind === "route" && found.route.access === "stream" && upgradeRefusal(request) === undefined;
+    },
+  });
+}
+
+function credentialsOf(request: IncomingMessage): Credentials {
+  return {
+    authorization: firstHeader(request, "authorization"),
+    certificates: presentedCertificates(request.socket as TLSSocket),
+    source: request.socket.remoteAddress ?? "",
   };
 }
 
@@ -161,7 +220,7 @@ function permit(route: Route, names: Readonly<Record<string, string>>, identity:
     return { ...noNumbers, dseq };
   }
   const lease = { dseq, gseq: parseSeq(names["gseq"] ?? ""), oseq: parseSeq(names["oseq"] ?? "") };
-  checkAllowed(identity.mayUseLease(lease) && identity.mayUseLease(lease, route.scope));
+  checkAllowed(identity.mayUseLease(lease) && (access === "stream" || identity.mayUseLease(lease, route.scope)));
   return lease;
 }
 

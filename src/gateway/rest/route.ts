@@ -71,8 +71,12 @@ export interface LeaseRoute extends Asked {
 export interface StreamRoute extends Asked {
   readonly access: "stream";
   readonly scope: Scope;
-  /** Reads what is asked, before it is decided who may: an answer where it makes no sense. */
+  /** Found by every verb, and refused by all others than its own. */
+  readonly anyVerb?: true;
+  /** Whether who may is decided before what is asked is read; else after it. */
+  readonly scopeFirst?: true;
+  /** Reads what is asked: an answer where it makes no sense. */
   readonly prepare: (request: LeaseRequest) => Answer | StreamHandler;
 }
 
-export type Route = PublicRoute | OwnerRoute | DeploymentRoute | LeaseRoute;
+export type Route = PublicRoute | OwnerRoute | DeploymentRoute | LeaseRoute | StreamRoute;

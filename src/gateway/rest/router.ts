@@ -12,6 +12,7 @@ interface Pattern {
 }
 
 const [unknown, otherVerb] = [{ kind: "unknown" }, { kind: "otherVerb" }] as const;
+const anyVerb = "*";
 const noNames: Readonly<Record<string, string>> = {};
 
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Found {
@@ -24,7 +25,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
       plain.set(path, verbs.set(method, route));
     } else {
       const pattern = patterns.get(path) ?? { pieces: path.split("/"), routes: new Map() };
-      pattern.routes.set(method, route);
+      pattern.routes.set("anyVerb" in route ? anyVerb : method, route);
       patterns.set(path, pattern);
     }
   }
@@ -36,7 +37,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
     const pieces = path.split("/");
     for (const pattern of compiled) {
       if (matches(pattern.pieces, pieces)) {
-        return found(pattern.routes.get(method), namesIn(pattern.pieces, pieces), path);
+        return found(pattern.routes.get(method) ?? pattern.routes.get(anyVerb), namesIn(pattern.pieces, pieces), path);
       }
     }
     return unknown;

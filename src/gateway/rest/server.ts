@@ -1,5 +1,5 @@
 /** The server that tenants reach: TLS in front, HTTP/1.1 behind it, and a bound on everything that a stranger can make us hold. */
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
@@ -44,6 +44,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     connectionsCheckingInterval: limits.gatewayLookMs,
     // We say it in other words.
     requireHostHeader: false,
+    shouldUpgradeCallback: rest.mayUpgrade,
     noDelay: true,
   });
   const secured = takeConnections(server);
@@ -56,17 +57,45 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
       secured(socket);
     },
   });
-  const answer = (...[request, response, awaitsContinue]: Parameters<Rest>) => {
-    if (!connections.begin(request, response)) return;
+  const answer = (...[request, response, how]: Parameters<Rest>) => {
+    // Behind an answer that is not through, a WebSocket cannot begin.
+    if (!connections.begin(request, response, how?.upgrade ? 1 : limits.gatewayPipelined)) return;
     if (isClosing) response.shouldKeepAlive = false;
-    rest(request, response, awaitsContinue);
+    rest(request, response, how);
   };
+
+  /** Node has let go of the connection. What is refused goes back to it, and the next request is read. */
+  function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    response.once("finish", () => {
+      response.detachSocket(socket);
+      response.emit("close");
+      if (!response.shouldKeepAlive) socket.destroySoon();
+      else {
+        if (head.length > 0) socket.unshift(head);
+        secured(socket);
+      }
+    });
+    answer(request, response, {
+      upgrade: {
+        head,
+        take() {
+          response.detachSocket(socket);
+          response.emit("close");
+          connections.handOver(socket);
+          return socket;
+        },
+      },
+    });
+  }
   server.on("connection", (socket) => {
     socket.on("error", (error) => log.debug("connection failed", { reason: error.message }));
     if (connections.admit(socket)) front(socket);
   });
   server.on("request", (request, response) => answer(request, response));
-  server.on("checkContinue", (request, response) => answer(request, response, true));
+  server.on("checkContinue", (request, response) => answer(request, response, { awaitsContinue: true }));
+  server.on("upgrade", (request, socket, head) => upgrade(request, socket as Socket, head));
   server.on("clientError", (error, socket) => refuse(error, socket as Socket));
 
   function refuse(error: Error, socket: Socket): void {
@@ -101,7 +130,8 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
       await listener.close(async () => {
         server.closeIdleConnections();
         const deadlineMs = clock.monotonicMs() + limits.gatewayDrainMs;
-        while (connections.answering().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
+        const areBusy = () => connections.answering().length + connections.handedOver > 0;
+        while (areBusy() && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
       });
       connections.close();
     },

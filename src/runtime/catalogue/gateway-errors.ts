@@ -55,4 +55,34 @@ export const gatewayErrors = {
     advice: "What is named must be a program that may be executed, not a folder or a text.",
     ...statuses(500, "FAILED_PRECONDITION"),
   },
+  AKP_STREAMS_TOO_MANY: {
+    message: "there are too many open streams {whose}",
+    advice: "Close some of the logs, events and shells that are open, then try again.",
+    ...statuses(429, "RESOURCE_EXHAUSTED"),
+  },
+  AKP_STREAM_CREDENTIALS_OVER: {
+    message: "the credentials of this stream are no longer good: {reason}",
+    advice: "Ask again with a new token, or with a certificate that is on the chain.",
+    ...statuses(401, "UNAUTHENTICATED"),
+  },
+  AKP_STREAM_LEASE_CLOSED: {
+    message: "the lease is closed",
+    advice: "Nothing runs for it any more.",
+    ...statuses(404, "NOT_FOUND"),
+  },
+  AKP_STREAM_STOPPING: {
+    message: "the provider stops",
+    advice: "Ask again in a moment: it is being restarted, most often.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
+  AKP_STREAM_TOO_SLOW: {
+    message: "the reader of a stream took too little of it for too long",
+    advice: "Read faster, or ask for less of it with `tail` or `service`.",
+    ...statuses(408, "RESOURCE_EXHAUSTED"),
+  },
+  AKP_STREAM_CLIENT_GONE: {
+    message: "the reader of a stream went away",
+    advice: "Nothing: it will ask again if it wants to.",
+    ...statuses(400, "ABORTED"),
+  },
 } satisfies Errors;

@@ -1,0 +1,125 @@
+/**
+ * Which streams there may be, and until when: a stream outlives the request that began it, so what let it in is looked at again
+ * with every step of the chain. It ends when its token or certificate does, when its lease does, and when we stop. What is merely
+ * unknown ends nothing: while the chain is away, tenants go on reading.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import { runs } from "../../chain/records.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import type { Clock, Timer } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
+import { placeOf } from "../auth/place.ts";
+import { createCounts } from "../rest/counts.ts";
+
+export interface StreamAsked {
+  readonly credentials: Credentials;
+  /** What these were found to be just now. */
+  readonly identity: Identity;
+  /** Undefined where it is about no lease. */
+  readonly lease: LeaseId | undefined;
+}
+
+export interface AdmittedStream {
+  /** Aborted when it may not go on, or `end` was called; the reason is a ProviderError. */
+  readonly signal: AbortSignal;
+  /** Ends it for a reason of one's own. */
+  end(why: ProviderError): void;
+  /** It is over: others may come. */
+  release(): void;
+}
+
+export interface Admission {
+  /** Throws AKP_STREAMS_TOO_MANY. */
+  admit(asked: StreamAsked): AdmittedStream;
+  readonly count: number;
+  /** Ends all, and lets in no more. */
+  stop(): void;
+}
+
+interface AdmissionDeps {
+  readonly chain: Pick<Chain, "mirror" | "onStep">;
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+}
+
+interface Admitted extends StreamAsked {
+  readonly ending: AbortController;
+  /** It ran when the stream began: what does not run any more has been closed. */
+  readonly hasLease: boolean;
+  timer: Timer | undefined;
+}
+
+export function createAdmission({ chain, authenticator, clock }: AdmissionDeps): Admission {
+  const streams = new Set<Admitted>();
+  const ofTenants = createCounts();
+  let isStopping = false;
+
+  const runsNow = (lease: LeaseId | undefined) => lease !== undefined && runs(chain.mirror.lease(lease));
+
+  function end({ ending }: Admitted, why: ProviderError): void {
+    if (!ending.signal.aborted) ending.abort(why);
+  }
+
+  /** Timers are short beside what certificates are good for. */
+  function watchExpiry(stream: Admitted): void {
+    const { untilMs } = stream.identity;
+    if (untilMs === undefined) return;
+    const leftMs = untilMs - clock.now();
+    if (leftMs <= 0) end(stream, credentialsOver("they have expired"));
+    else stream.timer = clock.timer(Math.min(leftMs, limits.streamExpiryLookMs), () => watchExpiry(stream));
+  }
+
+  async function look(stream: Admitted): Promise<void> {
+    if (stream.hasLease && !runsNow(stream.lease)) {
+      end(stream, new ProviderError("AKP_STREAM_LEASE_CLOSED", {}));
+      return;
+    }
+    try {
+      await authenticator.identify(stream.credentials);
+    } catch (thrown) {
+      if (thrown instanceof AuthRefusal && thrown.status < 429) end(stream, credentialsOver(thrown.message));
+    }
+  }
+
+  chain.onStep(() => {
+    // Not waited for: the chain may have to be asked, and its next step comes only after this one.
+    for (const stream of streams) void look(stream);
+  });
+
+  return {
+    admit(asked) {
+      const tenant = asked.identity.owner ?? placeOf(asked.credentials.source);
+      if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
+      if (streams.size >= limits.streams) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
+      if (ofTenants.of(tenant) >= limits.streamsOfTenant)
+        throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
+      const ending = new AbortController();
+      const stream: Admitted = { ...asked, ending, hasLease: runsNow(asked.lease), timer: undefined };
+      streams.add(stream);
+      ofTenants.add(tenant, 1);
+      watchExpiry(stream);
+      return {
+        signal: ending.signal,
+        end: (why) => end(stream, why),
+        release() {
+          if (!streams.delete(stream)) return;
+          ofTenants.add(tenant, -1);
+          stream.timer?.cancel();
+        },
+      };
+    },
+    get count() {
+      return streams.size;
+    },
+    stop() {
+      isStopping = true;
+      for (const stream of streams) end(stream, new ProviderError("AKP_STREAM_STOPPING", {}));
+    },
+  };
+}
+
+function credentialsOver(reason: string): ProviderError {
+  return new ProviderError("AKP_STREAM_CREDENTIALS_OVER", { reason });
+}

@@ -1,0 +1,150 @@
+/**
+ * A stream over a WebSocket, from its first frame to its close frame: pinged, since the network's CLI leaves who is silent for
+ * 15 s, and held back by a slow reader. Who answers no ping stays. Who takes nothing of what is sent is cut off: that is how a
+ * connection ends whose other side is gone without a word.
+ */
+import type { Socket } from "node:net";
+import { WebSocket } from "ws";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { AdmittedStream } from "./admission.ts";
+import { closeFor } from "./close-codes.ts";
+import { readFrames } from "./read-frames.ts";
+import type { Close, StreamHandler, TenantStream } from "./tenant-stream.ts";
+
+/** Echoes a close frame with its code alone, as the network's gateway does, and says that it was sent one. */
+export class StreamSocket extends WebSocket {
+  onLeave: () => void = () => undefined;
+
+  override close(code?: number): void {
+    super.close(code);
+    this.onLeave();
+  }
+
+  closeWith({ code, reason }: Close): void {
+    super.close(code, reason);
+  }
+}
+
+interface StreamDeps {
+  readonly webSocket: StreamSocket;
+  /** The one below. */
+  readonly socket: Socket;
+  readonly admitted: AdmittedStream;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function serveStream(handler: StreamHandler, { webSocket, socket, admitted, clock, log }: StreamDeps): void {
+  const { signal } = admitted;
+  const isOpen = () => webSocket.readyState === WebSocket.OPEN;
+  const writes = createWrites(socket, clock);
+  let pings = clock.timer(limits.streamPingMs, beat);
+  let farewell: { cancel(): void } | undefined;
+
+  function beat(): void {
+    pings = clock.timer(limits.streamPingMs, beat);
+    if (writes.waitedMs() > limits.streamStalledMs) cutOff();
+    // Behind what waits already, a ping would say nothing.
+    else if (isOpen() && !socket.writableNeedDrain) webSocket.ping();
+  }
+
+  function cutOff(): void {
+    admitted.end(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
+    webSocket.terminate();
+  }
+
+  /** The tenant may still read what was said last. */
+  function finish(close: Close): void {
+    farewell?.cancel();
+    webSocket.closeWith(signal.aborted ? closeFor(signal.reason) : close);
+    leaveLater();
+  }
+
+  function leaveLater(): void {
+    if (webSocket.readyState === WebSocket.CLOSED) return;
+    farewell = clock.timer(limits.streamFarewellMs, () => {
+      if (socket.writableLength > 0) leaveLater();
+      else webSocket.terminate();
+    });
+  }
+
+  async function run(stream: TenantStream): Promise<void> {
+    try {
+      finish(await handler(stream));
+    } catch (thrown) {
+      if (!signal.aborted && ProviderError.from(thrown).code === "AKP_INTERNAL")
+        log.error("stream failed", { error: thrown });
+      finish(closeFor(thrown));
+    }
+  }
+
+  const gone = () => admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
+  webSocket.onLeave = gone;
+  webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
+  // Who pings and does not read makes us hold nothing.
+  webSocket.on("ping", (data) => {
+    if (isOpen() && !socket.writableNeedDrain) webSocket.pong(data);
+  });
+  signal.addEventListener("abort", () => {
+    writes.release();
+    farewell ??= clock.timer(limits.streamFarewellMs, () => finish(closeFor(signal.reason)));
+  });
+  const running = run({
+    signal,
+    send(frame) {
+      if (!isOpen()) return undefined;
+      writes.cork();
+      webSocket.send(frame, { binary: typeof frame !== "string" });
+      return signal.aborted ? undefined : writes.room();
+    },
+    onFrame: (listener) =>
+      readFrames(webSocket, listener, (thrown) => {
+        log.error("stream failed", { error: thrown });
+        admitted.end(ProviderError.from(thrown));
+      }),
+  });
+  webSocket.once("close", () => {
+    gone();
+    pings.cancel();
+    farewell?.cancel();
+    void running.then(admitted.release);
+  });
+}
+
+/** What waits for a slow reader. */
+function createWrites(socket: Socket, clock: Clock) {
+  let waiting: (PromiseWithResolvers<void> & { readonly sinceMs: number }) | undefined;
+  let isCorked = false;
+
+  function release(): void {
+    waiting?.resolve();
+    waiting = undefined;
+  }
+
+  function uncork(): void {
+    isCorked = false;
+    socket.uncork();
+  }
+
+  socket.on("drain", release);
+  return {
+    release,
+    /** What is sent together travels together: a write for each line would cost more than the line. */
+    cork(): void {
+      if (isCorked) return;
+      isCorked = true;
+      socket.cork();
+      process.nextTick(uncork);
+    },
+    room(): Promise<void> | undefined {
+      if (!socket.writableNeedDrain) return undefined;
+      waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
+      return waiting.promise;
+    },
+    /** For how long the same bytes have waited to be taken. */
+    waitedMs: () => (waiting ? clock.monotonicMs() - waiting.sinceMs : 0),
+  };
+}
