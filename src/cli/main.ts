@@ -32,6 +32,9 @@ const commands: Record<string, () => Promise<Command>> = {
   "get-manifest": async () => (await import("./get-manifest.ts")).getManifestCommand(),
   "lease-status": async () => (await import("./lease-status.ts")).leaseStatusCommand(),
   "service-status": async () => (await import("./lease-status.ts")).serviceStatusCommand(),
+  "lease-logs": async () => (await import("./lease-logs.ts")).leaseLogsCommand(),
+  "lease-events": async () => (await import("./lease-events.ts")).leaseEventsCommand(),
+  "lease-shell": async () => (await import("./lease-shell.ts")).leaseShellCommand(),
   "migrate-hostnames": async () => (await import("./migrate.ts")).migrateHostnamesCommand(),
   "migrate-endpoints": async () => (await import("./migrate.ts")).migrateEndpointsCommand(),
 };

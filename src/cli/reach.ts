@@ -5,18 +5,16 @@ import { certificateFilePath, readCertificateFile } from "../chain/certificates/
 import type { Signer } from "../chain/keys/signer.ts";
 import type { Lease } from "../chain/records.ts";
 import { certificatesOnChain } from "../gateway/client/certificates-on-chain.ts";
-import {
-  type ClientCredentials,
-  createProviderClient,
-  type ProviderClient,
-} from "../gateway/client/provider-client.ts";
+import { createProviderClient, type ProviderClient } from "../gateway/client/provider-client.ts";
+import type { ClientCredentials } from "../gateway/client/provider-connection.ts";
 import type { Address } from "../market/address.ts";
-import { formatDeploymentId } from "../market/ids.ts";
+import { bidOn, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
+import { printable } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
-import { ProviderError } from "../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { type Connection, openSigner, withSettings } from "./client.ts";
 import type { TakenSettings } from "./settings.ts";
-import type { DeploymentFlags, GroupFlags, ProviderFlags } from "./tenant-flags.ts";
+import type { DeploymentFlags, GroupFlags, LeaseFlags, ProviderFlags } from "./tenant-flags.ts";
 
 export interface Reach {
   /** Undefined where --provider-url says where it is and nothing says whose it is. */
@@ -75,6 +73,48 @@ export function withLessors<T>(
       const leases = await activeLeases(await connect(), signer, flags);
       const all = new Set(leases.map(({ id }) => id.provider));
       const wanted = [...all].filter((provider) => flags.provider === undefined || provider === flags.provider);
+      return wanted.length > 0 ? wanted : noLease(signer, flags);
+    }
+  });
+}
+
+/**
+ * The leases of the deployment, all at once: those that the chain has, or the one that the flags name where they say where it is.
+ * Group, order and provider choose among them where they are given. That one fails keeps nothing from the others; then it is thrown.
+ */
+export function withLeases(
+  flags: LeaseFlags,
+  command: Command,
+  work: (lease: LeaseId, client: ProviderClient) => Promise<void>,
+): Promise<void> {
+  return withTenant(flags, command, async ({ signer, credentials, connect }) => {
+    const { dseq, gseq, oseq, provider } = flags;
+    const leases = flags.providerUrl ? [named()] : await chosen();
+    const workOn = async (lease: LeaseId) => {
+      const done = use({ provider: lease.provider, flags, connect, credentials }, ({ client }) => work(lease, client));
+      await done.catch((thrown: unknown) => {
+        if (leases.length > 1) process.stderr.write(`${formatLeaseId(lease)}: ${printable(reasonOf(thrown))}\n`);
+        throw thrown;
+      });
+    };
+    for (const result of await Promise.allSettled(leases.map(workOn))) {
+      if (result.status === "rejected") throw result.reason;
+    }
+
+    function named(): LeaseId {
+      if (!provider) command.error("error: say whose it is too, with --provider");
+      return bidOn({ owner: signer.address, dseq, gseq, oseq }, provider);
+    }
+
+    async function chosen(): Promise<readonly LeaseId[]> {
+      const isGiven = (name: string) => command.getOptionValueSource(name) !== "default";
+      const found = (await activeLeases(await connect(), signer, flags)).map(({ id }) => id);
+      const wanted = found.filter(
+        (id) =>
+          (provider === undefined || id.provider === provider) &&
+          (!isGiven("gseq") || id.gseq === gseq) &&
+          (!isGiven("oseq") || id.oseq === oseq),
+      );
       return wanted.length > 0 ? wanted : noLease(signer, flags);
     }
   });

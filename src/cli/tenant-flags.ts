@@ -55,12 +55,22 @@ export const dseqFlag = (what = "number of the deployment") => flag("--dseq <num
 export const gseqFlag = () => flag("--gseq <number>", "number of the group", parseSeq).default(1);
 export const oseqFlag = () => flag("--oseq <number>", "number of the order", parseSeq).default(1);
 export const serviceFlag = () => flag("--service <name>", "name of the service").makeOptionMandatory();
+export const servicesFlag = () => flag("--service <names>", "of these services alone, with commas between them");
+export const replicaFlag = () => flag("--replica-index <number>", "which of its replicas", parseIndex).default(0);
+export const tailFlag = (what: string) => flag("-t, --tail <number>", what, parseTail).default(-1);
+/** `--tty web` is no value of it, as in the network's CLI. */
+export const plainSwitch = (name: string, what: string) =>
+  new Option(`--${name}`, what).default(
+    [`AP_${variableOf(name)}`, `AKASH_${variableOf(name)}`].some(
+      (each) => onOff.read(process.env[each] ?? "") === true,
+    ),
+  );
+export const switchFlag = (flags: string, what: string) =>
+  flag(`${flags} [true|false]`, what, parseSwitch).default(false).preset("true");
 
 export const whereFlags = () => [
   flag("--provider-url <url>", "where the provider is, instead of what the chain has: https://host:8443"),
-  flag("--offline [true|false]", "do not ask the chain; only authorities can vouch for the provider then", parseSwitch)
-    .default(false)
-    .preset("true"),
+  switchFlag("--offline", "do not ask the chain; only authorities can vouch for the provider then"),
 ];
 
 const deploymentFlags = () => [
@@ -86,6 +96,19 @@ function parseSwitch(text: string): boolean {
   const value = onOff.read(text);
   if (value instanceof BadValue) throw new InvalidArgumentError("It must be true or false.");
   return value;
+}
+
+function parseTail(text: string): number {
+  const lines = Number(text);
+  if (!/^-?\d+$/.test(text) || lines < -1 || lines >= 2 ** 31) {
+    throw new InvalidArgumentError("It must be a number of lines, or -1 for all.");
+  }
+  return lines;
+}
+
+function parseIndex(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number; the first has 0.");
+  return Number(text);
 }
 
 /** Market's refusals, in the way commander tells them. */

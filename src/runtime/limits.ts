@@ -981,6 +981,10 @@ export const limits = {
   clientAnswerBytes: 16 * 2 ** 20,
   /** Of what a provider says to a refusal: all that a person reads. */
   clientErrorChars: 4_096,
+  /** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
+  clientFrameBytes: 16 * 2 ** 20,
+  /** A provider that was not heard for so long is gone: four of its pings are missing. */
+  clientSilenceMs: 45_000,
   /** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
   gatewayGrpcCalls: 256,
   /** Calls with many answers, of everybody together. */

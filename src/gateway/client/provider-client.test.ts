@@ -12,7 +12,8 @@ import { type CertificateWishes, makeCertificate } from "../../chain/certificate
 import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import { type ClientOptions, createProviderClient } from "./provider-client.ts";
+import { createProviderClient } from "./provider-client.ts";
+import type { ClientOptions } from "./provider-connection.ts";
 import type { CertificatesOnChain } from "./server-check.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);

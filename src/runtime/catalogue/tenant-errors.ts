@@ -51,6 +51,22 @@ export const tenantErrors = {
     advice: "Check that its address is that of a provider; --provider-url says another one.",
     ...statuses(502, "FAILED_PRECONDITION"),
   },
+  AKP_PROVIDER_STREAM_ENDED: {
+    message: "the provider ended what it showed: {reason}",
+    advice: "What was shown may not be all. Give the command again; `lease-status` says how the lease is doing.",
+    ...statuses(502, "ABORTED"),
+  },
+  // The network's CLI writes it so, and scripts look for it.
+  AKP_LEASE_SHELL_FAILED: {
+    message: "lease shell failed: {reason}",
+    advice: "Check the name of the service and the command; `lease-status` says what runs.",
+    ...statuses(502, "FAILED_PRECONDITION"),
+  },
+  AKP_NO_TERMINAL: {
+    message: "--tty needs a terminal, and the input of this command is none",
+    advice: "Leave it out, or give the command from a terminal.",
+    ...statuses(400, "FAILED_PRECONDITION", settings),
+  },
   AKP_MANIFEST_NOT_SENT: {
     message: "submit manifest to some providers has been failed",
     advice: "The output says which, and what each of them has against it. Sending it again does no harm.",
