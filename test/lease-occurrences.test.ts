@@ -1,89 +1,26 @@
 /** What happens to leases in the cluster, from its Events to the history that outlives them. */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
-import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { createWatchedEvents } from "../src/cluster/occurrences/watched-events.ts";
-import type { Journal } from "../src/journal/journal.ts";
-import { openJournal } from "../src/journal/open.ts";
+import { test } from "node:test";
+import { ourselves } from "../src/cluster/occurrences/lease-history.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
-import { type Boundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, formatTime } from "../src/runtime/clock.ts";
+import { createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { shop } from "./lease-sdl.ts";
 import { onLeaseStage } from "./lease-stage.ts";
 import { createTenant } from "./lease-tenant.ts";
-import { createOwner } from "./owner.ts";
+import { occurrenceStage } from "./occurrence-stage.ts";
 import { runs } from "./runs.ts";
 
-const controller = "akash.network/provider";
-
-/** A cluster whose Events a test writes, and processes that keep those of the namespaces "lease-…". */
-function eventStage(t: TestContext) {
-  const owner = createOwner();
-  t.after(() => owner[Symbol.asyncDispose]());
-  const clock = createVirtualClock(Date.parse("2026-11-16T12:00:00Z"));
-  const random = createSeededRandom(1);
-  const cluster = createSimulatedCluster({ nodes: [] }, { clock, random, log: silentLog });
-  owner.after(() => cluster.close());
-  const dir = memoryFolder(t);
-  const { server } = cluster;
-
-  /** As a kubelet does: the first makes it, the others count it up. */
-  function happens(namespace: string, pod: string, note: string, fields: Record<string, unknown> = {}): void {
-    if (!server.get(kinds.namespace, { name: namespace })) {
-      server.create(kinds.namespace, { metadata: { name: namespace } }, "operator");
-    }
-    const at = { namespace, name: `${pod}.${Buffer.from(note).toString("hex").slice(0, 40)}` };
-    const before = server.get(kinds.event, at);
-    const now = { deprecatedLastTimestamp: formatTime(clock.now()).replace(/\.\d+/, "") };
-    if (before) {
-      const deprecatedCount = Number(before["deprecatedCount"]) + 1;
-      server.update(kinds.event, { ...before, ...now, deprecatedCount }, "kubelet");
-      return;
-    }
-    const regarding = { apiVersion: "v1", kind: "Pod", namespace, name: pod };
-    const told = { type: "Warning", reason: "BackOff", note, regarding, reportingController: "kubelet", ...fields };
-    const first = { ...now, deprecatedFirstTimestamp: now.deprecatedLastTimestamp, deprecatedCount: 1 };
-    server.create(kinds.event, { metadata: at, eventTime: null, ...told, ...first }, "kubelet");
-  }
-
-  async function start(boundary: Boundary = openBoundary, plant = (sound: Journal): Journal => sound) {
-    const { journal: sound } = await openJournal({ dir, clock, log: silentLog, boundary });
-    const journal = plant(sound);
-    const kube = cluster.connect("akash-provider");
-    const events = createWatchedEvents({
-      ...{ kube, journal, clock, log: silentLog, controller, onRow: () => undefined, trouble: () => undefined },
-      leaseIn: (namespace) => (namespace.startsWith("lease-") ? namespace : undefined),
-    });
-    const stopping = new AbortController();
-    const running = events.run(stopping.signal).catch(() => undefined);
-    await clock.advance(3_000);
-    return {
-      events,
-      journal,
-      about: (lease: string) => journal.read.occurrences.about(lease, 1_000),
-      async stop() {
-        stopping.abort();
-        await clock.settle();
-        await running;
-        await kube.close();
-        await Promise.all([journal.close().catch(() => undefined), clock.settle()]);
-      },
-    };
-  }
-  return { clock, cluster, happens, start };
-}
+const { reportingController: controller } = ourselves;
 
 const shown = (rows: readonly { reason: string; count: number }[]) => rows.map(({ reason, count }) => [reason, count]);
 
 test("a crash loop is one line with its count, through restarts, new lists and new pods", async (t) => {
-  const { clock, cluster, happens, start } = eventStage(t);
+  const { clock, cluster, happens, start } = occurrenceStage(t);
   const say = (pod: string) =>
     happens("lease-1", pod, `Back-off restarting failed container web in pod ${pod}_lease-1`);
   for (let time = 0; time < 5; time += 1) say("web-5d9c7bf6c8-x2kqz");
@@ -115,7 +52,7 @@ test("a crash loop is one line with its count, through restarts, new lists and n
 });
 
 test("a cluster that is restored from a while ago is counted on from what was counted", async (t) => {
-  const { clock, cluster, happens, start } = eventStage(t);
+  const { clock, cluster, happens, start } = occurrenceStage(t);
   const say = () => happens("lease-1", "web-0", "Back-off restarting failed container");
   const life = await start();
   for (let crash = 0; crash < 6; crash += 1) say();
@@ -133,7 +70,7 @@ test("a cluster that is restored from a while ago is counted on from what was co
 });
 
 test("what is said of others' namespaces, and by ourselves, is not written down", async (t) => {
-  const { happens, start } = eventStage(t);
+  const { happens, start } = occurrenceStage(t);
   happens("kube-system", "web-0", "not ours");
   happens("lease-1", "web-0", "said by us", { reportingController: controller });
   happens("lease-1", "web-0", "said by a kubelet");
@@ -148,7 +85,7 @@ test("what is said of others' namespaces, and by ourselves, is not written down"
 
 test("a process that ends at any write of the journal counts nothing twice, and loses nothing that the cluster still has", async (t) => {
   for (let at = 1; ; at += runs(3, 1)) {
-    const { clock, happens, start } = eventStage(t);
+    const { clock, happens, start } = occurrenceStage(t);
     const boundary = createCountingBoundary(at);
     let isOpen = false;
     let life = await start({ cross: (kind, point) => isOpen && boundary.cross(kind, point) });
@@ -166,7 +103,7 @@ test("a process that ends at any write of the journal counts nothing twice, and 
 });
 
 test("Events that cannot be written down end nobody: those of a busy journal wait, and the next ones are written", async (t) => {
-  const { clock, happens, start } = eventStage(t);
+  const { clock, happens, start } = occurrenceStage(t);
   const faults: Error[] = [];
   const life = await start(openBoundary, (sound) => ({
     ...sound,
@@ -193,7 +130,7 @@ test("Events that cannot be written down end nobody: those of a busy journal wai
 });
 
 test("a tenant whose pods fail in a thousand ways has the newest rows of his own lease, and nobody else has fewer", async (t) => {
-  const { clock, happens, start } = eventStage(t);
+  const { clock, happens, start } = occurrenceStage(t);
   const leases = runs(20, 1_000);
   const ways = runs(300, 3_000);
   for (let lease = 0; lease < leases; lease += 1) happens(`lease-${lease}`, "web-0", "Back-off restarting");
@@ -215,7 +152,7 @@ test("a tenant whose pods fail in a thousand ways has the newest rows of his own
 });
 
 test("a cluster full of Events is read in slices, whatever they are about, and known again at the next start", async (t) => {
-  const { clock, happens, start } = eventStage(t);
+  const { clock, happens, start } = occurrenceStage(t);
   const leases = runs(20, 1_000);
   const [pods, words] = [
     ["web-5d9c7bf6c8-x2kqz", "web-5d9c7bf6c8-4vwxz", "store-0"],
@@ -252,15 +189,15 @@ test("of a lease that cannot run, what the kubelet says and what we say is told 
     const { server } = stage.cluster;
     let house = await stage.start().house;
     const heard = new Set<string>();
-    house.cluster.onOccurrence((lease, { origin, reason }) => void heard.add(`${lease} ${origin} ${reason}`));
     const tenant = createTenant(stage, 1n);
     const sdl = shop({ page: "example.com/crashing:1", store: "example.com/missing:1" });
     await tenant.post(sdl);
     await tenant.takeBid();
-    await tenant.sendManifest(sdl);
     const lease = formatLeaseId(tenant.lease);
+    house.cluster.onOccurrence(lease, ({ origin, reason }) => void heard.add(`${origin} ${reason}`));
+    await tenant.sendManifest(sdl);
     const awaited = ["cluster BackOff", "cluster Failed", "ours CrashLoop", "ours ImageError", "journal Deployed"];
-    await stage.until("all of it", () => awaited.every((each) => heard.has(`${lease} ${each}`)));
+    await stage.until("all of it", () => awaited.every((each) => heard.has(each)));
     const told = () => house.cluster.occurrencesOf(lease);
     const lines = () => told().map(({ origin, reason }) => `${origin} ${reason}`);
     assert.deepEqual(

@@ -22,7 +22,7 @@ test("the command merges what we did, saw and heard of a lease, by its id or its
     history.add({ kind: "lease", subject: `${order}2/other`, line: "deployed: manifest cd" });
     occurrences.record({
       ...{ leaseId: lease, key: "a", origin: "cluster", type: "Warning", reason: "BackOff", object: "Pod web-0" },
-      ...{ note: "Back-off restarting", count: 37, counted: "" },
+      ...{ note: "Back-off restarting", count: 37, counted: "", reportingController: "kubelet", reportingInstance: "" },
       ...{ firstAtMs: parseTime("2026-11-16T08:00:00Z"), lastAtMs: parseTime("2026-11-16T12:30:00Z") },
     });
   });

@@ -47,6 +47,7 @@ import { reconcileAnswers } from "./reconcile/reconcile-answers.ts";
 import { createReconciler, type Reconciler } from "./reconcile/reconciler.ts";
 import type { ClusterCapacity } from "./reservations/reservations.ts";
 import { createStatusPublisher } from "./status-publisher.ts";
+import { createTenantPods } from "./tenant-pods/tenant-pods.ts";
 import { usageOf } from "./usage/lease-usage.ts";
 import { createUsageReading } from "./usage/usage-reading.ts";
 
@@ -65,6 +66,8 @@ export interface Cluster {
   readonly view: ClusterView;
   /** What tenants may ask of their leases. */
   readonly tenants: ReturnType<typeof createTenantLeases>;
+  /** What tenants may follow of them. */
+  readonly pods: ReturnType<typeof createTenantPods>;
   /** Every lease that has something in the cluster or waits for it. */
   leases(): readonly LeaseLine[];
   /** The same with what each uses, as far as that is known. */
@@ -77,7 +80,7 @@ export interface Cluster {
   /** What its tenant may know of what happened to a lease, the newest last; also of one that is gone, for a while. */
   occurrencesOf(leaseKey: string): readonly LeaseOccurrence[];
   /** Told whenever there is more of it; the answer ends it. */
-  onOccurrence(listener: OccurrenceListener): () => void;
+  onOccurrence(leaseKey: string, listener: OccurrenceListener): () => void;
 }
 
 interface ClusterGround {
@@ -177,6 +180,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         health: health.view,
         view: createClusterView({ keeper: own, leaseKeeper, provider: chain.provider }),
         tenants,
+        pods: createTenantPods({ occurrences, leases: tenants, live: leaseKeeper.live }),
         leases: lines,
         async leasesInUse() {
           const reading = await readUsage();

@@ -289,6 +289,10 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (owner, serial)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE occurrences ADD COLUMN reporting_controller TEXT NOT NULL DEFAULT '';
+  ALTER TABLE occurrences ADD COLUMN reporting_instance TEXT NOT NULL DEFAULT '';
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

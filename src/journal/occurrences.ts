@@ -14,6 +14,9 @@ export interface OccurrenceRow {
   readonly object: string;
   /** For people. */
   readonly note: string;
+  /** Which component says so, and which of its processes: "kubelet", and the name of its node. */
+  readonly reportingController: string;
+  readonly reportingInstance: string;
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
@@ -27,8 +30,8 @@ export const stillSo = "still so";
 export type Occurrences = ReturnType<typeof createOccurrences>;
 
 export function createOccurrences(sql: Sql) {
-  const columns =
-    "lease_id AS leaseId, key, origin, type, reason, object, note, count, first_at AS firstAtMs, last_at AS lastAtMs, counted";
+  const columns = `lease_id AS leaseId, key, origin, type, reason, object, note, count, first_at AS firstAtMs,
+    last_at AS lastAtMs, counted, reporting_controller AS reportingController, reporting_instance AS reportingInstance`;
   const get = sql.one<OccurrenceRow>(`SELECT ${columns} FROM occurrences WHERE lease_id = ? AND key = ?`);
   const about = sql.all<OccurrenceRow>(
     `SELECT ${columns} FROM occurrences WHERE lease_id = ? ORDER BY last_at DESC, id DESC LIMIT ?`,
@@ -37,10 +40,12 @@ export function createOccurrences(sql: Sql) {
     `SELECT ${columns} FROM occurrences WHERE lease_id = ? AND origin = 'ours' AND counted = '${stillSo}'`,
   );
   const record = sql.run(
-    `INSERT INTO occurrences (lease_id, key, origin, type, reason, object, note, count, first_at, last_at, counted)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO occurrences (lease_id, key, origin, type, reason, object, note, count, first_at, last_at, counted,
+       reporting_controller, reporting_instance)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (lease_id, key) DO UPDATE SET object = excluded.object, note = excluded.note, count = excluded.count,
-       first_at = excluded.first_at, last_at = excluded.last_at, counted = excluded.counted`,
+       first_at = excluded.first_at, last_at = excluded.last_at, counted = excluded.counted,
+       reporting_controller = excluded.reporting_controller, reporting_instance = excluded.reporting_instance`,
   );
   const trim = sql.run(
     `DELETE FROM occurrences WHERE id IN (SELECT id FROM occurrences WHERE lease_id = ? AND origin = ? AND counted != '${stillSo}'
@@ -58,7 +63,9 @@ export function createOccurrences(sql: Sql) {
     /** Again with the same key, it is the same with a new count. */
     record(row: OccurrenceRow): void {
       const { leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted } = row;
-      record(leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted);
+      const { reportingController, reportingInstance } = row;
+      const times = [count, firstAtMs, lastAtMs, counted] as const;
+      record(leaseId, key, origin, type, reason, object, note, ...times, reportingController, reportingInstance);
     },
     /** Leaves the newest of a lease, and what is not over: removed, it would begin anew with the next look. */
     trim: (leaseId: string, origin: OccurrenceRow["origin"], keep: number) => void trim(leaseId, origin, keep),

@@ -185,6 +185,7 @@ const leaseActions: fc.Arbitrary<Action>[] = [
   fc
     .record({
       ...{ leaseId: name, key: name, object: text, note: text, count: id, firstAtMs: timeMs },
+      ...{ reportingController: text, reportingInstance: text },
       ...{ counted: fc.constantFrom(stillSo, ""), origin: fc.constantFrom("cluster", "ours") },
     })
     .map((row) => (to, model, lastAtMs) => {

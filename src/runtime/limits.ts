@@ -1053,6 +1053,8 @@ export const limits = {
   streamFrameBytes: 2 ** 20,
   /** How often the end of long-lived credentials is looked for: a timer has 24 days at most, and wall clocks are set. */
   streamExpiryLookMs: hour,
+  /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
+  eventsWaiting: 1_000,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

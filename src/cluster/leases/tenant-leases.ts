@@ -43,6 +43,8 @@ interface Workload {
   readonly counts: ReplicaCounts;
 }
 
+export type TenantLeases = ReturnType<typeof createTenantLeases>;
+
 export function createTenantLeases(deps: TenantLeasesDeps) {
   const { chain, leases, health, addresses, staticHosts, publicHost, clock } = deps;
   const { live, hostnames, states } = leases;

@@ -11,7 +11,17 @@ const nowMs = 1_000_000;
 
 function seen(event: string, count: number, lastMs: number, firstMs = lastMs): Sighting {
   const what = { type: "Warning", reason: "BackOff", object: `Pod of ${event}`, note: `the ${count}th` } as const;
-  return { leaseId: "lease", key: "key", event, ...what, count, firstMs, lastMs };
+  return {
+    reportingController: "kubelet",
+    reportingInstance: `node of ${event}`,
+    leaseId: "lease",
+    key: "key",
+    event,
+    ...what,
+    count,
+    firstMs,
+    lastMs,
+  };
 }
 
 function fold(sightings: readonly Sighting[]): OccurrenceRow | undefined {

@@ -27,17 +27,22 @@ export function counted(row: OccurrenceRow | undefined, seen: Sighting, nowMs: n
   const lastAtMs = Math.min(seen.lastMs, nowMs);
   const firstAtMs = Math.min(seen.firstMs, lastAtMs);
   const isNewest = !row || lastAtMs >= row.lastAtMs;
-  const { leaseId, key, type, reason, object, note } = seen;
+  const { leaseId, key, type, reason } = seen;
   const known = before.events[id]?.[0] ?? 0;
   const after = forget({ ...before.events, [id]: [Math.max(known, seen.count), seen.lastMs] }, before.forgottenMs);
   return {
-    ...{ leaseId, key, origin: "cluster", type, reason, object, note },
-    ...(!isNewest && { object: row.object, note: row.note }),
+    ...{ leaseId, key, origin: "cluster", type, reason },
+    ...whatIsSaid(isNewest ? seen : row),
     count: (row?.count ?? 0) + more,
     firstAtMs: Math.min(row?.firstAtMs ?? firstAtMs, firstAtMs),
     lastAtMs: Math.max(row?.lastAtMs ?? lastAtMs, lastAtMs),
     counted: JSON.stringify(after),
   };
+}
+
+/** What several Events that are the same may say each in its own way. */
+export function whatIsSaid({ object, note, reportingController, reportingInstance }: Sighting | OccurrenceRow) {
+  return { object, note, reportingController, reportingInstance };
 }
 
 function moreThan({ events, forgottenMs }: Counted, id: string, { count, firstMs, lastMs }: Sighting): number {

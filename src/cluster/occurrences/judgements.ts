@@ -12,6 +12,7 @@ import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
 import type { Tell } from "./lease-events.ts";
+import { ourselves } from "./lease-history.ts";
 import { keyOf } from "./same-occurrence.ts";
 import { toldText } from "./told-text.ts";
 
@@ -130,6 +131,7 @@ function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefi
     firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
     lastAtMs: nowMs,
     counted: stillSo,
+    ...ourselves,
   };
 }
 
@@ -142,5 +144,6 @@ function recovered(row: OccurrenceRow, before: OccurrenceRow | undefined, nowMs:
     firstAtMs: before?.firstAtMs ?? nowMs,
     lastAtMs: nowMs,
     counted: "",
+    ...ourselves,
   };
 }

@@ -6,6 +6,8 @@ import { limits } from "../../runtime/limits.ts";
 import { toldText } from "./told-text.ts";
 
 export interface LeaseOccurrence {
+  /** What makes it the same as one before, within a lease: told again, its count is higher. */
+  readonly key: string;
   /** When it happened last. */
   readonly atMs: number;
   readonly firstAtMs: number;
@@ -17,7 +19,13 @@ export interface LeaseOccurrence {
   /** What it is about, where it is less than the lease. */
   readonly object: string;
   readonly note: string;
+  /** Which component says so, and which of its processes. */
+  readonly reportingController: string;
+  readonly reportingInstance: string;
 }
+
+/** Under which name we write Events. Which of our machines it was is nothing that a tenant need know. */
+export const ourselves = { reportingController: "akash.network/provider", reportingInstance: "" } as const;
 
 type Reads = Pick<TableReads, "history" | "occurrences">;
 
@@ -38,21 +46,14 @@ export function historyOf(
 }
 
 /** A line of the history: what it begins with is a word for programs, "ManifestReceived". */
-export function deedOf({ line, atMs }: HistoryLine): LeaseOccurrence {
+export function deedOf({ id, line, atMs }: HistoryLine): LeaseOccurrence {
   const [words = ""] = line.split(/[:;,]/, 1);
   const letters = (words.match(/[A-Za-z]+/g) ?? []).map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`);
   const reason = letters.join("").slice(0, limits.occurrenceReasonChars);
   const type = isBad(line) ? "Warning" : "Normal";
-  return {
-    atMs,
-    firstAtMs: atMs,
-    count: 1,
-    origin: "journal",
-    type,
-    reason,
-    object: "",
-    note: toldText(line, limits.occurrenceNoteChars),
-  };
+  const note = toldText(line, limits.occurrenceNoteChars);
+  const once = { count: 1, firstAtMs: atMs, atMs };
+  return { key: `line ${id}`, origin: "journal", type, reason, object: "", note, ...ourselves, ...once };
 }
 
 /** What a tenant will not like. */
@@ -60,9 +61,9 @@ function isBad(line: string): boolean {
   return /^(refused|closeBid|startReclaim)/.test(line);
 }
 
-export function occurrenceOf({ type, reason, object, note, ...row }: OccurrenceRow): LeaseOccurrence {
-  const { origin, count, firstAtMs, lastAtMs } = row;
-  return { atMs: lastAtMs, firstAtMs, count, origin, type, reason, object, note };
+export function occurrenceOf(row: OccurrenceRow): LeaseOccurrence {
+  const { leaseId: _, counted: __, lastAtMs: atMs, ...told } = row;
+  return { ...told, atMs };
 }
 
 /** The id of a lease by that of its order, as people have it at hand; undefined where nothing is known of it. */

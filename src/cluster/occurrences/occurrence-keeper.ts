@@ -15,14 +15,11 @@ import type { HealthView } from "../health/lease-health.ts";
 import type { LiveObjects } from "../leases/live-objects.ts";
 import { createJudgements } from "./judgements.ts";
 import { tellAbout } from "./lease-events.ts";
-import { historyOf, isForTenant, type LeaseOccurrence, occurrenceOf } from "./lease-history.ts";
+import { historyOf, isForTenant, type LeaseOccurrence, occurrenceOf, ourselves } from "./lease-history.ts";
 import { createToldDeeds } from "./told-deeds.ts";
 import { createWatchedEvents } from "./watched-events.ts";
 
-/** The name under which we write Events. */
-const controller = "akash.network/provider";
-
-export type OccurrenceListener = (leaseKey: string, occurrence: LeaseOccurrence) => void;
+export type OccurrenceListener = (occurrence: LeaseOccurrence) => void;
 
 interface OccurrenceKeeperDeps {
   readonly chain: Pick<Chain, "onStep">;
@@ -43,17 +40,19 @@ export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;
 
 export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
   const { chain, kube, journal, live, leaseIn, trouble, clock, log } = deps;
-  const listeners = new Set<OccurrenceListener>();
-  const onOccurrence: OccurrenceListener = (leaseKey, occurrence) => {
-    for (const listener of listeners) {
+  /** By lease: who listens to one costs the others nothing. */
+  const listeners = new Map<string, Set<OccurrenceListener>>();
+  const onOccurrence = (leaseKey: string, occurrence: LeaseOccurrence) => {
+    for (const listener of listeners.get(leaseKey) ?? []) {
       try {
-        listener(leaseKey, occurrence);
+        listener(occurrence);
       } catch (thrown) {
         log.error("failed to tell of an occurrence", { lease: leaseKey, error: ProviderError.from(thrown) });
       }
     }
   };
   const onRow = (row: OccurrenceRow) => onOccurrence(row.leaseId, occurrenceOf(row));
+  const { reportingController: controller } = ourselves;
   const recorder = createEventRecorder({ controller, instance: hostname() }, deps);
   const tell = tellAbout(live, recorder);
   const judgements = createJudgements({ ...deps, tell, onRow });
@@ -67,10 +66,14 @@ export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
     /** What its tenant may read, the newest last. */
     of: (leaseKey: string): LeaseOccurrence[] =>
       historyOf(journal.read, leaseKey, limits.leaseHistoryMostLines, isForTenant),
-    /** Told of every change, also of a count; the answer ends it. */
-    onOccurrence(listener: OccurrenceListener): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    /** Told of every change of this lease, also of a count; the answer ends it. */
+    onOccurrence(leaseKey: string, listener: OccurrenceListener): () => void {
+      const own = listeners.get(leaseKey) ?? new Set();
+      listeners.set(leaseKey, own.add(listener));
+      return () => {
+        own.delete(listener);
+        if (own.size === 0 && listeners.get(leaseKey) === own) listeners.delete(leaseKey);
+      };
     },
     open(scope: Scope): void {
       // Whatever part of us did it has written it down; a block comes every few seconds.

@@ -22,6 +22,8 @@ export interface Sighting {
   readonly reason: string;
   readonly object: string;
   readonly note: string;
+  readonly reportingController: string;
+  readonly reportingInstance: string;
   readonly count: number;
   readonly firstMs: number;
   readonly lastMs: number;
@@ -34,6 +36,8 @@ export function readSighting(leaseId: string, event: KubeObject, nowMs: number):
   const name = toldText(textOf(regarding["name"]) ?? "", limits.occurrenceNameChars);
   const reason = toldText(textOf(event["reason"]) ?? "", limits.occurrenceReasonChars);
   const note = toldText(textOf(event["note"]) ?? "", limits.occurrenceNoteChars);
+  const reportingController = toldText(textOf(event["reportingController"]) ?? "", limits.occurrenceReasonChars);
+  const reportingInstance = toldText(textOf(event["reportingInstance"]) ?? "", limits.occurrenceReasonChars);
   const type = event["type"] === "Normal" ? "Normal" : "Warning";
   const { creationTimestamp } = event.metadata;
   const { eventTime, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
@@ -43,7 +47,7 @@ export function readSighting(leaseId: string, event: KubeObject, nowMs: number):
   const told = (...texts: unknown[]) => timesIn(texts, madeMs - limits.occurrenceBehindMs, latestMs)[0] ?? madeMs;
   const lastMs = told(series["lastObservedTime"], deprecatedLastTimestamp, eventTime);
   return {
-    ...{ leaseId, type, reason, note },
+    ...{ leaseId, type, reason, note, reportingController, reportingInstance },
     event: keyOf(leaseId, event.metadata.name),
     key: keyOf("cluster", kind, familyOf(kind, name), type, reason, gist(note)),
     object: `${kind} ${name}`,

@@ -12,7 +12,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { counted } from "./counting.ts";
+import { counted, whatIsSaid } from "./counting.ts";
 import { readSighting, type Sighting } from "./sighting.ts";
 
 interface WatchedEventsDeps {
@@ -26,6 +26,7 @@ interface WatchedEventsDeps {
   readonly trouble: () => string | undefined;
   /** The name under which we write Events ourselves: they are in the journal already. */
   readonly controller: string;
+  /** Told of every Event by itself, with what its row has become. */
   readonly onRow: (row: OccurrenceRow) => void;
 }
 
@@ -82,17 +83,17 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
     const known = journal.read.occurrences;
     if (!slice.some((seen) => counted(known.get(seen.leaseId, seen.key), seen, nowMs))) return;
     const rows = await journal.relaxed("occurrences", ({ occurrences }) => {
-      const written = new Map<string, OccurrenceRow>();
+      const written: OccurrenceRow[] = [];
       const leases = new Set<string>();
       for (const seen of slice) {
         const row = counted(occurrences.get(seen.leaseId, seen.key), seen, nowMs);
         if (!row) continue;
         occurrences.record(row);
-        written.set(`${row.leaseId} ${row.key}`, row);
+        written.push({ ...row, ...whatIsSaid(seen) });
         leases.add(row.leaseId);
       }
       for (const leaseId of leases) occurrences.trim(leaseId, "cluster", limits.occurrencesOfLease);
-      return [...written.values()];
+      return written;
     });
     counts.kept += rows.length;
     for (const row of rows) onRow(row);

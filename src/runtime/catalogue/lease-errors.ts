@@ -11,6 +11,11 @@ export const leaseErrors = {
     advice: "`akash-provider leases` lists ours.",
     ...statuses(404, "NOT_FOUND"),
   },
+  AKP_LEASE_NOT_IN_CLUSTER: {
+    message: "nothing of the lease {lease} is in the cluster",
+    advice: "Send the manifest, or ask about a lease that is not closed.",
+    ...statuses(404, "NOT_FOUND"),
+  },
   AKP_LEASE_OVER: {
     message: "the lease {lease} is {state} since height {closedOn}",
     advice: "Nothing is to be done: what it has in the cluster is taken away by itself.",

@@ -1,0 +1,103 @@
+/**
+ * What happened to a lease, then what happens to it, for its tenant. Nobody is asked for it: what happened is in the
+ * journal, for longer than the cluster keeps its Events, and what happens comes from the one watch that all leases share.
+ */
+
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { LiveObjects } from "../leases/live-objects.ts";
+import type { TenantLeases } from "../leases/tenant-leases.ts";
+import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
+import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
+import { serviceOf } from "./service-of.ts";
+
+interface LeaseEventsDeps {
+  readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
+  readonly leases: Pick<TenantLeases, "find">;
+  readonly live: Pick<LiveObjects, "workloads">;
+}
+
+interface EventsAsked {
+  /** Undefined: of all services, and of the lease as a whole. */
+  readonly services: ReadonlySet<string> | undefined;
+  readonly follow: boolean;
+  readonly signal: AbortSignal;
+}
+
+export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
+  return async function* events(lease: LeaseId, { services, follow, signal }: EventsAsked) {
+    if (leases.find(lease).state === "unknown")
+      throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
+    const key = formatLeaseId(lease);
+    const namespace = leaseNamespace(lease);
+    const isAsked = (each: LeaseOccurrence) => isOf(each, services, workloadNames());
+    const shown = (batch: readonly LeaseOccurrence[]) => batch.filter(isAsked).map(eventOf);
+    const waiting = createWaiting(signal);
+    // Heard from before it is read, so that nothing falls between; what is in both is told once.
+    const unhear = follow ? occurrences.onOccurrence(key, waiting.add) : () => undefined;
+    try {
+      const happened = occurrences.of(key);
+      const counts = new Map(happened.map((each) => [each.key, each.count]));
+      const isNew = (each: LeaseOccurrence) => each.count > (counts.get(each.key) ?? 0);
+      yield shown(happened);
+      while (follow && !signal.aborted) {
+        const batch = shown((await waiting.take()).filter(isNew));
+        if (batch.length > 0) yield batch;
+      }
+    } finally {
+      unhear();
+      waiting.close();
+    }
+
+    function workloadNames(): string[] {
+      return services ? [...live.workloads(namespace)].map(({ name }) => name) : [];
+    }
+
+    function eventOf({ type, reason, note, object, reportingController, reportingInstance }: LeaseOccurrence) {
+      return { type, reportingController, reportingInstance, reason, note, object: objectOf(object) };
+    }
+
+    /** What we say ourselves is about a service or the whole, which the cluster has under other names. */
+    function objectOf(text: string) {
+      const [kind = "", ...words] = text.split(" ");
+      const name = words.join(" ");
+      if (text === "") return { kind: "Namespace", namespace, name: namespace };
+      if (kind !== "service") return { kind, namespace, name };
+      const workload = [...live.workloads(namespace)].find((each) => each.name === name);
+      return { kind: workload?.kind.kind ?? "Deployment", namespace, name };
+    }
+  };
+}
+
+/** What has happened and is not told yet. */
+function createWaiting(signal: AbortSignal) {
+  let waiting: LeaseOccurrence[] = [];
+  let arrived = Promise.withResolvers<void>();
+  const wake = () => arrived.resolve();
+  signal.addEventListener("abort", wake);
+  return {
+    add(occurrence: LeaseOccurrence): void {
+      if (waiting.length <= limits.eventsWaiting) waiting.push(occurrence);
+      wake();
+    },
+    /** Empty where there is nobody any more to whom it could be told. */
+    async take(): Promise<readonly LeaseOccurrence[]> {
+      if (waiting.length === 0 && !signal.aborted) await arrived.promise;
+      if (waiting.length > limits.eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});
+      arrived = Promise.withResolvers();
+      const taken = waiting;
+      waiting = [];
+      return signal.aborted ? [] : taken;
+    },
+    close: () => signal.removeEventListener("abort", wake),
+  };
+}
+
+/** By what it is about: Events carry no label of the service. */
+function isOf({ object }: LeaseOccurrence, services: ReadonlySet<string> | undefined, known: readonly string[]) {
+  if (!services) return true;
+  const service = serviceOf(object, [...services, ...known]);
+  return service !== undefined && services.has(service);
+}

@@ -1,0 +1,181 @@
+/** What a tenant is told of what happens to a lease, from the cluster's Events through the journal to whoever reads. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import type { TenantLeases } from "../src/cluster/leases/tenant-leases.ts";
+import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/occurrences/lease-history.ts";
+import { createLeaseEvents } from "../src/cluster/tenant-pods/lease-events.ts";
+import { serviceOf } from "../src/cluster/tenant-pods/service-of.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { occurrenceStage } from "./occurrence-stage.ts";
+import { runs } from "./runs.ts";
+
+const lease = parseLeaseId(
+  "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/7/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",
+);
+const key = formatLeaseId(lease);
+const namespace = leaseNamespace(lease);
+
+function leaseIn(name: string): string | undefined {
+  return name === namespace ? key : undefined;
+}
+
+/** A lease of which nothing but Events is there, and readers of them. */
+async function readersStage(t: TestContext) {
+  const stage = occurrenceStage(t, leaseIn);
+  let life = await stage.start();
+  let state = "bare";
+  const events = () => {
+    const { journal, listeners } = life;
+    return createLeaseEvents({
+      occurrences: {
+        of: (lease) => historyOf(journal.read, lease, limits.leaseHistoryMostLines, isForTenant),
+        onOccurrence(_, listener) {
+          const heard = (row: Parameters<typeof occurrenceOf>[0]) => listener(occurrenceOf(row));
+          listeners.add(heard);
+          return () => void listeners.delete(heard);
+        },
+      },
+      leases: { find: (() => ({ state })) as unknown as TenantLeases["find"] },
+      live: { workloads: () => [] },
+    });
+  };
+
+  function read({ follow = true, services }: { follow?: boolean; services?: string[] } = {}) {
+    const [stopping, notes, batches] = [new AbortController(), [] as string[], [] as number[]];
+    const asked = { services: services && new Set(services), follow, signal: stopping.signal };
+    const stream = events()(lease, asked);
+    const ended = (async () => {
+      for await (const batch of stream) {
+        batches.push(batch.length);
+        notes.push(...batch.map(({ note }) => note));
+      }
+    })();
+    return { notes, batches, ended, stop: () => stopping.abort() };
+  }
+  return {
+    ...stage,
+    read,
+    events: (signal: AbortSignal) => events()(lease, { services: undefined, follow: true, signal }),
+    listening: () => life.listeners.size,
+    is(now: string) {
+      state = now;
+    },
+    stop: () => life.stop(),
+    async restart() {
+      await life.stop();
+      life = await stage.start();
+    },
+  };
+}
+
+/** Letters, since two notes that differ in numbers alone are the same. */
+const word = (at: number) => at.toString().replace(/\d/g, (digit) => "ghijklmnop"[Number(digit)] ?? "");
+
+test("whoever begins to read while much happens is told each of it once, however the moments fall", async (t) => {
+  const { clock, happens, read, listening, stop } = await readersStage(t);
+  const random = createSeededRandom(7);
+  const readers: ReturnType<typeof read>[] = [];
+  const all: string[] = [];
+  for (let at = 0; at < runs(60, 95); at += 1) {
+    const note = `it is ${word(at)}`;
+    happens(namespace, "web-0", note);
+    all.push(note);
+    readers.push(read());
+    // Some begin between the write and the word of it.
+    if (random.next() < 0.7) await clock.advance(Math.floor(random.next() * 1_200));
+    if (random.next() < 0.5) readers.push(read());
+  }
+  await clock.advance(5_000);
+  for (const { notes } of readers) assert.deepEqual(notes.toSorted(), all.toSorted());
+  for (const reader of readers) reader.stop();
+  await Promise.all(readers.map(({ ended }) => ended));
+  assert.equal(listening(), 0, "and nobody is told any more");
+  await stop();
+});
+
+test("what the cluster has forgotten is told from the journal, what it says again is not, and each pod is told of live", async (t) => {
+  const { clock, cluster, happens, read, restart, stop } = await readersStage(t);
+  const [first, second] = ["web-5d9c7bf6c8-x2kqz", "web-5d9c7bf6c8-4vwxz"];
+  happens(namespace, first, "Started container web", { type: "Normal", reason: "Started", reportingInstance: "n1" });
+  await clock.advance(2 * 3_600_000);
+  for (const { metadata } of cluster.server.list(kinds.event, { namespace }))
+    cluster.server.delete(kinds.event, metadata);
+  await restart();
+  const [list, follow] = [read({ follow: false }), read()];
+  await clock.advance(1);
+  await list.ended;
+  assert.deepEqual(list.notes, ["Started container web"]);
+  for (const pod of [first, second]) happens(namespace, pod, "Back-off restarting failed container");
+  await clock.advance(3_000);
+  assert.deepEqual(follow.batches, [1, 2], "one of each pod, though they are one line of the history");
+  cluster.faults.cutWatches();
+  cluster.faults.forgetPast();
+  await clock.advance(60_000);
+  assert.deepEqual(follow.batches, [1, 2], "a new list brings nothing new");
+  follow.stop();
+  await follow.ended;
+  await stop();
+});
+
+test("an event is shown as the cluster told it, and without one's name where nobody gave it", async (t) => {
+  const { clock, happens, events, stop } = await readersStage(t);
+  const stopping = new AbortController();
+  happens(namespace, "web-0", "Started <web>", { type: "Normal", reason: "Started", reportingInstance: "node-1" });
+  await clock.advance(3_000);
+  const stream = events(stopping.signal);
+  assert.deepEqual((await stream.next()).value, [
+    {
+      ...{ type: "Normal", reportingController: "kubelet", reportingInstance: "node-1", reason: "Started" },
+      ...{ note: "Started <web>", object: { kind: "Pod", namespace, name: "web-0" } },
+    },
+  ]);
+  const next = stream.next();
+  stopping.abort();
+  assert.equal((await next).done, true);
+  await stop();
+});
+
+test("who asks for a service is told of what is called after it, and of nothing else", async (t) => {
+  const { clock, happens, read, stop } = await readersStage(t);
+  const pods = ["web-5d9c7bf6c8-x2kqz", "web-2-5d9c7bf6c8-x2kqz", "store-0"];
+  for (const pod of pods) happens(namespace, pod, `Started ${pod.split("-")[0]}${word(pod.length)}`);
+  await clock.advance(3_000);
+  const reader = read({ services: ["web", "none"], follow: false });
+  await reader.ended;
+  assert.deepEqual(reader.notes, [`Started web${word(20)}`]);
+  await stop();
+  const services = ["web", "web-2", "store", "db-store"];
+  const cases = [
+    ["Pod web-5d9c7bf6c8-x2kqz", "web"],
+    ["Pod web-2-5d9c7bf6c8-x2kqz", "web-2"],
+    ["ReplicaSet web-5d9c7bf6c8", "web"],
+    ["Deployment web-2", "web-2"],
+    ["PersistentVolumeClaim store-data-store-1", "store"],
+    ["PersistentVolumeClaim db-store-data-db-store-0", "db-store"],
+    ["Service web-np", "web"],
+    ["service web-2", "web-2"],
+    ["Namespace web7", undefined],
+    ["", undefined],
+  ] as const;
+  for (const [object, service] of cases) assert.equal(serviceOf(object, services), service, object);
+});
+
+test("a reader who stays behind is let go, and a lease of which nothing is there has no events", async (t) => {
+  const { clock, happens, events, is, listening, stop } = await readersStage(t);
+  const stream = events(new AbortController().signal);
+  await stream.next();
+  const waiting = stream.next();
+  for (let at = 0; at <= limits.eventsWaiting + limits.occurrenceWrites; at += 1)
+    happens(namespace, "web-0", `it is ${word(at)}`);
+  await clock.advance(10_000);
+  await waiting;
+  await assert.rejects(stream.next(), { code: "AKP_STREAM_TOO_SLOW" });
+  assert.equal(listening(), 0);
+  is("unknown");
+  await assert.rejects(events(new AbortController().signal).next(), { code: "AKP_LEASE_NOT_IN_CLUSTER" });
+  await stop();
+});
