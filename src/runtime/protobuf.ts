@@ -124,6 +124,56 @@ export function int64(number: number): Field<bigint> {
   };
 }
 
+export function uint64(number: number): Field<bigint> {
+  return {
+    ...int64(number),
+    write(writer, value) {
+      if (value !== 0n) writer.tag(number, WireType.Varint).uint64(value);
+    },
+    read: (reader) => BigInt(reader.uint64()),
+  };
+}
+
+export function uint32(number: number): Field<number> {
+  return {
+    ...int32(number),
+    write(writer, value) {
+      if (value !== 0) writer.tag(number, WireType.Varint).uint32(value);
+    },
+    read: (reader) => reader.uint32(),
+  };
+}
+
+export function bool(number: number): Field<boolean> {
+  return {
+    number,
+    wireType: WireType.Varint,
+    absent: () => false,
+    write(writer, value) {
+      if (value) writer.tag(number, WireType.Varint).bool(value);
+    },
+    read: (reader) => reader.bool(),
+  };
+}
+
+/** By name, in the order of the map. */
+export function mapOf<T>(number: number, codec: Codec<T>): Field<ReadonlyMap<string, T>> {
+  const entries = repeated(number, messageOf({ key: plain(1, text, ""), value: optional(2, codec) }));
+  return {
+    ...entries,
+    absent: () => new Map(),
+    write: (writer, values) =>
+      entries.write(
+        writer,
+        [...values].map(([key, value]) => ({ key, value })),
+      ),
+    read(reader, before) {
+      const [{ key, value } = { key: "", value: undefined }] = entries.read(reader, []);
+      return new Map([...before, [key, value ?? codec.decode(new Uint8Array())]]);
+    },
+  };
+}
+
 /** Whole numbers of 32 bits, enums among them. */
 export function int32(number: number): Field<number> {
   return {

@@ -1,8 +1,8 @@
 /** akash.provider.v1.ProviderRPC: what anybody may know of the provider, in protobuf. */
+import { providerV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import type { Identify } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
-import { providerFile } from "./provider-proto.ts";
 
 interface ProviderRpcDeps {
   /** The message as it is now. */
@@ -19,5 +19,5 @@ export function createProviderRpc({ status, identify }: ProviderRpcDeps): GrpcSe
       return who instanceof Promise ? who.then(() => ({ message: status() })) : { message: status() };
     },
   };
-  return { file: providerFile, methods: [["/akash.provider.v1.ProviderRPC/GetStatus", getStatus]] };
+  return { file: providerV1ServiceFile, methods: [["/akash.provider.v1.ProviderRPC/GetStatus", getStatus]] };
 }

@@ -1,12 +1,5 @@
 /** akash.provider.v1.Status, ready to be sent. */
-import { int32, messageOf, optional, repeated, text } from "../../runtime/protobuf.ts";
-
-const statusCodec = messageOf({
-  cluster: optional(2, messageOf({ leases: optional(1, messageOf({ active: int32(1) })) })),
-  bidEngine: optional(3, messageOf({ orders: int32(1) })),
-  manifest: optional(4, messageOf({ deployments: int32(1) })),
-  publicHostnames: repeated(5, text),
-});
+import { providerV1Status } from "../../runtime/grpc/akash-proto.ts";
 
 interface StatusTold {
   readonly leases: number;
@@ -16,10 +9,13 @@ interface StatusTold {
 }
 
 export function statusMessage({ leases, orders, deployments, publicHost }: StatusTold): Uint8Array {
-  return statusCodec.encode({
-    cluster: { leases: { active: leases } },
+  return providerV1Status.encode({
+    errors: [],
+    cluster: { leases: { active: leases }, inventory: undefined },
     bidEngine: { orders },
     manifest: { deployments },
     publicHostnames: [publicHost ?? ""],
+    timestamp: undefined,
+    reclamationWindow: undefined,
   });
 }

@@ -7,7 +7,9 @@ import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FileDescriptorProtoSchema,
+  file_google_protobuf_duration,
   file_google_protobuf_empty,
+  file_google_protobuf_timestamp,
 } from "@bufbuild/protobuf/wkt";
 import { invariant } from "../invariant.ts";
 
@@ -18,6 +20,7 @@ export interface ProtoFile {
   readonly imports?: readonly ProtoFile[];
   /** Each with its fields: "repeated Node nodes = 1". A message of another package has its whole name. */
   readonly messages?: Readonly<Record<string, readonly string[]>>;
+  /** One within a message has that before its name: "Endpoint.Kind". */
   readonly enums?: Readonly<Record<string, readonly string[]>>;
   /** Each with its methods: "StreamNode(google.protobuf.Empty) returns (stream Node)". */
   readonly services?: Readonly<Record<string, readonly string[]>>;
@@ -32,10 +35,33 @@ export const emptyFile: ProtoFile = {
   descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_empty.proto),
 };
 
+export const timestampFile: ProtoFile = {
+  name: "google/protobuf/timestamp.proto",
+  package: "google.protobuf",
+  messages: { Timestamp: [] },
+  descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_timestamp.proto),
+};
+
+export const durationFile: ProtoFile = {
+  name: "google/protobuf/duration.proto",
+  package: "google.protobuf",
+  messages: { Duration: [] },
+  descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_duration.proto),
+};
+
+/** It and what it needs, each once, and none before what it needs itself. */
+export function withImports(file: ProtoFile): ProtoFile[] {
+  return [...new Set([...(file.imports ?? []).flatMap(withImports), file])];
+}
+
 /** A FileDescriptorProto. */
 export function descriptorOf(file: ProtoFile): Uint8Array {
   if (file.descriptor) return file.descriptor;
   const { name, package: inPackage, imports = [], messages = {}, enums = {}, services = {} } = file;
+  const enumsOf = (holder: string) =>
+    Object.entries(enums)
+      .filter(([type]) => type.slice(0, Math.max(0, type.lastIndexOf("."))) === holder)
+      .map(([type, values]) => ({ name: type.slice(type.lastIndexOf(".") + 1), value: values.map(enumValueOf) }));
   const message = create(FileDescriptorProtoSchema, {
     name,
     package: inPackage,
@@ -43,9 +69,11 @@ export function descriptorOf(file: ProtoFile): Uint8Array {
     dependency: imports.map((each) => each.name),
     messageType: Object.entries(messages).map(([type, fields]) => ({
       name: type,
-      field: fields.map((field) => fieldOf(field, file)),
+      field: fields.map((field) => fieldOf(field, type, file)),
+      nestedType: fields.flatMap((field) => entryOf(field, file)),
+      enumType: enumsOf(type),
     })),
-    enumType: Object.entries(enums).map(([type, values]) => ({ name: type, value: values.map(enumValueOf) })),
+    enumType: enumsOf(""),
     service: Object.entries(services).map(([service, methods]) => ({
       name: service,
       method: methods.map((method) => methodOf(method, inPackage)),
@@ -68,23 +96,53 @@ export function symbolsOf({ package: inPackage, messages = {}, enums = {}, servi
 const scalars: Readonly<Record<string, FieldDescriptorProto_Type>> = {
   string: FieldDescriptorProto_Type.STRING,
   bytes: FieldDescriptorProto_Type.BYTES,
+  bool: FieldDescriptorProto_Type.BOOL,
   int32: FieldDescriptorProto_Type.INT32,
   uint32: FieldDescriptorProto_Type.UINT32,
+  int64: FieldDescriptorProto_Type.INT64,
+  uint64: FieldDescriptorProto_Type.UINT64,
 };
 
-function fieldOf(text: string, { package: inPackage, enums = {} }: ProtoFile) {
-  const [, repeated, type = "", name = "", number] = /^(repeated )?([\w.]+) (\w+) = (\d+)$/.exec(text) ?? [];
+const mapPattern = /^map<(\w+), ([\w.]+)> (\w+) = (\d+)$/;
+
+function fieldOf(text: string, message: string, file: ProtoFile) {
+  const map = mapPattern.exec(text);
+  const plain = map ? `repeated ${message}.${entryName(map[3] ?? "")} ${map[3]} = ${map[4]}` : text;
+  const [, repeated, type = "", name = "", number] = /^(repeated )?([\w.]+) (\w+) = (\d+)$/.exec(plain) ?? [];
   invariant(number !== undefined, `a field of a .proto file: ${text}`);
   const scalar = scalars[type];
-  const named = Object.hasOwn(enums, type) ? FieldDescriptorProto_Type.ENUM : FieldDescriptorProto_Type.MESSAGE;
+  const whole = map ? `.${file.package}.${type}` : wholeType(type, message, file);
+  const named = isEnum(whole, file) ? FieldDescriptorProto_Type.ENUM : FieldDescriptorProto_Type.MESSAGE;
   return {
     name,
     jsonName: name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
     number: Number(number),
     label: repeated ? FieldDescriptorProto_Label.REPEATED : FieldDescriptorProto_Label.OPTIONAL,
     type: scalar ?? named,
-    ...(scalar === undefined && { typeName: typeName(type, inPackage) }),
+    ...(scalar === undefined && { typeName: whole }),
   };
+}
+
+/** A map is a list of messages that nobody wrote down. */
+function entryOf(text: string, file: ProtoFile) {
+  const [, key, value, name] = mapPattern.exec(text) ?? [];
+  if (name === undefined) return [];
+  const fields = [`${key} key = 1`, `${value} value = 2`];
+  return [{ name: entryName(name), field: fields.map((each) => fieldOf(each, "", file)), options: { mapEntry: true } }];
+}
+
+function entryName(field: string): string {
+  return `${field.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
+}
+
+/** With a dot before it: within this message, in this package, or said in full. */
+function wholeType(type: string, message: string, { package: inPackage, enums = {} }: ProtoFile): string {
+  return Object.hasOwn(enums, `${message}.${type}`) ? `.${inPackage}.${message}.${type}` : typeName(type, inPackage);
+}
+
+function isEnum(whole: string, file: ProtoFile): boolean {
+  const own = Object.keys(file.enums ?? {}).some((type) => whole === `.${file.package}.${type}`);
+  return own || (file.imports ?? []).some((each) => isEnum(whole, each));
 }
 
 function enumValueOf(text: string) {

@@ -5,12 +5,11 @@
 import { bytes, type Decoded, int32, messageOf, optional, repeated, required, text } from "../protobuf.ts";
 import { grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
-import { descriptorOf, type ProtoFile, symbolsOf } from "./proto-file.ts";
+import { descriptorOf, type ProtoFile, symbolsOf, withImports } from "./proto-file.ts";
 
 export function reflectionMethods(served: readonly ProtoFile[]): [path: string, method: GrpcMethod][] {
   const own = ["v1", "v1alpha"].map(reflectionFile);
   const files = new Map<string, ProtoFile>();
-  const withImports = (file: ProtoFile): ProtoFile[] => [file, ...(file.imports ?? []).flatMap(withImports)];
   for (const file of [...served, ...own].flatMap(withImports)) files.set(file.name, file);
   const services = [...files.values()].flatMap((file) => symbolsOf(file).services).sort();
   const bySymbol = new Map([...files.values()].flatMap((file) => symbolsOf(file).all.map((name) => [name, file])));
@@ -28,7 +27,7 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
       return answer({ error: { code: grpcCodes.NotFound, message } });
     }
     // With those it needs, so that nobody has to come back for them.
-    return answer({ files: { descriptor: [...new Set(withImports(file))].map(descriptorOf) } });
+    return answer({ files: { descriptor: withImports(file).toReversed().map(descriptorOf) } });
   }
 
   const info: GrpcMethod = {

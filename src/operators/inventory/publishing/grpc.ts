@@ -7,6 +7,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http2";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { inventoryV1ServiceFile } from "../../../runtime/grpc/akash-proto.ts";
 import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../../runtime/grpc/methods.ts";
@@ -16,7 +17,6 @@ import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { ListenAddress } from "../../../runtime/listener.ts";
 import type { OperatorGround } from "../ground.ts";
-import { inventoryFile } from "./inventory-proto.ts";
 import type { Picture } from "./picture.ts";
 import type { Publisher } from "./publisher.ts";
 
@@ -32,7 +32,7 @@ export async function startGrpc(
   options: ListenAddress & Pick<OperatorGround, "clock" | "log">,
 ): Promise<GrpcListener> {
   const { host, clock, log } = options;
-  const known = new Set(["", ...symbolsOf(inventoryFile).services]);
+  const known = new Set(["", ...symbolsOf(inventoryV1ServiceFile).services]);
   const health: Health = {
     serving: (service) => (known.has(service) ? publisher.told !== undefined : undefined),
     async changed(signal) {
@@ -44,7 +44,7 @@ export async function startGrpc(
       new Map([
         ...inventoryMethods(publisher),
         ...healthMethods(health),
-        ...reflectionMethods([inventoryFile, healthFile]),
+        ...reflectionMethods([inventoryV1ServiceFile, healthFile]),
       ]),
     ),
     bounds: {
