@@ -7,6 +7,7 @@ import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "./cluster/simulated-kube.ts";
+import { demoLog } from "./demo-logs.ts";
 import { isMisspelt } from "./wishes.ts";
 
 /** Of the discovery pods; nobody pulls it. */
@@ -68,9 +69,9 @@ export function createDemoCluster(deps: {
         ephemeralBytes: BigInt(diskGi * gi),
         ...(gpus && { gpus: { "nvidia.com/gpu": gpus.count } }),
       })),
-      behaviour(pulled, { pod }) {
+      behaviour(pulled, { pod, container }) {
         if (isMisspelt(pulled)) return { missing: true };
-        if (pulled !== image) return undefined;
+        if (pulled !== image) return demoLog(container);
         const body = answers.get(pod.spec.nodeName ?? "") ?? "";
         return { http: () => ({ status: 200, body }) };
       },

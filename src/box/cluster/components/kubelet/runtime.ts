@@ -48,7 +48,8 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     const signal = AbortSignal.any([streams.signal, ended.signal]);
     try {
       // A command that waits for input hears nothing of a signal, so it is left.
-      const code = await endedBy(runProgram(command, { ...streams, signal, size: () => size }), signal);
+      const seat = { ...streams, signal, size: () => size, place: placeOf(object, containerOf(object, name)) };
+      const code = await endedBy(runProgram(command, seat), signal);
       if (code !== undefined) return code;
     } finally {
       stopWaiting();
@@ -88,6 +89,12 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     exec,
     http,
   };
+}
+
+function placeOf(object: KubeObject, run: ContainerRun | undefined) {
+  const variables = (run?.container["env"] ?? []) as readonly { readonly name: string; readonly value?: string }[];
+  const environment = Object.fromEntries(variables.map(({ name, value = "" }) => [name, value]));
+  return { host: object.metadata.name, image: run?.container.image ?? "", environment };
 }
 
 /** So many hundredths of what it asked for. */
