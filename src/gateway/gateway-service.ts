@@ -36,8 +36,9 @@ import { chainFreshness, type Part, toldReason } from "./status/part-freshness.t
 import type { Freshness, StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
 import { createAdmission } from "./streams/admission.ts";
+import { eventsRoute } from "./streams/events-route.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
-import type { TenantLeases, TenantManifests } from "./tenant-side.ts";
+import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts";
 
 export interface GatewayOptions {
   readonly listen: ListenAddress;
@@ -69,6 +70,7 @@ interface GatewayGround {
   readonly journal: Promise<Journal>;
   /** Undefined where nothing is sold, as the next. */
   readonly leases: Promise<TenantLeases> | undefined;
+  readonly pods: Promise<Pick<TenantPods, "events">> | undefined;
   readonly manifests: Promise<TenantManifests> | undefined;
   readonly bids: Promise<BidScreen> | undefined;
   readonly status: StatusParts;
@@ -109,6 +111,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       });
       const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
       const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);
+      const pods = await ground.pods;
       const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
       const dependencies = (): Dependency[] => [
         { name: "chain", trouble: toldTrouble("chain", chainFreshness(chainPart)) },
@@ -128,6 +131,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
+        ...(pods ? [eventsRoute({ provider, pods })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
       const { clock } = ground;

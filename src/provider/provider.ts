@@ -158,6 +158,7 @@ export function createProvider(options: ProviderOptions): Provider {
       ...foundation,
       certificates: certificates?.opened,
       leases: market?.cluster.opened.then(({ tenants }) => tenants),
+      pods: market?.cluster.opened.then(({ pods }) => pods),
       status,
       manifests: market?.manifest.opened,
       bids: market && screeningOf(market),
