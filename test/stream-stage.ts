@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { MirrorView, StepListener } from "../src/chain/chain.ts";
 import type { Lease } from "../src/chain/records.ts";
 import { AuthRefusal, type Credentials, type Identity } from "../src/gateway/auth/identity.ts";
-import { identityOf } from "../src/gateway/auth/permissions.ts";
+import { type Grant, identityOf } from "../src/gateway/auth/permissions.ts";
 import { noCertificate } from "../src/gateway/certificate/served-certificate.ts";
 import { failure } from "../src/gateway/rest/answer.ts";
 import { createRest } from "../src/gateway/rest/rest.ts";
@@ -37,11 +37,13 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   /** What the chain and its accounts say, until a test changes it. */
   const world = { leaseState: "active", refuses: undefined as Error | undefined, untilMs: clock.now() + 900_000 };
   const authenticator = {
-    identify({ authorization }: Credentials): Identity {
+    identify({ authorization }: Credentials): Identity | Promise<Identity> {
       if (world.refuses) throw world.refuses;
       if (authorization === undefined) throw new AuthRefusal(401, "unauthorized access");
-      const owner = authorization as Address;
-      return identityOf(owner, { access: "full" }, world.untilMs);
+      const grant: Grant =
+        authorization === "only logs" ? { access: "scoped", scopes: new Set(["logs"]) } : { access: "full" };
+      const identity = identityOf(authorization as Address, grant, world.untilMs);
+      return authorization === "later" ? clock.yield().then(() => identity) : identity;
     },
   };
   const mirror = { lease: () => ({ state: world.leaseState }) as Lease } as unknown as MirrorView;
@@ -85,7 +87,7 @@ export interface Frame {
   readonly bytes: Buffer;
 }
 
-/** A client byte by byte: it answers no ping and no close frame unless it is told to. */
+/** A client byte by byte, whose header is who it is. It answers no ping and no close frame unless it is told to. */
 export async function openStream(port: number, more: Partial<AskedRequest> = {}) {
   const socket = await connectGateway({ port });
   const client = readFrames(socket);

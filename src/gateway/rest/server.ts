@@ -48,18 +48,20 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     noDelay: true,
   });
   const secured = takeConnections(server);
+  const onFailure = (error: Error) => log.debug("connection failed", { reason: error.message });
   const front = createTlsFront({
     own: deps.certificates.own,
     public: deps.certificates.public,
     ...{ publicHost: deps.publicHost, clock, log, onFailure: deps.onHandshakeFailure },
     onSecure(socket) {
       connections.hold(socket);
+      // Node listens for it, but not to one that is being upgraded.
+      socket.on("error", onFailure);
       secured(socket);
     },
   });
   const answer = (...[request, response, how]: Parameters<Rest>) => {
-    // Behind an answer that is not through, a WebSocket cannot begin.
-    if (!connections.begin(request, response, how?.upgrade ? 1 : limits.gatewayPipelined)) return;
+    if (!connections.begin(request, response)) return;
     if (isClosing) response.shouldKeepAlive = false;
     rest(request, response, how);
   };
@@ -67,6 +69,8 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   /** Node has let go of the connection. What is refused goes back to it, and the next request is read. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = new ServerResponse(request);
+    // Behind an answer that is not through, a WebSocket cannot begin.
+    if (!connections.begin(request, response, 1)) return;
     response.assignSocket(socket);
     response.once("finish", () => {
       response.detachSocket(socket);
@@ -74,10 +78,12 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
       if (!response.shouldKeepAlive) socket.destroySoon();
       else {
         if (head.length > 0) socket.unshift(head);
+        // Node's own, which it leaves behind and makes anew.
+        for (const event of ["pause", "resume"]) socket.removeAllListeners(event);
         secured(socket);
       }
     });
-    answer(request, response, {
+    rest(request, response, {
       upgrade: {
         head,
         take() {
@@ -90,7 +96,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     });
   }
   server.on("connection", (socket) => {
-    socket.on("error", (error) => log.debug("connection failed", { reason: error.message }));
+    socket.on("error", onFailure);
     if (connections.admit(socket)) front(socket);
   });
   server.on("request", (request, response) => answer(request, response));

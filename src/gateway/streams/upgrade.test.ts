@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openStream, serveStreams, upgradeHeaders } from "../../../test/stream-stage.ts";
+import { type AskedRequest, askOn, connectGateway, exchange, requestBytes } from "../../../test/gateway-client.ts";
+import { openStream, serveStreams, streamPath, upgradeHeaders } from "../../../test/stream-stage.ts";
 
 test("a request becomes a WebSocket with the recorded headers and no others, whatever is offered", async (t) => {
   const { port } = await serveStreams(t, async (stream) => {
@@ -27,4 +28,73 @@ test("a request becomes a WebSocket with the recorded headers and no others, wha
       ["close", "\x03\xe8"],
     ],
   );
+});
+
+test("a request that cannot become a WebSocket is told why, and its connection stays", async (t) => {
+  const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
+  const socket = await connectGateway({ port });
+  const others = upgradeHeaders.filter(([name]) => name !== "Sec-WebSocket-Key");
+  const refused: readonly [Partial<AskedRequest>, number, string][] = [
+    [{ headers: [] }, 400, "Bad Request\n"],
+    [{ headers: others }, 400, "Bad Request\n"],
+    [{ headers: [...upgradeHeaders, ["Origin", "null"]] }, 403, "Forbidden\n"],
+    [{ headers: [...upgradeHeaders, ["Origin", "https://localhost:8443.example.com"]] }, 403, "Forbidden\n"],
+    [{ path: `${streamPath}?nonsense=1` }, 400, "nonsense\n"],
+    [{ path: "/lease/1/1/x/logs" }, 400, 'strconv.ParseUint: parsing "x": invalid syntax\n'],
+    [{ path: "/lease/1/1/1/nothing" }, 404, "404 page not found\n"],
+    [{ method: "POST" }, 404, "404 page not found\n"],
+    [{ authorization: undefined }, 401, '{"message":"unauthorized access"}'],
+  ];
+  for (const [asked, status, body] of refused) {
+    const request = { path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...asked };
+    const answer = await askOn(socket, request);
+    assert.deepEqual([answer.status, answer.body, answer.header("Connection")], [status, body, undefined]);
+  }
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on("warning", warned);
+  t.after(() => process.off("warning", warned));
+  const again = { path: `${streamPath}?nonsense=1`, authorization: "akash1tenant", headers: upgradeHeaders };
+  for (let left = 20; left > 0; left -= 1) assert.equal((await askOn(socket, again)).status, 400);
+  assert.deepEqual(warnings, []);
+  assert.equal(admission.count, 0);
+  const answer = await exchange(
+    socket,
+    requestBytes({ path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders }),
+    (bytes) => bytes.includes("\r\n\r\n"),
+  );
+  assert.match(answer.toString("latin1"), /^HTTP\/1\.1 101 /);
+  socket.destroy();
+});
+
+test("a route of every verb says itself that it wants another", async (t) => {
+  const { port } = await serveStreams(t, async () => ({ code: 1000 }), { anyVerb: true });
+  const { answer } = await openStream(port, { method: "POST" });
+  assert.deepEqual([answer?.status, answer?.body], [405, "Method Not Allowed\n"]);
+});
+
+test("who may is decided after what is asked was read, or before it where the route says so", async (t) => {
+  const inTurn = await serveStreams(t, async () => ({ code: 1000 }), { scope: "shell" });
+  const scopeFirst = await serveStreams(t, async () => ({ code: 1000 }), { scope: "shell", scopeFirst: true });
+  const asked = { authorization: "only logs" };
+  const nonsense = { ...asked, path: `${streamPath}?nonsense=1` };
+  const statuses = [];
+  for (const [{ port }, request] of [
+    [inTurn, nonsense],
+    [inTurn, asked],
+    [scopeFirst, nonsense],
+    [scopeFirst, asked],
+  ] as const)
+    statuses.push((await openStream(port, request)).answer?.status);
+  assert.deepEqual(statuses, [400, 401, 401, 401]);
+});
+
+test("behind a request that has no answer yet, nothing becomes a WebSocket", async (t) => {
+  const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
+  const socket = await connectGateway({ port });
+  const request = requestBytes({ path: streamPath, authorization: "later", headers: [] });
+  const upgrade = requestBytes({ path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders });
+  const bytes = await exchange(socket, Buffer.concat([request, upgrade]));
+  assert.doesNotMatch(bytes.toString("latin1"), / 101 /);
+  assert.equal(admission.count, 0);
 });

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { openStream, serveStreams } from "../../../test/stream-stage.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { AuthRefusal } from "../auth/identity.ts";
+import type { StreamHandler } from "./tenant-stream.ts";
+
+const idle: StreamHandler = async (stream) => {
+  if (!stream.signal.aborted) await once(stream.signal, "abort");
+  stream.send("last words");
+  return { code: 4999 };
+};
+
+const deaf: StreamHandler = () => new Promise(() => undefined);
+
+const over = "the credentials of this stream are no longer good:";
+
+test("a stream ends when its token does, and its last words come before the close frame", async (t) => {
+  const { port, clock, world } = await serveStreams(t, idle);
+  world.untilMs = clock.now() + 60_000;
+  const client = await openStream(port);
+  await clock.advance(59_999);
+  await client.until(() => client.count("ping") === 5);
+  assert.equal(client.close, undefined);
+  await clock.advance(1);
+  await client.until(() => client.close !== undefined);
+  assert.deepEqual(client.close, { code: 1008, reason: `${over} they have expired` });
+  assert.deepEqual(client.frames.at(-2)?.bytes.toString(), "last words");
+});
+
+test("credentials that are good for longer than a timer has are looked at in between", async (t) => {
+  const { port, clock, world } = await serveStreams(t, idle);
+  world.untilMs = clock.now() + limits.streamExpiryLookMs + 10_000;
+  const client = await openStream(port);
+  await clock.advance(limits.streamExpiryLookMs);
+  assert.equal(client.count("close"), 0);
+  await clock.advance(10_000);
+  await client.until(() => client.close !== undefined);
+  assert.equal(client.close?.code, 1008);
+});
+
+test("a stream ends with the step of the chain that revokes its certificate", async (t) => {
+  const { port, step, world } = await serveStreams(t, idle);
+  const client = await openStream(port);
+  await step();
+  world.refuses = new AuthRefusal(401, "unauthorized access");
+  await step();
+  await client.until(() => client.close !== undefined);
+  assert.deepEqual(client.close, { code: 1008, reason: `${over} unauthorized access` });
+});
+
+test("a stream ends with the step of the chain that closes its lease; one of no lease goes on", async (t) => {
+  const { port, step, world } = await serveStreams(t, idle);
+  world.leaseState = "closed";
+  const early = await openStream(port);
+  world.leaseState = "active";
+  const client = await openStream(port);
+  await step();
+  world.leaseState = "closed";
+  await step();
+  await client.until(() => client.close !== undefined);
+  assert.deepEqual(client.close, { code: 1000, reason: "the lease is closed" });
+  assert.equal(early.frames.length, 0);
+});
+
+test("while the chain cannot be asked, no stream ends for it", async (t) => {
+  const { port, step, world, admission } = await serveStreams(t, idle);
+  const client = await openStream(port);
+  for (const refusal of [
+    new ProviderError("AKP_CHAIN_SILENT", { what: "a key", reason: "no node answers" }),
+    new AuthRefusal(429, "too many"),
+    new AuthRefusal(503, "later"),
+  ]) {
+    world.refuses = refusal;
+    await step();
+  }
+  client.send("ping");
+  await client.until(() => client.count("pong") === 1);
+  assert.deepEqual([client.frames.length, admission.count], [1, 1]);
+});
+
+test("when we stop, streams are told so, and one that does not end by itself is ended", async (t) => {
+  const told = { code: 1001, reason: "the provider stops" };
+  for (const handler of [idle, deaf]) {
+    const { port, close } = await serveStreams(t, handler);
+    const client = await openStream(port);
+    await close();
+    assert.deepEqual(client.close, told);
+  }
+});
+
+test("one tenant has so many streams, and others have theirs all the same", async (t) => {
+  const { port, admission } = await serveStreams(t, idle);
+  const own = await Promise.all(Array.from({ length: limits.streamsOfTenant }, () => openStream(port)));
+  const refused = await openStream(port);
+  assert.deepEqual(
+    [refused.answer?.status, refused.answer?.body],
+    [429, "there are too many open streams of this tenant\n"],
+  );
+  assert.equal((await openStream(port, { authorization: "akash1other" })).answer?.status, 101);
+  own[0]?.socket.destroy();
+  await eventually("room", () => admission.count === limits.streamsOfTenant);
+  assert.equal((await openStream(port)).answer?.status, 101);
+});

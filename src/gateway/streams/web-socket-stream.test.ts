@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
+import { openStream, serveStreams } from "../../../test/stream-stage.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { StreamHandler, TenantStream } from "./tenant-stream.ts";
+
+/** Streams until it may not any more. */
+const idle: StreamHandler = async ({ signal }) => {
+  if (!signal.aborted) await once(signal, "abort");
+  return { code: 1000 };
+};
+
+test("a stream is pinged every ten seconds and lives for an hour, whether anybody answers or not", async (t) => {
+  const { port, clock, admission, world } = await serveStreams(t, idle);
+  world.untilMs = clock.now() + 2 * 3_600_000;
+  const [silent, polite] = await Promise.all([openStream(port), openStream(port)]);
+  await clock.advance(10 * 1_000);
+  await silent.until(() => silent.count("ping") === 1);
+  await polite.until(() => polite.count("ping") === 1);
+  polite.send("pong");
+  await clock.advance(3_600_000 - 10 * 1_000);
+  for (const client of [silent, polite]) await client.until(() => client.count("ping") === 360);
+  assert.deepEqual([silent.frames.length, silent.isEnded], [360, false]);
+  assert(silent.frames.every(({ bytes }) => bytes.length === 0));
+  assert.equal(admission.count, 2);
+});
+
+test("a close frame is echoed with its code and without its reason, then the connection ends", async (t) => {
+  const reasons: unknown[] = [];
+  const { port, admission } = await serveStreams(t, async (stream) => {
+    await idle(stream);
+    reasons.push((stream.signal.reason as ProviderError).code);
+    return { code: 1000 };
+  });
+  const sent: readonly [Buffer, number | undefined][] = [
+    [Buffer.from("\x13\x87bye", "latin1"), 4999],
+    [Buffer.from("\x03\xe8", "latin1"), 1000],
+    [Buffer.alloc(0), undefined],
+  ];
+  for (const [bytes, code] of sent) {
+    const client = await openStream(port);
+    client.send("close", bytes);
+    await client.until(() => client.isEnded);
+    assert.deepEqual(client.close, { code, reason: "" });
+  }
+  await eventually("no stream", () => admission.count === 0);
+  assert.deepEqual(reasons, Array(3).fill("AKP_STREAM_CLIENT_GONE"));
+});
+
+test("what a handler ends with is told in the close frame, what it throws by its kind", async (t) => {
+  let ending: () => { code: number; reason?: string };
+  const { port, admission } = await serveStreams(t, async (stream) => {
+    await stream.send(Buffer.from("last"));
+    return ending();
+  });
+  const unreachable = { server: "s", verb: "list", resource: "pods", reason: "r", path: "p" };
+  const endings: readonly [typeof ending, number, string][] = [
+    [() => ({ code: 1000 }), 1000, ""],
+    [() => ({ code: 4000, reason: "no running pods" }), 4000, "no running pods"],
+    [thrown(new ProviderError("AKP_KUBE_UNREACHABLE", unreachable)), 4002, ""],
+    [thrown(new ProviderError("AKP_KUBE_NOT_FOUND", { verb: "v", resource: "r", reason: "r" })), 4001, ""],
+    [thrown(new Error("a secret")), 4000, ""],
+  ];
+  for (const [next, code, reason] of endings) {
+    ending = next;
+    const client = await openStream(port);
+    await client.until(() => client.close !== undefined);
+    assert.deepEqual(client.close, { code, reason });
+    assert.deepEqual(
+      client.frames.map(({ type }) => type),
+      ["binary", "close"],
+    );
+    client.send("close", client.frames[1]?.bytes);
+    await client.until(() => client.isEnded);
+  }
+  await eventually("no stream", () => admission.count === 0);
+});
+
+test("who does not answer a close frame is left all the same", async (t) => {
+  const { port, clock } = await serveStreams(t, async () => ({ code: 1000 }));
+  const client = await openStream(port);
+  await client.until(() => client.close !== undefined);
+  await clock.advance(limits.streamFarewellMs);
+  await client.until(() => client.isEnded);
+});
+
+test("a handler waits for its reader, and a reader that takes nothing for a minute is cut off", async (t) => {
+  const line = "x".repeat(1_000);
+  let sent = 0;
+  let reason: unknown;
+  const { port, clock, admission } = await serveStreams(t, async (stream) => {
+    while (!stream.signal.aborted) {
+      await stream.send(line);
+      sent += line.length;
+    }
+    reason = (stream.signal.reason as ProviderError).code;
+    return { code: 1000 };
+  });
+  const client = await openStream(port);
+  client.socket.pause();
+  await eventually("a handler that waits", async () => {
+    const before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return sent > 0 && sent === before;
+  });
+  await clock.advance(limits.streamStalledMs - limits.streamPingMs);
+  assert.equal(reason, undefined);
+  await clock.advance(2 * limits.streamPingMs);
+  await eventually("an end", () => admission.count === 0);
+  assert.equal(reason, "AKP_STREAM_TOO_SLOW");
+  client.socket.destroy();
+});
+
+test("who reads slowly, and reads, is not cut off", async (t) => {
+  const whole = 2 * 2 ** 20;
+  const frame = Buffer.alloc(16 * 1024);
+  const { port, clock } = await serveStreams(t, async (stream) => {
+    for (let sent = 0; sent < whole; sent += frame.length) await stream.send(frame);
+    return { code: 1000 };
+  });
+  const client = await openStream(port);
+  while (client.close === undefined && !client.isEnded) {
+    client.socket.pause();
+    await clock.advance(limits.streamPingMs * 3);
+    client.socket.resume();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(client.count("binary"), whole / frame.length);
+  assert.equal(client.close?.code, 1000);
+});
+
+test("what a tenant sends is read no faster than it is taken, in its order, and none is lost", async (t) => {
+  const taken: string[] = [];
+  const waiting: (() => void)[] = [];
+  const { port } = await serveStreams(t, async (stream) => {
+    stream.onFrame((bytes, isBinary) => {
+      taken.push(`${isBinary ? "binary" : "text"} ${bytes}`);
+      return new Promise((resolve) => void waiting.push(resolve));
+    });
+    return idle(stream);
+  });
+  const client = await openStream(port);
+  for (const text of ["1", "2", "3"]) client.send("binary", text);
+  client.send("text", "4");
+  for (const count of [1, 2, 3, 4]) {
+    await eventually("a frame", () => taken.length === count);
+    assert.equal(waiting.length, 1);
+    waiting.pop()?.();
+  }
+  assert.deepEqual(taken, ["binary 1", "binary 2", "binary 3", "text 4"]);
+  client.socket.destroy();
+});
+
+test("a ping is answered with what it brought; who pings without reading makes us hold nothing", async (t) => {
+  let stream: TenantStream | undefined;
+  const { port, admission } = await serveStreams(t, (own) => {
+    stream = own;
+    return idle(own);
+  });
+  const client = await openStream(port);
+  client.send("ping", "p1");
+  await client.until(() => client.count("pong") === 1);
+  assert.equal(client.frames[0]?.bytes.toString(), "p1");
+  client.socket.pause();
+  for (let sent = 0; sent < 2_000_000; sent += 125) client.send("ping", Buffer.alloc(125));
+  assert(stream && admission.count === 1);
+  client.socket.destroy();
+  await eventually("an end", () => admission.count === 0);
+});
+
+test("a frame that is larger than anybody sends ends its own stream alone", async (t) => {
+  const { port, admission } = await serveStreams(t, idle);
+  const [client, other] = await Promise.all([openStream(port), openStream(port)]);
+  client.socket.write(Buffer.of(0x82, 0xff, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0));
+  await client.until(() => client.close !== undefined);
+  assert.equal(client.close?.code, 1009);
+  client.socket.destroy();
+  await eventually("one stream", () => admission.count === 1);
+  assert.equal(other.isEnded, false);
+});
+
+function thrown(error: Error): () => never {
+  return () => {
+    throw error;
+  };
+}
