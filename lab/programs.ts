@@ -18,6 +18,7 @@ const kubeStamp = "k8s.io/component-base/version";
 
 export type ProgramName =
   | "coredns"
+  | "grpc-client"
   | "kube"
   | "kwok"
   | "local-path-provisioner"
@@ -35,6 +36,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   },
   kwok: { package: "sigs.k8s.io/kwok/cmd/kwok" },
   coredns: {},
+  "grpc-client": {},
   "local-path-provisioner": { package: "github.com/rancher/local-path-provisioner" },
   "metrics-server": {},
   "network-policy": {},

@@ -16,6 +16,7 @@ import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
 import { createIdentify } from "./grpc/grpc-auth.ts";
 import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
+import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
 import { statusMessage } from "./grpc/status-message.ts";
 import { addressRoutes } from "./rest/address-route.ts";
@@ -163,12 +164,14 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       log.info("gateway listening", { url: started.url });
       if (!options.grpcListen) return;
       const [orders, deployments] = await Promise.all([ground.status.orders, ground.status.deployments]);
+      const identify = createIdentify(authenticator);
       const opened = await startGrpcGateway({
         listen: options.grpcListen,
         own: certificates.own,
         services: [
+          ...(leases && manifests ? [createLeaseRpc({ provider, leases, manifests, identify, clock })] : []),
           createProviderRpc({
-            identify: createIdentify(authenticator),
+            identify,
             status: () =>
               statusMessage({
                 leases: clusterPart?.leases ?? 0,

@@ -991,6 +991,10 @@ export const limits = {
   gatewayGrpcStreams: 2_048,
   /** What the network's gateway takes, and Go clients expect to be taken. */
   gatewayGrpcRequestBytes: 4 * 1024 * 1024,
+  /** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */
+  manifestItems: 50_000,
+  /** Services that one call names; who means more names none. */
+  leaseServicesNamed: 1_000,
   /** Up to here, encoding a text costs less than sending it in two pieces does. */
   gatewaySmallChars: 8_192,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
