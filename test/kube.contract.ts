@@ -113,8 +113,8 @@ function checkPods(open: OpenKube): void {
   test("the log of a container is read line by line, and its tail alone", async (t) => {
     const { kube, pod } = await open(t);
     if (!pod) return t.skip("pods do not run here");
-    assert.deepEqual((await collect(kube.logs(pod))).slice(0, 2).map(textOf), ["first", "second"]);
-    assert.deepEqual((await collect(kube.logs(pod, { tailLines: 1 }))).map(textOf), ["second"]);
+    assert.deepEqual((await collect(kube.logs(pod))).flat().slice(0, 2).map(textOf), ["first", "second"]);
+    assert.deepEqual((await collect(kube.logs(pod, { tailLines: 1 }))).flat().map(textOf), ["second"]);
     return undefined;
   });
 

@@ -40,8 +40,8 @@ export interface Kube {
    * and the next try finds nothing. A namespace, with all that a tenant has in it, is deleted by its uid only.
    */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
-  /** The lines of a container, oldest first. With `follow` it goes on until the container ends or the signal. */
-  logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<LogLine>;
+  /** The lines of a container, oldest first, several at a time. With `follow` it goes on until the container ends or the signal. */
+  logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<readonly LogLine[]>;
   /** Runs a command in a container. */
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   /** A GET to a pod or a service inside the cluster, through the API server. */
@@ -229,6 +229,11 @@ export interface PodLogOptions extends CallOptions {
   readonly tailLines?: number;
   /** Of the container before this one, which ended. */
   readonly previous?: boolean;
+  /**
+   * Asked by what follows when the container has ended, or has not begun: resolves with true when another may have. Then
+   * it goes on with that one, and nothing is left out in between but what the node has thrown away.
+   */
+  readonly next?: (signal: AbortSignal) => Promise<boolean>;
 }
 
 export interface LogLine {

@@ -41,7 +41,8 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     const stop = new AbortController();
     const lines: string[] = [];
     const following = (async () => {
-      for await (const line of cut.logs(at, { follow: true, signal: stop.signal })) lines.push(line.text);
+      for await (const batch of cut.logs(at, { follow: true, signal: stop.signal }))
+        lines.push(...batch.map(({ text }) => text));
     })();
     const reaches = (count: number) => eventually(`${count} lines`, () => lines.length >= count, 30_000);
     for (let cuts = 1; cuts <= 5; cuts += 1) {
@@ -66,7 +67,7 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     const at = { namespace, name: "brief" };
     await runPod(kube, at, { image: logsImage, command: ["/bin/sh", "-c", "echo one; sleep 2; echo two"] }, "started");
     const lines: string[] = [];
-    for await (const line of kube.logs(at, { follow: true })) lines.push(line.text);
+    for await (const batch of kube.logs(at, { follow: true })) lines.push(...batch.map(({ text }) => text));
     assert.deepEqual(lines, ["one", "two"]);
   });
 

@@ -241,7 +241,7 @@ async function field(kind: Kind, at: PodAt, part: string, name: string): Promise
 async function firstCall(at: PodAt, where: string): Promise<Echo> {
   await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where, firstAnswerWithinS)] }, "started");
   let log = "";
-  for await (const line of kube.logs(at, { follow: true })) log += line.text;
+  for await (const lines of kube.logs(at, { follow: true })) log += lines.map(({ text }) => text).join("");
   return heard(log);
 }
 

@@ -127,7 +127,7 @@ export function createListWatch<T, Index extends string = never>(
     freshness.heard();
     stream = body;
     try {
-      for await (const lines of linesOf(body, { clock, ...lineBounds })) {
+      for await (const { texts: lines } of linesOf(body, { clock, ...lineBounds })) {
         freshness.heard();
         for (const line of lines) if (line !== "") await take(line, peer);
       }

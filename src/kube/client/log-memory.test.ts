@@ -2,30 +2,47 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLogMemory } from "./log-memory.ts";
 
-test("lines that look the same are told apart by how often they came", () => {
+const at = (fraction: string) => `2026-01-01T00:00:${fraction}Z`;
+
+test("what comes again of the newest second is told by its count, however much looks the same", () => {
   const memory = createLogMemory();
-  const same = "2026-01-01T00:00:01Z same";
-  for (const line of ["2026-01-01T00:00:00.1Z one", same, same]) assert.ok(memory.isNew(line));
+  for (const time of [at("00.1"), at("01.2"), at("01.2")]) assert.ok(memory.isNew(time));
   assert.equal(memory.since, "2026-01-01T00:00:01Z");
   memory.expectAgain();
-  assert.deepEqual([same, same, same].map(memory.isNew), [false, false, true]);
+  assert.deepEqual([at("01.2"), at("01.2"), at("01.2")].map(memory.isNew), [false, false, true]);
+});
+
+test("lines that two writers put down out of order are told all the same", () => {
+  const memory = createLogMemory();
+  const times = [at("01.3"), at("01.1"), at("02.000000001"), at("01.9"), at("02.0")];
+  for (const time of times) assert.ok(memory.isNew(time));
+  assert.equal(memory.since, "2026-01-01T00:00:02Z");
+  memory.expectAgain();
+  assert.deepEqual([at("02.000000001"), at("02.0"), at("02.0"), at("02.5")].map(memory.isNew), [
+    false,
+    false,
+    true,
+    true,
+  ]);
 });
 
 test("what was rotated away meanwhile is not waited for", () => {
   const memory = createLogMemory();
-  for (const word of ["a", "b", "c"]) memory.isNew(`2026-01-01T00:00:01Z ${word}`);
+  for (const fraction of ["01.1", "01.2", "01.3"]) memory.isNew(at(fraction));
   memory.expectAgain();
-  assert.equal(memory.isNew("2026-01-01T00:00:01Z c"), false);
-  assert.equal(memory.isNew("2026-01-01T00:00:01Z d"), true);
+  assert.equal(memory.isNew(at("01.3")), false);
+  assert.equal(memory.isNew(at("01.4")), true);
 });
 
-test("a line without a time says nothing about the place in the log: what comes again after it is still known", () => {
+test("where a log was read from its tail, what stands before that in the same second stays unread", () => {
   const memory = createLogMemory();
-  const [first, second] = ["2026-01-01T00:00:01Z a", "2026-01-01T00:00:01Z b"];
-  for (const line of [first, second]) memory.isNew(line);
-  const said = "failed to open the log file";
+  assert.ok(memory.isNew(at("01.5")));
   memory.expectAgain();
-  assert.deepEqual([said, first, second].map(memory.isNew), [true, false, false]);
-  memory.expectAgain();
-  assert.deepEqual([said, first, second].map(memory.isNew), [false, false, false]);
+  assert.deepEqual([at("01.2"), at("01.3"), at("01.5"), at("01.6")].map(memory.isNew), [false, false, false, true]);
+});
+
+test("the zone of a node is asked for as it was told", () => {
+  const memory = createLogMemory();
+  assert.ok(memory.isNew("2026-01-01T02:00:01.5+02:00"));
+  assert.equal(memory.since, "2026-01-01T02:00:01+02:00");
 });

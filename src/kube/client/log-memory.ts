@@ -1,59 +1,81 @@
-/** Which lines of a log were seen already, when the stream is asked for again from the second of the last one. */
-import { limits } from "../../runtime/limits.ts";
+/**
+ * How far a log was read. A stream that is asked for again begins with the second of the newest line, which is as fine as
+ * the API takes it, so that what was read of that second comes once more: so many lines, in the same order.
+ */
 
 interface LogMemory {
-  /** Where to take it up again, to the second, which is as fine as the API takes it; undefined before any line. */
+  /** Where to take it up again; undefined before any line. */
   readonly since: string | undefined;
-  isNew(line: string): boolean;
-  /** What was seen since then comes once more now. */
+  /** Of a line of this time, or of a piece of it. */
+  isNew(time: string): boolean;
+  /** What was read since then comes once more now. */
   expectAgain(): void;
 }
 
-/** The second of a line's time, and its zone: nodes write the time of their own zone. */
-const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)(?= |$)/;
+/** Nodes write the time of their own zone. */
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+const zonePattern = /(?:Z|[+-]\d\d:\d\d)$/;
+const secondChars = "2026-01-01T00:00:00".length;
+/** With nanoseconds and a zone. */
+const mostTimeChars = 40;
 
-/** The time that a line begins with. The rest of a line that was cut has none, nor has what a kubelet says itself. */
+/** The time that a line begins with. What a kubelet says itself has none. */
 export function timeOf(line: string): string | undefined {
-  return timePattern.exec(line)?.[0];
+  const end = line.indexOf(" ");
+  if (end < 0 && line.length > mostTimeChars) return undefined;
+  const time = end < 0 ? line : line.slice(0, end);
+  return timePattern.test(time) ? time : undefined;
 }
 
 export function createLogMemory(): LogMemory {
-  let since: string | undefined;
-  /** Lines of that second and later, as they came. */
-  let seen: string[] = [];
-  let expected: string[] = [];
+  let second = "";
+  let zone = "";
+  /** Of that second. */
+  let count = 0;
+  let oldest = "";
+  let newest = "";
+  let expected = 0;
 
-  function remember(line: string): void {
-    const parts = timePattern.exec(line);
-    const second = parts ? `${parts[1]}${parts[2]}` : undefined;
-    if (second !== undefined && (since === undefined || second > since)) {
-      since = second;
-      seen = [];
+  function remember(time: string): void {
+    if (newest === "") oldest = time;
+    if (newest === "" || isLater(time, newest)) newest = time;
+    if (time.startsWith(second) && second !== "") {
+      count += 1;
+    } else if (newest === time) {
+      second = time.slice(0, secondChars);
+      zone = zonePattern.exec(time)?.[0] ?? "Z";
+      count = 1;
     }
-    seen.push(line);
-    if (seen.length > limits.kubeLogLines) seen.shift();
   }
 
   return {
     get since() {
-      return since;
+      return second === "" ? undefined : `${second}${zone}`;
     },
-    isNew(line) {
-      const at = expected.indexOf(line);
-      // Without a time it does not say where in the log we are.
-      const isPlaced = timeOf(line) !== undefined;
-      if (at >= 0) {
-        // The lines before it were rotated away meanwhile.
-        const first = isPlaced ? 0 : at;
-        expected.splice(first, at + 1 - first);
-        return false;
+    isNew(time) {
+      if (expected > 0) {
+        // From before the place where we began to read.
+        if (isLater(oldest, time)) return false;
+        // A later one: the others were rotated away meanwhile.
+        if (isLater(time, newest)) expected = 0;
+        else {
+          expected -= 1;
+          return false;
+        }
       }
-      if (isPlaced && expected.length > 0) expected = [];
-      remember(line);
+      remember(time);
       return true;
     },
     expectAgain() {
-      expected = [...seen];
+      expected = count;
     },
   };
+}
+
+/** Of one log: where the zone changes between two lines, the time did not go back. */
+function isLater(time: string, than: string): boolean {
+  if (time.length === than.length) return time > than;
+  const [zone, other] = [zonePattern.exec(time)?.[0] ?? "", zonePattern.exec(than)?.[0] ?? ""];
+  if (zone !== other) return true;
+  return time.slice(0, -zone.length) > than.slice(0, -other.length);
 }

@@ -15,7 +15,8 @@ async function stage(owner: Owner) {
   const kube = cluster.connect("akash-provider");
   const seen: string[] = [];
   async function follow(signal?: AbortSignal): Promise<void> {
-    for await (const { text } of kube.logs(box, { follow: true, ...(signal && { signal }) })) seen.push(text);
+    for await (const lines of kube.logs(box, { follow: true, ...(signal && { signal }) }))
+      seen.push(...lines.map(({ text }) => text));
   }
   return { clock, cluster, kube, lines, seen, follow };
 }
@@ -71,13 +72,15 @@ function followPoliteEnds({ log, status }: Told, options: PodLogOptions = {}) {
     requests.push(path);
     // Else a loop without a pause would hold up the test for good.
     assert.ok(requests.length < 500, "far too many requests");
-    const body = /\/log\?/.test(path) ? log().map((line) => `${line}\n`) : [JSON.stringify({ status: status() })];
-    return body.map((text) => Buffer.from(text));
+    if (!/\/log\?/.test(path)) return [Buffer.from(JSON.stringify({ status: status() }))];
+    const isOther = !options.previous && /previous=true/.test(path);
+    return isOther ? [] : log().map((line) => Buffer.from(`${line}\n`));
   });
   const kube = openClient(transport, clock);
   const seen: string[] = [];
   async function read(): Promise<void> {
-    for await (const { time, text } of kube.logs(box, { follow: true, ...options })) seen.push(`${time} ${text}`);
+    for await (const lines of kube.logs(box, { follow: true, ...options }))
+      seen.push(...lines.map(({ time, text }) => `${time} ${text}`));
   }
   return { clock, kube, requests, seen, reading: read() };
 }

@@ -11,7 +11,7 @@ import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { linesOf, Silence } from "./lines.ts";
-import { createLogMemory, timeOf } from "./log-memory.ts";
+import { createLogReader } from "./log-reader.ts";
 import { objectPath, withQuery } from "./paths.ts";
 import { connectionError, isPassing } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
@@ -24,59 +24,103 @@ interface LogDeps {
   readonly closing: AbortSignal;
 }
 
-export async function* followLogs(at: ObjectAt, asked: PodLogOptions, deps: LogDeps): AsyncGenerator<LogLine> {
+/** A piece of a log, as one request asks for it. */
+interface Reading {
+  readonly follow?: boolean | undefined;
+  readonly previous?: boolean | undefined;
+  readonly tailLines?: number | undefined;
+  readonly sinceTime?: string | undefined;
+}
+
+export async function* followLogs(
+  at: ObjectAt,
+  asked: PodLogOptions,
+  deps: LogDeps,
+): AsyncGenerator<readonly LogLine[]> {
   const { clock, random, closing } = deps;
+  const { follow, previous } = asked;
   // The container before this one has ended: whatever runs now, its log does not go on.
-  const goesOn = asked.follow && !asked.previous;
+  const goesOn = follow && !previous;
   // Closing is a good end for what has no other. What is read to its end breaks off with an error instead.
   const endings = goesOn ? [asked.signal, closing] : [asked.signal];
   const signal = AbortSignal.any(endings.filter((each) => each !== undefined));
   const options = { ...asked, signal };
-  const memory = createLogMemory();
-  let time = "";
-  for (let failures = 0; ; ) {
-    let news = 0;
-    let broken: unknown;
+  const log = createLogReader((reading: Reading) => oneStream(at, options, reading, deps));
+  let { tailLines } = asked;
+
+  async function* fromThePlace(isAgain: boolean): AsyncGenerator<readonly LogLine[]> {
+    if (goesOn && tailLines === 0) {
+      await log.skip({ tailLines: 1 });
+      tailLines = undefined;
+    }
+    // What is there now may be the next container, of which nobody has told yet.
+    if (isAgain && log.since !== undefined) yield* unlessRefused(log.read({ previous: true, sinceTime: log.since }));
+    const begin = log.since === undefined ? { tailLines } : { sinceTime: log.since };
+    yield* log.read({ follow, previous, ...begin });
+  }
+
+  for (let [failures, tries] = [0, 0]; ; tries += 1) {
+    let failure: unknown;
     try {
-      for await (const batch of oneStream(at, options, deps, memory.since)) {
-        for (const line of batch) {
-          if (!memory.isNew(line)) continue;
-          const own = timeOf(line);
-          // A kubelet that fails says so in the log, every time anew; only a line of the container is a success.
-          if (own !== undefined) news += 1;
-          time = own ?? time;
-          yield { time, text: own === undefined ? line : line.slice(own.length + 1) };
-        }
-      }
+      yield* fromThePlace(tries > 0);
     } catch (thrown) {
       if (signal.aborted) return;
-      if (!goesOn || !(thrown instanceof Silence || isPassing(thrown))) throw thrown;
-      broken = thrown;
+      if (!goesOn || !mayGoOn(thrown, options)) throw thrown;
+      failure = thrown;
     }
     if (!goesOn || signal.aborted) return;
     // An API server that stops ends the stream as politely as a container does.
-    if (!broken && !(await isRunning(at, options, deps))) return;
-    memory.expectAgain();
-    if (broken instanceof Silence) failures = 0;
-    else failures = news > 0 ? 1 : failures + 1;
+    const hasEnded = isRefused(failure) || (failure === undefined && !(await isRunning(at, options, deps)));
+    if (hasEnded) {
+      const rest = log.unended();
+      if (rest.length > 0) yield rest;
+      if (!(await isFollowed(options))) return;
+      tailLines = undefined;
+      failures = 0;
+    } else if (failure instanceof Silence) failures = 0;
+    else failures = log.news > 0 ? 1 : failures + 1;
+    log.expectAgain();
     // The signal ends the pause too, and is looked at next.
-    if (failures > 0) await sleep(clock, backOffMs(random, failures, broken), signal).catch(() => undefined);
+    if (failures > 0) await sleep(clock, backOffMs(random, failures, failure), signal).catch(() => undefined);
     if (signal.aborted) return;
   }
 }
 
-async function* oneStream(at: ObjectAt, options: PodLogOptions, deps: LogDeps, since: string | undefined) {
+/** Whether the failure is one that passes, or says that there is nothing yet to be read. */
+function mayGoOn(thrown: unknown, { next }: PodLogOptions): boolean {
+  return thrown instanceof Silence || isPassing(thrown) || (next !== undefined && isRefused(thrown));
+}
+
+/** By the kubelet: no container has begun, or none before this one. */
+function isRefused(thrown: unknown): boolean {
+  return ProviderError.is(thrown, "AKP_KUBE_REFUSED");
+}
+
+async function* unlessRefused<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* lines;
+  } catch (thrown) {
+    if (!isRefused(thrown)) throw thrown;
+  }
+}
+
+/** Whether another container has begun where one has ended; waits for it. */
+async function isFollowed({ next, signal }: PodLogOptions & { readonly signal: AbortSignal }): Promise<boolean> {
+  try {
+    return (await next?.(signal)) ?? false;
+  } catch (thrown) {
+    if (signal.aborted) return false;
+    throw thrown;
+  }
+}
+
+async function* oneStream(at: ObjectAt, options: PodLogOptions, reading: Reading, deps: LogDeps) {
   const { requests, clock } = deps;
-  const { container, follow = false, previous, tailLines, signal, deadlineMs } = options;
+  const { container, signal, deadlineMs } = options;
+  const { follow = false, previous, tailLines, sinceTime } = reading;
   const asked = { verb: "read the log of", resource: objectText(kinds.pod, at) };
-  const begin = since === undefined ? { tailLines } : { sinceTime: since };
-  const path = withQuery(`${objectPath(kinds.pod, at)}/log`, {
-    container,
-    follow,
-    previous,
-    timestamps: true,
-    ...begin,
-  });
+  const wanted = { container, follow, previous, timestamps: true, tailLines, sinceTime };
+  const path = withQuery(`${objectPath(kinds.pod, at)}/log`, wanted);
   const { body, peer } = await requests.stream({ ...asked, ...requests.begin({ signal, deadlineMs }), path });
   // What is not followed is there already, and a node that has it does not stop in the middle.
   const silenceMs = follow ? limits.kubeLogSilenceMs : limits.kubeCallMs;
