@@ -180,7 +180,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         health: health.view,
         view: createClusterView({ keeper: own, leaseKeeper, provider: chain.provider }),
         tenants,
-        pods: createTenantPods({ occurrences, leases: tenants, live: leaseKeeper.live }),
+        pods: createTenantPods({ occurrences, leases: tenants, live: leaseKeeper.live, kube, pods: own.pods }),
         leases: lines,
         async leasesInUse() {
           const reading = await readUsage();

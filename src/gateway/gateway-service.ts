@@ -38,6 +38,8 @@ import type { Freshness, StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
 import { createAdmission } from "./streams/admission.ts";
 import { eventsRoute } from "./streams/events-route.ts";
+import { logsRoute } from "./streams/logs-route.ts";
+import { shellRoute } from "./streams/shell-route.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
 import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts";
 
@@ -71,7 +73,7 @@ interface GatewayGround {
   readonly journal: Promise<Journal>;
   /** Undefined where nothing is sold, as the next. */
   readonly leases: Promise<TenantLeases> | undefined;
-  readonly pods: Promise<Pick<TenantPods, "events">> | undefined;
+  readonly pods: Promise<TenantPods> | undefined;
   readonly manifests: Promise<TenantManifests> | undefined;
   readonly bids: Promise<BidScreen> | undefined;
   readonly status: StatusParts;
@@ -133,6 +135,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
         ...(pods ? [eventsRoute({ provider, pods })] : []),
+        ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
       const { clock } = ground;

@@ -6,6 +6,7 @@ import { type ReadAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { podRequests } from "../../kube/pod-requests.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import { parseTime } from "../../runtime/clock.ts";
@@ -30,6 +31,8 @@ export interface LeasePod {
   readonly version: string;
   /** How it is doing. */
   readonly facts: PodFacts;
+  /** How often its container was started. */
+  readonly runs: number;
 }
 
 /** By these a pod is told from those of another unit. */
@@ -61,7 +64,18 @@ export function projectLeasePod(pod: KubeObject): LeasePod {
     requests: requestsOf(pod),
     version: resourceVersion ?? "",
     facts: podFacts(pod),
+    runs: runsOf(pod),
   };
+}
+
+/** Of the container with the service's name: others may have been put beside it. */
+function runsOf(pod: KubeObject): number {
+  const service = pod.metadata.labels?.[serviceLabel];
+  const own = recordsOf(fieldsOf(pod["status"])["containerStatuses"]).find(({ name }) => name === service);
+  if (!own) return 0;
+  const [state, before] = [fieldsOf(own["state"]), fieldsOf(own["lastState"])];
+  const hasBegun = state["running"] ?? state["terminated"] ?? before["terminated"];
+  return Number(own["restartCount"] ?? 0) + (hasBegun ? 1 : 0);
 }
 
 function boundAt(pod: KubeObject): number | undefined {

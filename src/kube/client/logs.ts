@@ -54,7 +54,7 @@ export async function* followLogs(
       tailLines = undefined;
     }
     // What is there now may be the next container, of which nobody has told yet.
-    if (isAgain && log.since !== undefined) yield* unlessRefused(log.read({ previous: true, sinceTime: log.since }));
+    if (isAgain && log.since !== undefined) yield* unlessAbsent(log.read({ previous: true, sinceTime: log.since }));
     const begin = log.since === undefined ? { tailLines } : { sinceTime: log.since };
     yield* log.read({ follow, previous, ...begin });
   }
@@ -70,8 +70,8 @@ export async function* followLogs(
     }
     if (!goesOn || signal.aborted) return;
     // An API server that stops ends the stream as politely as a container does.
-    const hasEnded = isRefused(failure) || (failure === undefined && !(await isRunning(at, options, deps)));
-    if (hasEnded) {
+    const mayHaveEnded = failure === undefined || isAbsent(failure);
+    if (mayHaveEnded && !(await isRunning(at, options, deps))) {
       const rest = log.unended();
       if (rest.length > 0) yield rest;
       if (!(await isFollowed(options))) return;
@@ -88,19 +88,19 @@ export async function* followLogs(
 
 /** Whether the failure is one that passes, or says that there is nothing yet to be read. */
 function mayGoOn(thrown: unknown, { next }: PodLogOptions): boolean {
-  return thrown instanceof Silence || isPassing(thrown) || (next !== undefined && isRefused(thrown));
+  return thrown instanceof Silence || isPassing(thrown) || (next !== undefined && isAbsent(thrown));
 }
 
-/** By the kubelet: no container has begun, or none before this one. */
-function isRefused(thrown: unknown): boolean {
-  return ProviderError.is(thrown, "AKP_KUBE_REFUSED");
+/** By the kubelet: no container has begun, or none before this one; or it was just started itself and knows of no pod yet. */
+function isAbsent(thrown: unknown): boolean {
+  return ProviderError.is(thrown, "AKP_KUBE_REFUSED") || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
 }
 
-async function* unlessRefused<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
+async function* unlessAbsent<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* lines;
   } catch (thrown) {
-    if (!isRefused(thrown)) throw thrown;
+    if (!isAbsent(thrown)) throw thrown;
   }
 }
 
