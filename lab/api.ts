@@ -21,7 +21,9 @@ export function callApi(path: string, method = "GET", body?: object): Promise<An
 
 /** Whether a health page says 200. Components serve it with certificates they made up themselves. */
 export async function answers(url: string): Promise<boolean> {
-  return isUp(call(url, { timeout: timeoutMs, rejectUnauthorized: false }));
+  // Some refuse who does not say what he is.
+  const headers = { "user-agent": "lab" };
+  return isUp(call(url, { headers, timeout: timeoutMs, rejectUnauthorized: false }));
 }
 
 export async function apiAnswers(path: string): Promise<boolean> {

@@ -33,6 +33,7 @@ const builds: readonly ProgramName[] = [
   "metrics-server",
   "network-policy",
   "traefik",
+  "pebble",
 ];
 
 /** In the order they start; they stop in reverse. */

@@ -24,6 +24,7 @@ export type ProgramName =
   | "local-path-provisioner"
   | "metrics-server"
   | "network-policy"
+  | "pebble"
   | "traefik";
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
@@ -40,6 +41,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   "local-path-provisioner": { package: "github.com/rancher/local-path-provisioner" },
   "metrics-server": {},
   "network-policy": {},
+  pebble: { package: "github.com/letsencrypt/pebble/v2/cmd/pebble" },
   traefik: {
     package: "github.com/traefik/traefik/v3/cmd/traefik",
     // As it is released, it has 800 packages more to compile, half as many again.

@@ -1,8 +1,22 @@
 /** How tenants reach the provider, from its settings. */
 import { join } from "node:path";
+import type { CertificateOptions } from "../gateway/certificate/certificate-service.ts";
 import type { GatewayOptions } from "../gateway/gateway-service.ts";
 import type { TakenSettings } from "./settings.ts";
 import { version } from "./version.ts";
+
+function issuerOf(values: TakenSettings["values"]): Pick<CertificateOptions, "issuer"> {
+  const { certIssuerEnabled, certIssuerEmail: email, certIssuerKid: kid, certIssuerHmac: hmac } = values;
+  if (!certIssuerEnabled || email === undefined) return {};
+  return {
+    issuer: {
+      ...{ directoryUrl: values.certIssuerCaDirUrl, email, dir: values.certIssuerStorageDir },
+      httpPort: values.certIssuerHttpChallengePort,
+      tlsPort: values.certIssuerTlsChallengePort,
+      ...(kid !== undefined && hmac !== undefined && { binding: { kid, hmacKey: hmac } }),
+    },
+  };
+}
 
 export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): GatewayOptions {
   const { gatewayListenAddress: listen, clusterPublicHostname, clusterK8s, dataDir, home, podNamespace } = values;
@@ -19,6 +33,7 @@ export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "s
       keptIn: isInPod ? { namespace: podNamespace } : { path: join(dataDir, "certificates.pem") },
       home,
       ...(hasFiles && { files: { certificate, key } }),
+      ...issuerOf(values),
     },
   };
 }

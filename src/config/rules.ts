@@ -1,4 +1,5 @@
 /** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
+import { isIP } from "node:net";
 import { everyPrice } from "../market/per-denom.ts";
 import { formatDuration } from "./formats/duration.ts";
 import type { Config, SettingName } from "./table.ts";
@@ -93,6 +94,32 @@ export const rules: readonly Rule[] = [
     hint: "Give both --cert-issuer-email and --cluster-public-hostname.",
   },
   {
+    blames: "certIssuerEnabled",
+    reads: ["clusterPublicHostname"],
+    isBroken: ({ certIssuerEnabled, clusterPublicHostname }) =>
+      certIssuerEnabled && clusterPublicHostname !== undefined && isIP(clusterPublicHostname) !== 0,
+    reason: () => "cluster-public-hostname is an address, and a certificate is issued for a name",
+    hint: "Give --cluster-public-hostname a name that leads to this machine.",
+  },
+  {
+    blames: "certIssuerDnsProviders",
+    reads: ["certIssuerEnabled", "certIssuerHttpChallengePort", "certIssuerTlsChallengePort"],
+    isBroken: ({ certIssuerEnabled, certIssuerDnsProviders, ...ports }) =>
+      certIssuerEnabled &&
+      certIssuerDnsProviders.length > 0 &&
+      ports.certIssuerHttpChallengePort === 0 &&
+      ports.certIssuerTlsChallengePort === 0,
+    reason: () => "this provider does not answer dns-01 challenges, and the other kinds are turned off",
+    hint: "Set --cert-issuer-http-challenge-port or --cert-issuer-tls-challenge-port; or have the certificate issued by another program and give it with --gateway-tls-cert.",
+  },
+  {
+    blames: "certIssuerKid",
+    reads: ["certIssuerHmac"],
+    isBroken: ({ certIssuerKid, certIssuerHmac }) => (certIssuerKid === undefined) !== (certIssuerHmac === undefined),
+    reason: () => "a key id and its key belong together",
+    hint: "Give both --cert-issuer-kid and --cert-issuer-hmac, or neither.",
+  },
+  {
     blames: "bus",
     reads: ["redisUrl", "redisSentinels"],
     isBroken: ({ bus, redisUrl, redisSentinels }) =>
@@ -112,6 +139,10 @@ export const remarks: readonly ((config: Config) => string | false)[] = [
     certIssuerEnabled &&
     gatewayTlsCert !== undefined &&
     "--gateway-tls-cert has no effect: --cert-issuer-enabled gets a certificate of its own.",
+  ({ certIssuerEnabled, certIssuerDnsProviders }) =>
+    certIssuerEnabled &&
+    certIssuerDnsProviders.length > 0 &&
+    "--cert-issuer-dns-providers has no effect: this provider answers http-01 and tls-alpn-01 challenges.",
   ({ certIssuerEnabled, certIssuerHttpChallengePort, certIssuerTlsChallengePort, certIssuerDnsProviders }) =>
     certIssuerEnabled &&
     certIssuerHttpChallengePort === 0 &&

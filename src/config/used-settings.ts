@@ -34,6 +34,8 @@ export const usedSettings = [
     "gatewayTlsKey",
     "certIssuerEnabled",
   ],
+  ...["certIssuerEmail", "certIssuerCaDirUrl", "certIssuerStorageDir", "certIssuerKid", "certIssuerHmac"],
+  ...["certIssuerHttpChallengePort", "certIssuerTlsChallengePort", "certIssuerDnsProviders"],
   ...["inventoryOperatorEndpoint", "ipOperator", "ipOperatorEndpoint", "ipSharing"],
   ...["bidDeposit", "bidTimeoutMs", "reclamationWindowMs", "policyFile", "bidPriceStrategy"],
   ...["minimumBalance", "warnBalance", "leaseFundsMonitorIntervalMs", "withdrawalPeriodMs", "withdrawalThreshold"],

@@ -1060,6 +1060,31 @@ export const limits = {
   /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
   eventsWaiting: 1_000,
 
+  // ACME
+  /** Of an authority to one request; those that make us wait longer are asked again. */
+  acmeAnswerMs: 30_000,
+  /** A chain of certificates has 10 KB. */
+  acmeAnswerBytes: 262_144,
+  /** Of what an authority says is wrong. */
+  acmeReasonChars: 400,
+  /** From an order to its certificate: the authority asks us within seconds, and again for a while. */
+  acmeOrderMs: 10 * minute,
+  /** How often an order is looked at, at first and later: validation takes seconds. */
+  acmePollFirstMs: 1_000,
+  acmePollMostMs: 15_000,
+  /** Between attempts, at first … */
+  acmePauseFirstMs: minute,
+  /** … and at most, also where the authority names a time: then a person may have put it right long ago. */
+  acmePauseMostMs: 6 * hour,
+  /** After a start, of what failed before it: authorities allow a failure of a name every twelve minutes. */
+  acmeRestartPauseMs: 12 * minute,
+  /** Of the authority and of whoever else comes by while a challenge is answered. */
+  acmeConnections: 64,
+  /** For one question of the authority. */
+  acmeChallengeMs: 10_000,
+  /** What a crash left half written is taken away when it is older than any write lasts. */
+  acmeLeftoverMs: hour,
+
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */
   metricsConnections: 64,

@@ -26,7 +26,7 @@ export const gatewayGroup = group({
       default: "false",
       doc: "Get and renew a certificate for --cluster-public-hostname by ACME.",
     }),
-    certIssuerEmail: optional("cert-issuer-email", text("an email address", /^\S+@\S+$/, "<email>"), {
+    certIssuerEmail: optional("cert-issuer-email", text("an email address", /^[^\s/]+@[^\s/]+$/, "<email>"), {
       doc: "Whom the authority writes to about the certificate.",
     }),
     certIssuerCaDirUrl: setting(
@@ -52,7 +52,10 @@ export const gatewayGroup = group({
     certIssuerDnsProviders: setting(
       "cert-issuer-dns-providers",
       commaList(choice(["cf", "gcloud"], { cloudflare: "cf", googleCloud: "gcloud" }), "a list of cf and gcloud"),
-      { default: "", doc: "DNS services in which dns-01 challenges are answered." },
+      {
+        default: "",
+        doc: "DNS services of the network's provider, for dns-01 challenges. This provider answers the other kinds.",
+      },
     ),
     certIssuerDnsResolvers: setting(
       "cert-issuer-dns-resolvers",

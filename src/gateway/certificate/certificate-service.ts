@@ -8,11 +8,13 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatDay } from "../../runtime/clock.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import type { GroundService } from "../../runtime/lifecycle.ts";
+import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
+import type { CertificateIssuer } from "../acme/certificate-issuer.ts";
+import type { IssuerOptions } from "../acme/open-issuer.ts";
 import { type CertificateKeeper, createCertificateKeeper } from "./certificate-keeper.ts";
 import { type CertificateStore, createFileStore } from "./certificate-store.ts";
 import { type CertificateFiles, type FileCertificate, followCertificateFiles } from "./file-certificate.ts";
@@ -26,6 +28,8 @@ export interface CertificateOptions {
   readonly home?: string;
   /** Of a public authority. */
   readonly files?: CertificateFiles;
+  /** Has one issued by a public authority; files are left alone then. */
+  readonly issuer?: IssuerOptions;
 }
 
 interface CertificateGround {
@@ -61,7 +65,9 @@ export function createCertificateService(
   const { promise, resolve } = Promise.withResolvers<Certificates>();
   const queues: Queue[] = [];
   let keeper: CertificateKeeper | undefined;
-  let fromFiles: FileCertificate | undefined;
+  /** Of a public authority: in files, or issued to us. */
+  let given: (FileCertificate | CertificateIssuer) | undefined;
+  let issuer: CertificateIssuer | undefined;
 
   async function openStore(): Promise<CertificateStore> {
     const { keptIn } = options;
@@ -71,13 +77,27 @@ export function createCertificateService(
     return createSecretStore(kube, keptIn.namespace, signer.address);
   }
 
+  async function openGiven(scope: Scope): Promise<typeof given> {
+    const { files } = options;
+    if (options.issuer && publicHost !== undefined) {
+      const { openIssuer } = await import("../acme/open-issuer.ts");
+      issuer = openIssuer(options.issuer, publicHost, { clock, random, log, boundary: ground.boundary });
+      queues.push(issuer.queue);
+      scope.task("issued certificate", issuer.run);
+      return issuer;
+    }
+    const followed = files && followCertificateFiles(files, publicHost, { clock, log });
+    if (followed) scope.onStop(followed.close);
+    return followed;
+  }
+
   function look(): CertificateDocument {
     const own = keeper?.current;
-    const untilMs = fromFiles?.untilMs;
+    const untilMs = given?.untilMs;
     return {
       own: own && { serial: own.serial, untilMs: own.untilMs },
       public: untilMs === undefined ? undefined : { untilMs },
-      troubles: [keeper?.trouble, fromFiles?.trouble].filter((each) => each !== undefined),
+      troubles: [keeper?.trouble, given?.trouble].filter((each) => each !== undefined),
     };
   }
 
@@ -96,10 +116,7 @@ export function createCertificateService(
       chain.onStep(own.onStep);
       scope.onStop(chain.outbox.onSettled(own.onSettled));
       scope.task("own certificate", own.run);
-      const { files } = options;
-      const given = files && followCertificateFiles(files, publicHost, { clock, log });
-      fromFiles = given;
-      if (given) scope.onStop(given.close);
+      given = await openGiven(scope);
       resolve({ own, public: given ?? noCertificate });
     },
     opened: promise,
@@ -109,16 +126,37 @@ export function createCertificateService(
     },
     status: look,
     measure(metrics) {
-      measureCertificates(metrics, look, clock);
+      measureCertificates(metrics, look, clock, options.issuer ? "issuer" : "files");
+      if (options.issuer) measureIssuer(metrics, () => issuer?.counts);
     },
   };
 }
 
-function measureCertificates(metrics: Metrics, look: () => CertificateDocument, clock: Clock): void {
+function measureIssuer(metrics: Metrics, counts: () => CertificateIssuer["counts"] | undefined): void {
+  metrics.read(
+    {
+      name: "akash_provider_certificate_orders_total",
+      help: "Attempts to have a certificate issued by ACME, by result: issued or failed",
+      kind: "counter",
+      labels: ["result"],
+    },
+    () => {
+      const { issued, failed } = counts() ?? { issued: 0, failed: 0 };
+      return [[{ result: "issued" }, issued] as const, [{ result: "failed" }, failed] as const];
+    },
+  );
+}
+
+function measureCertificates(
+  metrics: Metrics,
+  look: () => CertificateDocument,
+  clock: Clock,
+  source: "files" | "issuer",
+): void {
   metrics.read(
     {
       name: "akash_provider_certificate_expiry_seconds",
-      help: "Time until the certificate that clients are shown expires, by source: own (on the chain) or files",
+      help: "Time until the certificate that clients are shown expires, by source: own (on the chain), files or issuer",
       kind: "gauge",
       labels: ["source"],
     },
@@ -127,7 +165,7 @@ function measureCertificates(metrics: Metrics, look: () => CertificateDocument, 
       const secondsLeft = (untilMs: number) => (untilMs - clock.now()) / 1_000;
       return [
         ...(own ? [[{ source: "own" }, secondsLeft(own.untilMs)] as const] : []),
-        ...(given ? [[{ source: "files" }, secondsLeft(given.untilMs)] as const] : []),
+        ...(given ? [[{ source }, secondsLeft(given.untilMs)] as const] : []),
       ];
     },
   );

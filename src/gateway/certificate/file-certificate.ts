@@ -89,7 +89,8 @@ export function followCertificateFiles(
   };
 }
 
-function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
+/** Throws why it cannot be shown for this name. */
+export function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
   const leaf = new X509Certificate(certificate);
   const untilMs = leaf.validToDate.getTime();
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");

@@ -9,6 +9,39 @@ export const gatewayErrors = {
       "The file holds a certificate of the account and its key, encrypted for that account, as the network's tools write it. Put the right one there, or take it away: another certificate is made.",
     ...statuses(500, "FAILED_PRECONDITION", settings),
   },
+  AKP_ACME_UNREACHABLE: {
+    message: "the certificate authority cannot be reached at {url}: {reason}",
+    advice:
+      "Look at --cert-issuer-ca-dir-url and at the way out of this machine. An authority of your own is believed when NODE_EXTRA_CA_CERTS names its certificate. It is tried again by itself.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
+  AKP_ACME_REFUSED: {
+    message: "the certificate authority refused at {url}: {kind}: {reason}",
+    advice:
+      "rateLimited goes by itself. externalAccountRequired wants --cert-issuer-kid and --cert-issuer-hmac; unauthorized, an account that is in use. It is tried again by itself.",
+    ...statuses(503, "FAILED_PRECONDITION"),
+  },
+  AKP_ACME_CHALLENGE_FAILED: {
+    message: "the certificate authority did not find our answer to {kind} at {host}: {reason}",
+    advice:
+      "The name must lead to this machine: for http-01 its port 80, for tls-alpn-01 its port 443, each led on to our port {port} as it is. It is tried again by itself.",
+    ...statuses(503, "FAILED_PRECONDITION"),
+  },
+  AKP_ACME_NO_CHALLENGE: {
+    message: "the certificate authority offers {offered} for {host}, and we answer {answered}",
+    advice: "Set --cert-issuer-http-challenge-port or --cert-issuer-tls-challenge-port.",
+    ...statuses(503, "FAILED_PRECONDITION", settings),
+  },
+  AKP_ACME_ORDER_OVER: {
+    message: "the order at the certificate authority came to nothing: {reason}",
+    advice: "Another one is made by itself.",
+    ...statuses(503, "ABORTED"),
+  },
+  AKP_ACME_CERTIFICATE_UNUSABLE: {
+    message: "the certificate authority issued what cannot be served: {reason}",
+    advice: "Compare this machine's clock, and ask the authority's operator. It is tried again by itself.",
+    ...statuses(503, "FAILED_PRECONDITION"),
+  },
   AKP_GATEWAY_TOKEN_UNUSABLE: {
     message: "the metrics token file {path} does not hold a token of at least {leastChars} characters in one line",
     advice:

@@ -1,0 +1,109 @@
+/** Pebble, an ACME authority for tests: one of one's own on free ports of loopback, to which every name leads back to us. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Owner } from "../../test/owner.ts";
+import { makeCertificate } from "../../test/test-certificate.ts";
+import { answers } from "../api.ts";
+import { binaryOf } from "../build.ts";
+import { write } from "../files.ts";
+import { needProgram } from "../machine.ts";
+import { freePorts } from "../own-control-plane.ts";
+import { startOwnProcess } from "../own-process.ts";
+
+interface PebbleOptions {
+  /** Accounts must be bound to one of these, by key id. */
+  readonly bindings?: Readonly<Record<string, string>>;
+  /** What it issues is good for. */
+  readonly validitySeconds?: number;
+  /** How many good requests in a hundred it refuses once. */
+  readonly refusedNonces?: number;
+}
+
+export interface OwnPebble {
+  readonly directoryUrl: string;
+  /** Signs the certificate that it shows itself. */
+  readonly authorityPem: string;
+  /** Where it looks for answers to its challenges. */
+  readonly httpPort: number;
+  readonly tlsPort: number;
+  /** Of what it issues. */
+  rootPem(): Promise<string>;
+  start(): Promise<void>;
+  /** It has forgotten everything when it is started again. */
+  stop(): Promise<void>;
+}
+
+export async function startPebble(owner: Owner, options: PebbleOptions = {}): Promise<OwnPebble> {
+  const { bindings, validitySeconds = 90 * 86_400, refusedNonces = 0 } = options;
+  const folder = mkdtempSync(join(tmpdir(), "akash-provider-pebble-"));
+  const file = (name: string) => join(folder, name);
+  const [port = 0, adminPort = 0, httpPort = 0, tlsPort = 0] = await freePorts(4);
+  const authority = makeCertificate({ name: "pebble authority" });
+  const shown = makeCertificate({ name: "pebble", issuer: authority });
+  const names = await startNameServer();
+  write(file("tls.crt"), shown.certPem);
+  write(file("tls.key"), shown.keyPem);
+  const settings = {
+    ...{ listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${adminPort}`, httpPort, tlsPort },
+    ...{ certificate: file("tls.crt"), privateKey: file("tls.key"), keyAlgorithm: "ecdsa" },
+    profiles: { default: { description: "for tests", validityPeriod: validitySeconds } },
+    ...(bindings && { externalAccountBindingRequired: true, externalAccountMACKeys: bindings }),
+  };
+  write(file("pebble.json"), JSON.stringify({ pebble: settings }));
+  const url = (path: string, at = port) => `https://127.0.0.1:${at}/${path}`;
+  let running: ReturnType<typeof startOwnProcess> | undefined;
+
+  async function start(): Promise<void> {
+    const environment = ["PEBBLE_VA_NOSLEEP=1", `PEBBLE_WFE_NONCEREJECT=${refusedNonces}`, "PEBBLE_AUTHZREUSE=0"];
+    const args = ["-config", file("pebble.json"), "-dnsserver", `127.0.0.1:${names.port}`];
+    const command = { program: needProgram("env"), args: [...environment, binaryOf("pebble"), ...args] };
+    running = startOwnProcess("pebble", command, folder);
+    await running.until(() => answers(url("dir")));
+  }
+
+  const stop = async () => running?.end("SIGKILL");
+  owner.after(async () => {
+    await stop();
+    names.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await start();
+  return {
+    ...{ directoryUrl: url("dir"), authorityPem: authority.certPem, httpPort, tlsPort, start, stop },
+    rootPem: async () => (await fetch(url("roots/0", adminPort))).text(),
+  };
+}
+
+/** Says of every name that it is 127.0.0.1, and has nothing else to say. Pebble asks over TCP, where a length comes first. */
+async function startNameServer(): Promise<{ readonly port: number; close(): void }> {
+  const server = createServer((socket) => {
+    let bytes = Buffer.alloc(0);
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      while (bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0)) {
+        const size = bytes.readUInt16BE(0);
+        const answer = answerTo(bytes.subarray(2, 2 + size));
+        socket.write(Buffer.concat([Buffer.of(answer.length >> 8, answer.length & 0xff), answer]));
+        bytes = bytes.subarray(2 + size);
+      }
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}
+
+function answerTo(asked: Buffer): Buffer {
+  // The question is a name, which ends with a zero, and its type and class.
+  const end = asked.indexOf(0, 12) + 5;
+  const isAddress = asked.readUInt16BE(end - 4) === 1;
+  const header = Buffer.from([0, 0, 0x81, 0x80, 0, 1, 0, isAddress ? 1 : 0, 0, 0, 0, 0]);
+  asked.copy(header, 0, 0, 2);
+  // The name of the question, an address, of the Internet, for a minute, of four bytes.
+  const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+  return Buffer.concat([header, asked.subarray(12, end), ...(isAddress ? [answer] : [])]);
+}

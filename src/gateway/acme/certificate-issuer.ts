@@ -1,0 +1,202 @@
+/**
+ * Sees to it that there is a certificate of a public authority for our name: shows the one that is kept, has another one
+ * issued in time, and tries for ever, each time after a longer pause. What is shown stays until its end.
+ */
+import { X509Certificate } from "node:crypto";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { growingPauseMs } from "../../runtime/back-off.ts";
+import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { inTime } from "../../runtime/fetch-text.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type Outcome, recheck } from "../../runtime/outcome.ts";
+import { createQueue, type Queue } from "../../runtime/queue.ts";
+import type { Random } from "../../runtime/random.ts";
+import { readPair } from "../certificate/file-certificate.ts";
+import type { CertificateSource } from "../certificate/served-certificate.ts";
+import type { Authority } from "./authority.ts";
+import { type IssuerStorage, noAttempts, type StoredCertificate } from "./issuer-storage.ts";
+
+interface IssuerDeps {
+  readonly host: string;
+  /** The ACME directory of the authority: one that another issued is replaced. */
+  readonly directoryUrl: string;
+  readonly storage: IssuerStorage;
+  readonly authority: Authority;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface CertificateIssuer extends CertificateSource {
+  readonly queue: Queue;
+  /** Works until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  readonly untilMs: number | undefined;
+  /** What keeps one from being shown or renewed. */
+  readonly trouble: string | undefined;
+  readonly counts: { readonly issued: number; readonly failed: number };
+}
+
+interface Shown extends CertificateWithKey {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly isOfAnother: boolean;
+}
+
+/** There is one name. */
+const key = "public";
+
+/** After these the order can come to nothing more: the next try begins anew. */
+const final = ["AKP_ACME_CHALLENGE_FAILED", "AKP_ACME_ORDER_OVER", "AKP_ACME_CERTIFICATE_UNUSABLE"] as const;
+
+export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
+  const { host, directoryUrl, storage, authority, clock, random, log } = deps;
+  const listeners: (() => void)[] = [];
+  const counts = { issued: 0, failed: 0 };
+  let shown: Shown | undefined;
+  let trouble: string | undefined;
+  /** Of our own time: what failed before is waited for less, as a person may have put it right and started us. */
+  let failedHere = false;
+  /** What the authority wanted us to wait. */
+  let askedForMs = 0;
+  /** Why the kept one is not shown; told once. */
+  let unusable: string | undefined;
+
+  function show(next: Shown | undefined): void {
+    if (next?.certificate === shown?.certificate && next?.key === shown?.key) return;
+    shown = next;
+    if (next) log.info("serving issued certificate", { host, until: formatTime(next.untilMs) });
+    else log.error("issued certificate has expired", { host, reason: trouble });
+    for (const listener of listeners) listener();
+  }
+
+  async function work(_: string, signal: AbortSignal): Promise<Outcome> {
+    if (shown && shown.untilMs <= clock.now()) show(undefined);
+    try {
+      return await look(signal);
+    } catch (thrown) {
+      if (!signal.aborted) trouble = reasonOf(thrown);
+      throw thrown;
+    }
+  }
+
+  async function look(signal: AbortSignal): Promise<Outcome> {
+    const stored = storage.certificate();
+    show((stored && usable(stored)) ?? shown);
+    const nowMs = clock.now();
+    if (shown && !shown.isOfAnother && nowMs < renewAtMs(shown)) {
+      trouble = undefined;
+      return recheck(Math.min(renewAtMs(shown) - nowMs, limits.certificateLookMs));
+    }
+    const againMs = pauseLeftMs(nowMs);
+    if (againMs > 0) {
+      trouble ??= `the last attempt failed at ${formatTime(storage.attempts.failedAtMs)}`;
+      // What is shown ends in time, whatever is waited for.
+      return recheck(Math.min(againMs, limits.certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
+    }
+    try {
+      await obtain(signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      fail(thrown);
+    }
+    return recheck(0);
+  }
+
+  /** Undefined where it cannot be shown: another one is issued then. */
+  function usable(stored: StoredCertificate): Shown | undefined {
+    if (stored.certificate === shown?.certificate && stored.key === shown.key) return shown;
+    try {
+      const { certificate, key, untilMs } = readPair(stored.certificate, stored.key, host, clock.now());
+      const fromMs = new X509Certificate(certificate).validFromDate.getTime();
+      return { certificate, key, fromMs, untilMs, isOfAnother: isOfAnother(stored, directoryUrl) };
+    } catch (thrown) {
+      const reason = reasonOf(thrown);
+      if (reason !== unusable) log.error("kept certificate cannot be served", { host, reason });
+      unusable = reason;
+      return undefined;
+    }
+  }
+
+  function pauseLeftMs(nowMs: number): number {
+    const { failures, failedAtMs } = storage.attempts;
+    if (failures === 0) return 0;
+    const growing = growingPauseMs(limits.acmePauseFirstMs, limits.acmePauseMostMs, failures);
+    const pauseMs = Math.max(askedForMs, failedHere ? growing : Math.min(growing, limits.acmeRestartPauseMs));
+    // A clock that was put back must not make it longer.
+    return Math.min(failedAtMs + pauseMs - nowMs, pauseMs);
+  }
+
+  async function obtain(signal: AbortSignal): Promise<void> {
+    const { failures } = storage.attempts;
+    const begun = storage.order();
+    log.info("having a certificate issued", { host, directory: directoryUrl, again: failures });
+    const limit = { limitMs: limits.acmeOrderMs, clock, signal };
+    const issued = await inTime(limit, async (late) => {
+      const url = begun.url ?? (await authority.openOrder(late));
+      if (begun.url === undefined) storage.keepOrder({ key: begun.key, url });
+      return authority.complete({ url, key: begun.key }, failures, late);
+    });
+    check(issued.certificate, begun.key);
+    storage.keepCertificate({ ...issued, key: begun.key });
+    storage.dropOrder();
+    if (failures > 0) storage.keepAttempts(noAttempts);
+    [failedHere, askedForMs] = [false, 0];
+    counts.issued += 1;
+  }
+
+  function check(certificate: string, itsKey: string): void {
+    try {
+      readPair(certificate, itsKey, host, clock.now());
+    } catch (cause) {
+      throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  function fail(thrown: unknown): void {
+    const error = ProviderError.from(thrown);
+    counts.failed += 1;
+    trouble = error.message;
+    if (final.some((code) => code === error.code)) storage.dropOrder();
+    const failures = storage.attempts.failures + 1;
+    storage.keepAttempts({ failures, failedAtMs: clock.now() });
+    failedHere = true;
+    const { retryAfterMs } = error.details;
+    askedForMs = typeof retryAfterMs === "number" ? retryAfterMs : 0;
+    const againAt = formatTime(clock.now() + pauseLeftMs(clock.now()));
+    log.error("no certificate was issued", { host, attempts: failures, againAt, error });
+  }
+
+  const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: limits.certificateRetryMs });
+  return {
+    queue,
+    counts,
+    run(signal) {
+      queue.add(key);
+      return queue.run(signal);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    get current() {
+      return shown;
+    },
+    get untilMs() {
+      return shown?.untilMs;
+    },
+    get trouble() {
+      return trouble;
+    },
+  };
+}
+
+/** With a third of its life left: a month of ninety days, two days of six. */
+function renewAtMs({ fromMs, untilMs }: Shown): number {
+  return untilMs - (untilMs - fromMs) * limits.certificateRenewShare;
+}
+
+/** Where an operator has gone from an authority for trying things out to one that browsers trust, what he has is no use to him. */
+function isOfAnother({ from }: StoredCertificate, directoryUrl: string): boolean {
+  if (from === undefined || from === directoryUrl) return false;
+  return !URL.canParse(from) || new URL(from).host !== new URL(directoryUrl).host;
+}

@@ -1,0 +1,152 @@
+/**
+ * The folder of the certificate issuer, laid out as the network's provider does it, so that an operator can go from one to
+ * the other and keep account and certificate. What belongs together comes into force together, whenever we are cut short;
+ * and two programs that share the folder, as in a rolling update, find each other's work instead of doing it twice.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import type { Boundary } from "../../runtime/boundary.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { isRecord } from "../../runtime/is-record.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
+import { addFile, completeSet, putSet, removeLeftovers, replaceFile } from "./whole-files.ts";
+
+export interface StorageOptions {
+  readonly dir: string;
+  /** The ACME directory of the authority. */
+  readonly directoryUrl: string;
+  readonly email: string;
+  readonly host: string;
+}
+
+export interface IssuerAccount {
+  readonly key: string;
+  /** Where the authority has it; undefined while it is not known to be registered. */
+  readonly url: string | undefined;
+}
+
+/** A certificate that is on its way, or was to be. */
+export interface IssuerOrder {
+  /** Of the certificate that is to be: kept before the authority hears of it, so that what it issues is never lost. */
+  readonly key: string;
+  readonly url?: string;
+}
+
+/** How often in a row it came to nothing: so that a provider that starts again and again does not use up what it may ask for. */
+export interface Attempts {
+  readonly failures: number;
+  readonly failedAtMs: number;
+}
+
+export interface IssuedCertificate extends CertificateWithKey {
+  /** Where the authority has it. */
+  readonly url: string;
+}
+
+export interface StoredCertificate extends CertificateWithKey {
+  /** The authority's directory or, where the network's provider kept it, the certificate's address there. */
+  readonly from: string | undefined;
+}
+
+export interface IssuerStorage {
+  /** The account, whose key is made first where there is none. */
+  account(): IssuerAccount;
+  keepRegistration(registration: { readonly uri: string; readonly body: unknown }): void;
+  certificate(): StoredCertificate | undefined;
+  keepCertificate(issued: IssuedCertificate): void;
+  /** The one under way, or a new one. */
+  order(): IssuerOrder;
+  keepOrder(order: IssuerOrder): void;
+  dropOrder(): void;
+  readonly attempts: Attempts;
+  keepAttempts(attempts: Attempts): void;
+}
+
+export const noAttempts: Attempts = { failures: 0, failedAtMs: 0 };
+
+export function openIssuerStorage(
+  options: StorageOptions,
+  { boundary, clock }: { readonly boundary: Boundary; readonly clock: Pick<Clock, "now"> },
+): IssuerStorage {
+  const { dir, directoryUrl, email, host } = options;
+  const accountDir = join(dir, "accounts", new URL(directoryUrl).host.replaceAll(":", "_"), email);
+  const accountPath = join(accountDir, "account.json");
+  const keyPath = join(accountDir, "keys", `${email}.key`);
+  const certificates = join(dir, "certificates");
+  const certificatePath = (kind: string) => join(certificates, `${host}.${kind}`);
+  // Not of the network's layout: its provider forgets what is under way.
+  const orderPath = join(dir, "orders", `${host}.json`);
+  const attemptsPath = join(dir, "orders", `${host}.attempts.json`);
+  for (const path of [accountPath, keyPath, certificatePath("crt"), orderPath]) {
+    removeLeftovers(dirname(path), clock.now());
+  }
+
+  function account(): IssuerAccount {
+    const key = read(keyPath) ?? addFile(keyPath, newKey(), boundary);
+    const { registration } = readRecord(accountPath);
+    const url = isRecord(registration) ? registration["uri"] : undefined;
+    return { key, url: typeof url === "string" && url !== "" ? url : undefined };
+  }
+
+  return {
+    account,
+    keepRegistration: (registration) => replaceFile(accountPath, json({ email, registration }), boundary),
+    certificate() {
+      completeSet(certificates, host, boundary);
+      const [certificate, key] = [read(certificatePath("crt")), read(certificatePath("key"))];
+      if (certificate === undefined || key === undefined) return undefined;
+      const { authority, certUrl } = readRecord(certificatePath("json"));
+      const from = [authority, certUrl].find((each) => typeof each === "string");
+      return { certificate, key, from };
+    },
+    keepCertificate({ certificate, key, url }) {
+      const behind = certificate.indexOf("-----BEGIN CERTIFICATE-----", 1);
+      const issuer = behind < 0 ? "" : certificate.slice(behind);
+      const resource = { domain: host, certUrl: url, certStableUrl: url, authority: directoryUrl };
+      const files = { key, "issuer.crt": issuer, json: json(resource), crt: certificate };
+      putSet(certificates, host, files, boundary);
+    },
+    order() {
+      const { authority, key, url } = readRecord(orderPath);
+      if (authority === directoryUrl && typeof key === "string")
+        return { key, ...(typeof url === "string" && { url }) };
+      rmSync(orderPath, { force: true });
+      const made = { authority: directoryUrl, key: newKey() };
+      const added = parseJson(addFile(orderPath, json(made), boundary));
+      return isRecord(added) && typeof added["key"] === "string" ? { key: added["key"] } : made;
+    },
+    keepOrder: (order) => replaceFile(orderPath, json({ authority: directoryUrl, ...order }), boundary),
+    dropOrder() {
+      boundary.cross("file", `${orderPath}:before`);
+      rmSync(orderPath, { force: true });
+      boundary.cross("file", `${orderPath}:after`);
+    },
+    get attempts() {
+      const { failures, failedAtMs } = readRecord(attemptsPath);
+      return typeof failures === "number" && typeof failedAtMs === "number" ? { failures, failedAtMs } : noAttempts;
+    },
+    keepAttempts: (attempts) => replaceFile(attemptsPath, json(attempts), boundary),
+  };
+}
+
+function read(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+/** What is no JSON says as little as what is not there: all of it can be had again but the keys, which are files of their own. */
+function readRecord(path: string): Record<string, unknown> {
+  const value = parseJson(read(path) ?? "");
+  return isRecord(value) ? value : {};
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+/** Of the kind and in the form that the network's provider makes them. */
+function newKey(): string {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-384" });
+  return privateKey.export({ type: "sec1", format: "pem" }).toString();
+}
