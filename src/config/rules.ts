@@ -114,8 +114,9 @@ export const rules: readonly Rule[] = [
   },
   {
     blames: "certIssuerKid",
-    reads: ["certIssuerHmac"],
-    isBroken: ({ certIssuerKid, certIssuerHmac }) => (certIssuerKid === undefined) !== (certIssuerHmac === undefined),
+    reads: ["certIssuerEnabled", "certIssuerHmac"],
+    isBroken: ({ certIssuerEnabled, certIssuerKid, certIssuerHmac }) =>
+      certIssuerEnabled && (certIssuerKid === undefined) !== (certIssuerHmac === undefined),
     reason: () => "a key id and its key belong together",
     hint: "Give both --cert-issuer-kid and --cert-issuer-hmac, or neither.",
   },

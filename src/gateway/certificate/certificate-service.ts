@@ -127,7 +127,7 @@ export function createCertificateService(
     status: look,
     measure(metrics) {
       measureCertificates(metrics, look, clock, options.issuer ? "issuer" : "files");
-      if (options.issuer) measureIssuer(metrics, () => issuer?.counts);
+      measureIssuer(metrics, () => issuer?.counts);
     },
   };
 }
@@ -141,8 +141,9 @@ function measureIssuer(metrics: Metrics, counts: () => CertificateIssuer["counts
       labels: ["result"],
     },
     () => {
-      const { issued, failed } = counts() ?? { issued: 0, failed: 0 };
-      return [[{ result: "issued" }, issued] as const, [{ result: "failed" }, failed] as const];
+      const counted = counts();
+      if (!counted) return [];
+      return [[{ result: "issued" }, counted.issued] as const, [{ result: "failed" }, counted.failed] as const];
     },
   );
 }
