@@ -1,6 +1,7 @@
 /** Certificates for tests, put together byte by byte: Node can read them but not make them. */
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { bits, element, integer, objectId, octets, pem, sequence, set, yes } from "../src/chain/certificates/der.ts";
+import { formatTime } from "../src/runtime/clock.ts";
 
 export interface TestCertificate {
   readonly name: string;
@@ -17,32 +18,41 @@ interface Wishes {
   readonly group?: string;
   /** "20200102000000Z" is long past. */
   readonly until?: string;
+  readonly from?: string;
   /** Of its key; "ec" if not said. */
   readonly kind?: "ec" | "rsa";
+  /** The key itself, where there is one already. */
+  readonly keyPem?: string;
+  readonly host?: string;
 }
 
-/** Good for 127.0.0.1. */
+/** "20200102000000Z", as wishes have it. */
+export function certificateTime(ms: number): string {
+  return formatTime(ms).replaceAll(/[-:T]|\.\d+/g, "");
+}
+
+/** Good for 127.0.0.1, or for a host. */
 export function makeCertificate({
   name,
   issuer,
   group,
+  from = "20200101000000Z",
   until = "20990101000000Z",
   kind = "ec",
+  keyPem,
+  host,
 }: Wishes): TestCertificate {
-  const { privateKey, publicKey } =
-    kind === "ec"
-      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
-      : generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const privateKey = keyPem === undefined ? newKey(kind) : createPrivateKey(keyPem);
   const algorithm = kind === "ec" ? ecdsaWithSha256 : rsaWithSha256;
   const body = sequence(
     element(0xa0, integer(2n)),
     integer(serial++),
     algorithm,
     nameOf(issuer?.name ?? name),
-    sequence(time("20200101000000Z"), time(until)),
+    sequence(time(from), time(until)),
     nameOf(name, group),
-    publicKey.export({ type: "spki", format: "der" }),
-    element(0xa3, sequence(basicConstraints(issuer === undefined), forLoopback)),
+    createPublicKey(privateKey).export({ type: "spki", format: "der" }),
+    element(0xa3, sequence(basicConstraints(issuer === undefined), namesOf(host))),
   );
   const signature = sign("sha256", body, issuer?.key ?? privateKey);
   const der = sequence(body, algorithm, bits(signature));
@@ -55,6 +65,12 @@ export function makeCertificate({
 }
 
 let serial = 1n;
+
+function newKey(kind: "ec" | "rsa"): KeyObject {
+  return kind === "ec"
+    ? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
+    : generateKeyPairSync("rsa", { modulusLength: 2_048 }).privateKey;
+}
 
 function time(text: string): Buffer {
   return element(0x18, Buffer.from(text));
@@ -75,4 +91,7 @@ function basicConstraints(isAuthority: boolean): Buffer {
   return sequence(objectId("2.5.29.19"), yes, octets(value));
 }
 
-const forLoopback = sequence(objectId("2.5.29.17"), octets(sequence(element(0x87, Buffer.of(127, 0, 0, 1)))));
+function namesOf(host: string | undefined): Buffer {
+  const name = host === undefined ? element(0x87, Buffer.of(127, 0, 0, 1)) : element(0x82, Buffer.from(host));
+  return sequence(objectId("2.5.29.17"), octets(sequence(name)));
+}

@@ -61,6 +61,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   let failedHere = false;
   /** What the authority wanted us to wait. */
   let askedForMs = 0;
+  let isClean = false;
   /** Why the kept one is not shown; told once. */
   let unusable: string | undefined;
 
@@ -83,6 +84,8 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   }
 
   async function look(signal: AbortSignal): Promise<Outcome> {
+    if (!isClean) storage.removeLeftovers();
+    isClean = true;
     const stored = storage.certificate();
     show((stored && usable(stored)) ?? shown);
     const nowMs = clock.now();
@@ -102,16 +105,15 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       signal.throwIfAborted();
       fail(thrown);
     }
-    return recheck(0);
+    return look(signal);
   }
 
   /** Undefined where it cannot be shown: another one is issued then. */
   function usable(stored: StoredCertificate): Shown | undefined {
     if (stored.certificate === shown?.certificate && stored.key === shown.key) return shown;
     try {
-      const { certificate, key, untilMs } = readPair(stored.certificate, stored.key, host, clock.now());
-      const fromMs = new X509Certificate(certificate).validFromDate.getTime();
-      return { certificate, key, fromMs, untilMs, isOfAnother: isOfAnother(stored, directoryUrl) };
+      const read = readPair(stored.certificate, stored.key, host, clock.now());
+      return { ...read, fromMs: startOf(stored), isOfAnother: isOfAnother(stored, directoryUrl) };
     } catch (thrown) {
       const reason = reasonOf(thrown);
       if (reason !== unusable) log.error("kept certificate cannot be served", { host, reason });
@@ -135,21 +137,31 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     log.info("having a certificate issued", { host, directory: directoryUrl, again: failures });
     const limit = { limitMs: limits.acmeOrderMs, clock, signal };
     const issued = await inTime(limit, async (late) => {
-      const url = begun.url ?? (await authority.openOrder(late));
-      if (begun.url === undefined) storage.keepOrder({ key: begun.key, url });
-      return authority.complete({ url, key: begun.key }, failures, late);
+      const order = begun.url === undefined ? await open(late) : { ...begun, url: begun.url };
+      return { ...(await authority.complete(order, failures, late)), key: order.key };
     });
-    check(issued.certificate, begun.key);
-    storage.keepCertificate({ ...issued, key: begun.key });
+    const { untilMs } = check(issued);
+    storage.keepCertificate(issued);
     storage.dropOrder();
+    counts.issued += 1;
+    // Otherwise the next look would order the next one, and so on, until the authority has enough of us.
+    if (clock.now() >= renewAtMs({ fromMs: startOf(issued), untilMs }))
+      throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: "by our clock it is to be renewed already" });
     if (failures > 0) storage.keepAttempts(noAttempts);
     [failedHere, askedForMs] = [false, 0];
-    counts.issued += 1;
   }
 
-  function check(certificate: string, itsKey: string): void {
+  async function open(signal: AbortSignal): Promise<{ key: string; url: string }> {
+    const opened = await authority.openOrder(signal);
+    // Whoever shares the folder with us may have been faster; an order that nobody goes on with costs nothing.
+    const { key, url = opened } = storage.order();
+    storage.keepOrder({ key, url });
+    return { key, url };
+  }
+
+  function check({ certificate, key }: CertificateWithKey): { readonly untilMs: number } {
     try {
-      readPair(certificate, itsKey, host, clock.now());
+      return readPair(certificate, key, host, clock.now());
     } catch (cause) {
       throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: reasonOf(cause) }, { cause });
     }
@@ -190,8 +202,12 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   };
 }
 
+function startOf({ certificate }: CertificateWithKey): number {
+  return new X509Certificate(certificate).validFromDate.getTime();
+}
+
 /** With a third of its life left: a month of ninety days, two days of six. */
-function renewAtMs({ fromMs, untilMs }: Shown): number {
+function renewAtMs({ fromMs, untilMs }: Pick<Shown, "fromMs" | "untilMs">): number {
   return untilMs - (untilMs - fromMs) * limits.certificateRenewShare;
 }
 

@@ -51,6 +51,8 @@ export interface StoredCertificate extends CertificateWithKey {
 }
 
 export interface IssuerStorage {
+  /** What a crash left half written. */
+  removeLeftovers(): void;
   /** The account, whose key is made first where there is none. */
   account(): IssuerAccount;
   keepRegistration(registration: { readonly uri: string; readonly body: unknown }): void;
@@ -79,9 +81,6 @@ export function openIssuerStorage(
   // Not of the network's layout: its provider forgets what is under way.
   const orderPath = join(dir, "orders", `${host}.json`);
   const attemptsPath = join(dir, "orders", `${host}.attempts.json`);
-  for (const path of [accountPath, keyPath, certificatePath("crt"), orderPath]) {
-    removeLeftovers(dirname(path), clock.now());
-  }
 
   function account(): IssuerAccount {
     const key = read(keyPath) ?? addFile(keyPath, newKey(), boundary);
@@ -91,6 +90,10 @@ export function openIssuerStorage(
   }
 
   return {
+    removeLeftovers() {
+      const folders = [accountPath, keyPath, certificatePath("crt"), orderPath].map(dirname);
+      for (const folder of folders) removeLeftovers(folder, clock.now());
+    },
     account,
     keepRegistration: (registration) => replaceFile(accountPath, json({ email, registration }), boundary),
     certificate() {

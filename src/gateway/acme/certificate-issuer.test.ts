@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { day, host, setUpIssuer } from "../../../test/issuer-stage.ts";
+import { certificateTime, makeCertificate } from "../../../test/test-certificate.ts";
+import { createCountingBoundary } from "../../runtime/boundary.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const unreachable = new ProviderError("AKP_ACME_UNREACHABLE", { url: "https://x.example", reason: "no route to host" });
+
+function differences(times: readonly number[]): number[] {
+  return times.slice(1).map((time, at) => time - (times[at] ?? 0));
+}
+
+test("a certificate is issued and shown, and the next start shows the same one and asks nobody", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  const first = start();
+  await clock.settle();
+  assert.deepEqual(first.shown, [...authority.issued.values()]);
+  assert.deepEqual([first.issuer.trouble, first.issuer.counts], [undefined, { issued: 1, failed: 0 }]);
+  await first.stop();
+  const second = start();
+  await clock.settle();
+  assert.deepEqual([second.shown, authority.asked.length], [first.shown, 1]);
+});
+
+for (const days of [90, 6]) {
+  test(`one of ${days} days is renewed when a third of its life is left, and changed in one step`, async (t) => {
+    const { clock, authority, start } = setUpIssuer(t);
+    authority.lifeMs = days * day;
+    const { shown, issuer } = start();
+    await clock.advance(1.5 * days * day);
+    assert.deepEqual(differences(authority.asked), [(days * day * 2) / 3, (days * day * 2) / 3]);
+    assert.deepEqual(shown, [...authority.issued.values()], "at no time none");
+    assert.equal(issuer.trouble, undefined);
+  });
+}
+
+test("an authority that fails is asked for ever, each time after a longer pause; what is shown stays until its end", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  const { shown, issuer } = start();
+  await clock.settle();
+  authority.trouble = unreachable;
+  await clock.advance(61 * day);
+  assert.ok(issuer.current);
+  assert.match(issuer.trouble ?? "", /cannot be reached at https:\/\/x\.example: no route to host/);
+  const pauses = differences(authority.asked.slice(1));
+  assert.deepEqual(
+    pauses.slice(0, 11),
+    [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360].map((each) => each * minute),
+  );
+  await clock.advance(60 * day);
+  assert.deepEqual([issuer.current, shown.length], [undefined, 2]);
+  assert.ok(
+    differences(authority.asked)
+      .slice(10)
+      .every((pause) => pause <= 6 * hour),
+    "it never gives up",
+  );
+  authority.trouble = undefined;
+  await clock.advance(6 * hour);
+  assert.deepEqual([shown.length, issuer.trouble], [3, undefined]);
+});
+
+test("it waits as long as the authority asks for, and no longer than six hours", async (t) => {
+  for (const [wantedMs, waitedMs] of [
+    [30 * minute, 30 * minute],
+    [7 * day, 6 * hour],
+  ] as const) {
+    const { clock, authority, start } = setUpIssuer(t);
+    const details = { url: "https://x.example", status: 429, kind: "rateLimited", reason: "too many" };
+    const retryAfterMs = Math.min(wantedMs, limits.acmePauseMostMs);
+    authority.trouble = new ProviderError("AKP_ACME_REFUSED", { ...details, retryAfterMs });
+    start();
+    await clock.advance(waitedMs);
+    assert.deepEqual(differences(authority.asked), [waitedMs]);
+  }
+});
+
+test("a provider that starts again and again asks no more often than authorities allow", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  authority.trouble = unreachable;
+  for (let minutes = 0; minutes < 180; minutes++) {
+    const life = start();
+    await clock.advance(minute);
+    await life.stop();
+  }
+  assert.ok(authority.asked.length <= 5 + 180 / 12, `${authority.asked.length} attempts in three hours`);
+  assert.ok(Math.max(...differences(authority.asked)) <= 13 * minute, "and yet soon after each start");
+});
+
+test("wherever it is cut short, the next start has one certificate and the key that belongs to it", async (t) => {
+  const rehearsal = createCountingBoundary();
+  const { clock, start } = setUpIssuer(t);
+  start({ boundary: rehearsal });
+  await clock.settle();
+  assert.ok(rehearsal.crossings.length >= 14, rehearsal.crossings.join("\n"));
+  for (let at = 1; at <= rehearsal.crossings.length; at++) {
+    const stage = setUpIssuer(t);
+    const boundary = createCountingBoundary(at);
+    const cut = stage.start({ boundary });
+    await stage.clock.settle();
+    assert.ok(boundary.crashed);
+    await cut.stop();
+    const { issuer, stop } = stage.start();
+    await stage.clock.settle();
+    const where = `after ${boundary.crossings.at(-1)}`;
+    assert.deepEqual([issuer.current?.certificate], [...stage.authority.issued.values()], where);
+    assert.equal(stage.storage().attempts.failures, 0);
+    await stop();
+  }
+});
+
+test("two that share a folder come to the same certificate", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  const lives = [start(), start()];
+  await clock.settle();
+  const [certificate] = [...authority.issued.values()];
+  assert.deepEqual([lives[0]?.shown, lives[1]?.shown], [[certificate], [certificate]]);
+  assert.equal(authority.issued.size, 1);
+});
+
+test("one that was renewed by somebody else is shown within hours", async (t) => {
+  const { clock, authority, storage, start } = setUpIssuer(t);
+  const { shown } = start();
+  await clock.settle();
+  const { key } = storage().order();
+  const issued = await authority.complete({ url: "other", key }, 0, AbortSignal.any([]));
+  storage().keepCertificate({ ...issued, key });
+  await clock.advance(6 * hour);
+  assert.deepEqual(shown, [...authority.issued.values()]);
+});
+
+test("what another authority issued is shown, and replaced at once", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  const trying = start();
+  await clock.settle();
+  await trying.stop();
+  const { shown } = start({ directoryUrl: "https://production.example/directory" });
+  await clock.settle();
+  assert.deepEqual(shown, [...authority.issued.values()]);
+  await clock.advance(day);
+  assert.equal(authority.issued.size, 2, "once, and not again and again");
+});
+
+test("what the network's provider kept is shown and renewed", async (t) => {
+  const { clock, dir, authority, start } = setUpIssuer(t);
+  const [from, until] = [certificateTime(clock.now() - 30 * day), certificateTime(clock.now() + 60 * day)];
+  const kept = makeCertificate({ name: "kept", host, from, until });
+  const at = (kind: string) => join(dir, "certificates", `${host}.${kind}`);
+  mkdirSync(dirname(at("")), { recursive: true });
+  writeFileSync(at("crt"), kept.certPem);
+  writeFileSync(at("key"), kept.keyPem);
+  writeFileSync(at("json"), JSON.stringify({ domain: host, certUrl: "https://staging.example/cert/1" }));
+  const { shown } = start();
+  await clock.settle();
+  assert.deepEqual([shown, authority.asked], [[kept.certPem], []]);
+  const startedMs = clock.now();
+  await clock.advance(31 * day);
+  assert.deepEqual(authority.asked, [startedMs + 30 * day]);
+  assert.deepEqual(shown, [kept.certPem, ...authority.issued.values()]);
+});
+
+test("a certificate that cannot be served is never kept or shown, and its order is not used again", async (t) => {
+  const { clock, authority, storage, start } = setUpIssuer(t);
+  authority.host = "other.example";
+  const { shown, issuer } = start();
+  await clock.settle();
+  assert.match(issuer.trouble ?? "", /issued what cannot be served: the certificate is not for provider.example/);
+  assert.deepEqual([shown, storage().certificate()], [[], undefined]);
+  authority.host = host;
+  await clock.advance(minute);
+  assert.equal(authority.issued.size, 2);
+  assert.deepEqual(shown, [[...authority.issued.values()][1]]);
+});
+
+test("a clock that is wrong does not make us order one certificate after the other", async (t) => {
+  const { clock, authority, start } = setUpIssuer(t);
+  authority.behindMs = 70 * day;
+  const { issuer, shown } = start();
+  await clock.advance(7 * hour);
+  assert.match(issuer.trouble ?? "", /by our clock it is to be renewed already/);
+  assert.ok(authority.issued.size < 10, `${authority.issued.size} in seven hours`);
+  assert.equal(shown.length, authority.issued.size, "and what there is, is shown");
+});
+
+test("where nothing can be kept, the authority is not asked", async (t) => {
+  const { clock, dir, authority, start } = setUpIssuer(t);
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, "orders"), "a file where a folder should be");
+  const { issuer } = start();
+  await clock.advance(hour);
+  assert.match(issuer.trouble ?? "", /orders/);
+  assert.deepEqual([authority.asked, issuer.current], [[], undefined]);
+});
