@@ -15,7 +15,10 @@ const leaseRpc = "akash.provider.lease.v1.LeaseRPC";
 
 test("a tenant sends manifests and sees services over gRPC, as far as its credentials go", async (t) => {
   await using owner = createOwner();
-  const stage = await startGatewayStage(owner, { tenants: 2 });
+  const stage = await startGatewayStage(owner, {
+    tenants: 2,
+    behaviour: (_, { container }) => ({ logs: (line) => `${container.name} ${line}`, logEveryMs: 50 }),
+  });
   const { tenant, tenants, grpcPort } = stage;
   const [, other] = tenants;
   assert.ok(other);
@@ -104,6 +107,45 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     await assert.rejects(limited.unary("SendManifest", { leaseId, manifest }), { code: Code.PermissionDenied });
   });
 
+  await t.test("logs come at once, and go on while they are followed", async () => {
+    const call = by(tenant.bearer());
+    const { services } = (await call.unary("ServiceLogs", { leaseId })) as unknown as Logs;
+    assert.deepEqual(
+      services.map(({ name }) => name),
+      ["page", "store"],
+    );
+    assert.match(textOf(services[0]), /^page 0\npage 1\n/);
+    let followed = "";
+    for await (const answer of call.stream("StreamServiceLogs", { leaseId, services: ["store"] })) {
+      for (const entry of (answer as unknown as Logs).services) {
+        assert.equal(entry.name, "store");
+        followed += textOf(entry);
+      }
+      if (followed.split("\n").length > 10) break;
+    }
+    const lines = followed.split("\n").slice(0, 10);
+    assert.deepEqual(
+      lines,
+      lines.map((_, at) => `store ${at}`),
+    );
+    await refusedLogs(by(tenant.bearer({ leases: { access: "scoped", scope: ["status"] } })), Code.PermissionDenied);
+    await refusedLogs(by(), Code.Unauthenticated);
+  });
+
+  await t.test("a stream of the status begins with what is, and goes on with what changes", async () => {
+    const statuses = by(tenant.bearer()).stream("StreamServiceStatus", { leaseId, services: ["page"] });
+    const shown = async () => {
+      const { value } = await statuses.next();
+      return (value as unknown as Statuses).services.map(({ name, status }) => `${name} ${status["readyReplicas"]}`);
+    };
+    assert.deepEqual(await shown(), ["page 1"]);
+    await ask(stage, { method: "DELETE", path: "/deployment/7/manifest", authorization: tenant.bearer() });
+    await eventually("none", async () => (await shown()).length === 0);
+    await by(tenant.bearer()).unary("SendManifest", { leaseId, manifest });
+    await eventually("one again", async () => (await shown())[0] === "page 1");
+    await statuses.return(undefined);
+  });
+
   await t.test("what cannot be done says so in words", async () => {
     const call = by(tenant.bearer());
     const none = await failure(call.unary("ServiceStatus", { leaseId, services: ["nothing"] }));
@@ -119,16 +161,43 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     assert.match((await failure(call.unary("ServiceStatus"))).rawMessage, /lease_id is missing/);
     const services = Array.from({ length: limits.leaseServicesNamed + 1 }, () => "");
     assert.match((await failure(call.unary("ServiceStatus", { leaseId, services }))).rawMessage, /more items/);
-    const parts = Array.from({ length: limits.manifestItems }, () => ({}));
-    const many = await failure(call.unary("SendManifest", { leaseId, manifest: [{ services: parts }] }));
-    assert.match(many.rawMessage, /more items/);
   });
+
+  await t.test("streams end with the token, and with the lease", async () => {
+    const exp = Math.floor(Date.now() / 1_000) + 2;
+    const ends = async (client: ReturnType<typeof by>, method: string) => {
+      for await (const _ of client.stream(method, { leaseId }));
+    };
+    const short = failure(ends(by(tenant.bearer({ exp })), "StreamServiceLogs"));
+    const [logs, status] = ["StreamServiceLogs", "StreamServiceStatus"].map((method) =>
+      failure(ends(by(tenant.bearer()), method)),
+    );
+    assert.equal((await short).code, Code.Unauthenticated);
+    await tenant.close(7n);
+    for (const ended of [await logs, await status]) {
+      assert.equal(ended?.code, Code.NotFound);
+      assert.match(ended?.rawMessage ?? "", /the lease is closed/);
+    }
+  });
+
+  async function refusedLogs(client: ReturnType<typeof by>, code: Code): Promise<void> {
+    assert.equal((await failure(client.unary("ServiceLogs", { leaseId }))).code, code);
+    assert.equal((await failure(client.stream("StreamServiceLogs", { leaseId }).next())).code, code);
+  }
 
   async function refused(client: ReturnType<typeof by>, code: Code, more: object = {}): Promise<void> {
     const { code: got, message } = await failure(client.unary("ServiceStatus", { leaseId: { ...leaseId, ...more } }));
     assert.equal(got, code, message);
   }
 });
+
+interface Logs {
+  readonly services: readonly { readonly name: string; readonly logs: string }[];
+}
+
+function textOf(entry: Logs["services"][number] | undefined): string {
+  return Buffer.from(entry?.logs ?? "", "base64").toString();
+}
 
 interface Statuses {
   readonly services: readonly {

@@ -16,6 +16,7 @@ import { noCertificate } from "./certificate/served-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
 import { createIdentify } from "./grpc/grpc-auth.ts";
 import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
+import { createLeaseCalls } from "./grpc/lease-calls.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
 import { statusMessage } from "./grpc/status-message.ts";
@@ -168,11 +169,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       if (!options.grpcListen) return;
       const [orders, deployments] = await Promise.all([ground.status.orders, ground.status.deployments]);
       const identify = createIdentify(authenticator);
+      const calls = createLeaseCalls({ provider, identify, admission });
       const opened = await startGrpcGateway({
         listen: options.grpcListen,
         own: certificates.own,
         services: [
-          ...(leases && manifests ? [createLeaseRpc({ provider, leases, manifests, identify, clock })] : []),
+          ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
           createProviderRpc({
             identify,
             status: () =>

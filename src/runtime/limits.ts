@@ -995,6 +995,14 @@ export const limits = {
   manifestItems: 50_000,
   /** Services that one call names; who means more names none. */
   leaseServicesNamed: 1_000,
+  /** How often a stream of a lease's status looks for what has changed. */
+  leaseStatusLookMs: second,
+  /** Of logs in one answer: Go clients take 4 MB. */
+  leaseLogsBytes: 3 * 2 ** 20,
+  /** Of each container there, or gigabytes would be read for them. */
+  leaseLogsLines: 20_000,
+  /** Of logs in one message of a stream. */
+  leaseLogsMessageBytes: 2 ** 20,
   /** Up to here, encoding a text costs less than sending it in two pieces does. */
   gatewaySmallChars: 8_192,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */

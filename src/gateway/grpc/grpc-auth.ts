@@ -2,7 +2,7 @@
 import type { TLSSocket } from "node:tls";
 import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcCall } from "../../runtime/grpc/methods.ts";
-import { type Authenticator, AuthRefusal, type Identity } from "../auth/identity.ts";
+import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
 import { presentedCertificates } from "../rest/client-certificates.ts";
 
@@ -11,18 +11,23 @@ export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => Identity 
 
 export function createIdentify(authenticator: Authenticator): Identify {
   return ({ headers, socket }) => {
-    // Whose connection is gone gets no answer anyway.
-    if (!socket) return nobody;
-    const certificates = presentedCertificates(socket as TLSSocket);
-    const given = headers.authorization;
-    if (given === undefined && certificates.length === 0) return nobody;
-    const source = socket.remoteAddress ?? "";
+    const credentials = credentialsOf({ headers, socket });
+    if (credentials.authorization === undefined && credentials.certificates.length === 0) return nobody;
     try {
-      const known = authenticator.identify({ authorization: bearer(given), certificates, source });
+      const known = authenticator.identify(credentials);
       return known instanceof Promise ? known.catch(refused) : known;
     } catch (thrown) {
       return refused(thrown);
     }
+  };
+}
+
+/** None where the connection is gone: nobody is answered there anyway. */
+export function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): Credentials {
+  return {
+    authorization: socket && bearer(headers.authorization),
+    certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
+    source: socket?.remoteAddress ?? "",
   };
 }
 

@@ -1,123 +1,130 @@
-/**
- * akash.provider.lease.v1.LeaseRPC: what a tenant does with a lease, over gRPC. Who asks is looked at before the request is read, and
- * a token's scopes and services hold as they do over REST.
- */
-import type { Address } from "../../market/address.ts";
+/** akash.provider.lease.v1.LeaseRPC: what a tenant does with a lease, over gRPC. */
 import type { LeaseId } from "../../market/ids.ts";
-import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import {
-  type marketV1LeaseID,
-  providerLeaseV1SendManifestRequest,
-  providerLeaseV1ServiceFile,
-  providerLeaseV1ServiceStatusRequest,
-} from "../../runtime/grpc/akash-proto.ts";
-import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcCall, GrpcMethod } from "../../runtime/grpc/methods.ts";
+import { providerLeaseV1SendManifestRequest, providerLeaseV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
+import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
+import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { limits } from "../../runtime/limits.ts";
-import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
-import type { Identity, Scope } from "../auth/identity.ts";
-import type { TenantLeases, TenantManifests } from "../tenant-side.ts";
-import { checkPermitted, type Identify, ownerOf } from "./grpc-auth.ts";
+import { withFewItems } from "../../runtime/protobuf.ts";
+import type { TenantLeases, TenantManifests, TenantPods } from "../tenant-side.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
-import { leaseStatusMessage } from "./lease-status-message.ts";
+import type { LeaseCalls, MeantStream } from "./lease-calls.ts";
+import { gatherLogs, logsMessages } from "./lease-logs-message.ts";
+import { checkServices, leaseStatusMessage } from "./lease-status-message.ts";
 import { manifestText } from "./manifest-message.ts";
 
 interface LeaseRpcDeps {
-  readonly provider: Address;
+  readonly calls: LeaseCalls;
   readonly leases: Pick<TenantLeases, "find">;
   readonly manifests: Pick<TenantManifests, "submit">;
-  readonly identify: Identify;
+  readonly pods: Pick<TenantPods, "logs">;
   readonly clock: Clock;
 }
 
-/** What is asked, by somebody who may have it. */
-interface Asked<Request> {
-  readonly identity: Identity;
-  readonly lease: LeaseId;
-  readonly request: Request;
-}
+const manifestRequest = withFewItems(providerLeaseV1SendManifestRequest, limits.manifestItems);
 
-interface LeaseMessage {
-  readonly leaseId: Decoded<typeof marketV1LeaseID> | undefined;
-}
-
-export function createLeaseRpc({ provider, leases, manifests, identify, clock }: LeaseRpcDeps): GrpcService {
-  async function permit<Request extends LeaseMessage>(
-    bytes: Uint8Array,
-    call: GrpcCall,
-    as: { readonly name: string; readonly codec: Codec<Request>; readonly scope: Scope },
-  ): Promise<Asked<Request>> {
-    const identity = await identify(call);
-    const owner = ownerOf(identity);
-    const request = readRequest(as.name, as.codec, bytes);
-    const { leaseId } = request;
-    if (!leaseId) throw new GrpcRefusal(grpcCodes.InvalidArgument, `a ${as.name} names a lease: lease_id is missing`);
-    // Whose lease it is follows from who asks; it may be said as well.
-    checkPermitted(["", owner].includes(leaseId.owner));
-    if (!["", provider].includes(leaseId.provider)) {
-      throw new GrpcRefusal(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
-    }
-    const lease = { ...leaseId, owner, provider };
-    checkPermitted(identity.mayUseLease(lease) && identity.mayUseLease(lease, as.scope));
-    return { identity, lease, request };
-  }
-
+export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseRpcDeps): GrpcService {
+  /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
   const sendManifest: GrpcMethod = {
     kind: "unary",
     async answer(bytes, call) {
-      const asked = await permit(bytes, call, {
-        ...{ name: "SendManifestRequest", codec: manifestRequest, scope: "send-manifest" },
+      const as = { name: "SendManifestRequest", codec: manifestRequest, scope: "send-manifest" } as const;
+      const { lease, request } = await calls.permit(bytes, call, as);
+      const { owner, dseq } = lease;
+      const taking = manifests.submit({ owner, dseq }, manifestText(request.manifest), call.signal);
+      await withDeadline(clock, limits.gatewayAnswerMs, taking.catch(otherVersion), () => {
+        throw new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
       });
-      const { owner, dseq } = asked.lease;
-      const body = manifestText(asked.request.manifest);
-      // Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here.
-      await inTime(manifests.submit({ owner, dseq }, body, call.signal).catch(otherVersion));
-      return { message: nothing };
+      return { message: new Uint8Array() };
     },
   };
 
   const serviceStatus: GrpcMethod = {
     kind: "unary",
     async answer(bytes, call) {
-      const { lease, ...services } = await permitServices(bytes, call, "ServiceStatusRequest", "status");
-      return { message: leaseStatusMessage(leases.find(lease), services) };
+      const { lease, named, shown } = await calls.services(bytes, call, "status");
+      const found = leases.find(lease);
+      checkServices(found, named);
+      return { message: leaseStatusMessage(found, shown) };
     },
   };
 
-  async function permitServices(bytes: Uint8Array, call: GrpcCall, name: string, scope: Scope) {
-    const { identity, lease, request } = await permit(bytes, call, { name, codec: servicesRequest, scope });
-    const [given, named] = [identity.servicesOf(lease, scope), request.services];
-    checkPermitted(named.every((service) => given?.has(service) ?? true));
-    return { lease, named, shown: named.length > 0 ? new Set(named) : given };
+  const streamServiceStatus: GrpcMethod = {
+    kind: "stream",
+    answers: (bytes, call) => calls.stream(bytes, call, "status", statuses),
+  };
+
+  /** As it is, and then whenever it is another. It comes from caches, so that looking costs little. */
+  async function* statuses({ lease, named, shown, signal }: MeantStream): AsyncGenerator<Uint8Array> {
+    const found = leases.find(lease);
+    checkServices(found, named);
+    let told = leaseStatusMessage(found, shown);
+    yield told;
+    for (;;) {
+      await sleep(clock, limits.leaseStatusLookMs, signal);
+      const now = statusKnown(lease, shown) ?? told;
+      if (Buffer.compare(now, told) !== 0) yield now;
+      told = now;
+    }
   }
 
-  function inTime<T>(working: Promise<T>): Promise<T> {
-    return withDeadline(clock, limits.gatewayAnswerMs, working, () => {
-      throw new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
-    });
+  /** What is merely not known for a while is no news. */
+  function statusKnown(lease: LeaseId, shown: MeantStream["shown"]): Uint8Array | undefined {
+    try {
+      return leaseStatusMessage(leases.find(lease), shown);
+    } catch (thrown) {
+      if (ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) return undefined;
+      throw thrown;
+    }
   }
 
-  const attestationQuote: GrpcMethod = {
+  const serviceLogs: GrpcMethod = {
     kind: "unary",
-    answer() {
-      const why = "nothing runs here in a trusted execution environment, so there is nothing to attest";
-      throw new GrpcRefusal(grpcCodes.Unimplemented, why);
+    async answer(bytes, call) {
+      const gathered = gatherLogs(limits.leaseLogsBytes);
+      const all = ({ lease, named, shown: services, signal }: MeantStream) => {
+        checkServices(leases.find(lease), named);
+        return pods.logs(lease, { services, follow: false, tail: limits.leaseLogsLines, signal });
+      };
+      for await (const lines of calls.stream(bytes, call, "logs", all)) gathered.add(lines);
+      return { message: gathered.message() };
     },
   };
 
-  const methods = { SendManifest: sendManifest, ServiceStatus: serviceStatus, AttestationQuote: attestationQuote };
+  const streamServiceLogs: GrpcMethod = {
+    kind: "stream",
+    answers: (bytes, call) => calls.stream(bytes, call, "logs", logs),
+  };
+
+  async function* logs({ lease, named, shown: services, signal }: MeantStream): AsyncGenerator<Uint8Array> {
+    checkServices(leases.find(lease), named);
+    for await (const lines of pods.logs(lease, { services, follow: true, tail: undefined, signal })) {
+      yield* logsMessages(lines, limits.leaseLogsMessageBytes);
+    }
+  }
+
+  const methods = {
+    SendManifest: sendManifest,
+    ServiceStatus: serviceStatus,
+    StreamServiceStatus: streamServiceStatus,
+    ServiceLogs: serviceLogs,
+    StreamServiceLogs: streamServiceLogs,
+    AttestationQuote: attestationQuote,
+  };
   return {
     file: providerLeaseV1ServiceFile,
     methods: Object.entries(methods).map(([name, method]) => [`/akash.provider.lease.v1.LeaseRPC/${name}`, method]),
   };
 }
 
-const manifestRequest = withFewItems(providerLeaseV1SendManifestRequest, limits.manifestItems);
-/** The same as of a ServiceLogsRequest. */
-const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, limits.leaseServicesNamed);
-
-const nothing = new Uint8Array();
+const attestationQuote: GrpcMethod = {
+  kind: "unary",
+  answer() {
+    const why = "nothing runs here in a trusted execution environment, so there is nothing to attest";
+    throw new GrpcRefusal(grpcCodes.Unimplemented, why);
+  },
+};
 
 /** The one thing that may be wrong with it here and is not over REST. */
 function otherVersion(thrown: unknown): never {

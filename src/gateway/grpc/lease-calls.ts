@@ -1,0 +1,119 @@
+/**
+ * Who may make a call about a lease, and until when. Who asks is looked at before the request is read; a token's scopes and services hold
+ * as they do over REST, and what goes on ends with what let it in, as a WebSocket does.
+ */
+import type { Address } from "../../market/address.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
+import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
+import type { GrpcCall } from "../../runtime/grpc/methods.ts";
+import { limits } from "../../runtime/limits.ts";
+import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
+import type { Identity, Scope } from "../auth/identity.ts";
+import type { Admission } from "../streams/admission.ts";
+import { checkPermitted, credentialsOf, type Identify, ownerOf } from "./grpc-auth.ts";
+
+interface LeaseCallDeps {
+  readonly provider: Address;
+  readonly identify: Identify;
+  readonly admission: Pick<Admission, "admit">;
+}
+
+interface LeaseMessage {
+  readonly leaseId: Decoded<typeof marketV1LeaseID> | undefined;
+}
+
+interface As<Request> {
+  /** Of the message. */
+  readonly name: string;
+  readonly codec: Codec<Request>;
+  readonly scope: Scope;
+}
+
+/** What is asked, by somebody who may have it. */
+interface Permitted<Request> {
+  readonly identity: Identity;
+  readonly lease: LeaseId;
+  readonly request: Request;
+}
+
+export interface MeantServices {
+  readonly lease: LeaseId;
+  /** In the request; none: all that may be seen. */
+  readonly named: readonly string[];
+  /** Undefined: all. */
+  readonly shown: ReadonlySet<string> | undefined;
+}
+
+export interface MeantStream extends MeantServices {
+  /** Aborted when nobody waits any more, or may have it any more. */
+  readonly signal: AbortSignal;
+}
+
+export type LeaseCalls = ReturnType<typeof createLeaseCalls>;
+
+export function createLeaseCalls({ provider, identify, admission }: LeaseCallDeps) {
+  async function permit<Request extends LeaseMessage>(
+    bytes: Uint8Array,
+    call: GrpcCall,
+    { name, codec, scope }: As<Request>,
+  ): Promise<Permitted<Request>> {
+    const identity = await identify(call);
+    const owner = ownerOf(identity);
+    const request = readRequest(name, codec, bytes);
+    const { leaseId } = request;
+    if (!leaseId) throw new GrpcRefusal(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
+    // Whose lease it is follows from who asks; it may be said as well.
+    checkPermitted(["", owner].includes(leaseId.owner));
+    if (!["", provider].includes(leaseId.provider)) {
+      throw new GrpcRefusal(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
+    }
+    const lease = { ...leaseId, owner, provider };
+    checkPermitted(identity.mayUseLease(lease) && identity.mayUseLease(lease, scope));
+    return { identity, lease, request };
+  }
+
+  function meant({ identity, lease, request }: Permitted<ServicesRequest>, scope: Scope): MeantServices {
+    const [given, named] = [identity.servicesOf(lease, scope), request.services];
+    checkPermitted(named.every((service) => given?.has(service) ?? true));
+    return { lease, named, shown: named.length > 0 ? new Set(named) : given };
+  }
+
+  return {
+    permit,
+
+    async services(bytes: Uint8Array, call: GrpcCall, scope: Scope): Promise<MeantServices> {
+      return meant(await permit(bytes, call, { name: "ServiceStatusRequest", codec: servicesRequest, scope }), scope);
+    },
+
+    /** What is answered over a while, as long as it may be. */
+    async *stream<T>(
+      bytes: Uint8Array,
+      call: GrpcCall,
+      scope: Scope,
+      answers: (meant: MeantStream) => AsyncIterable<T>,
+    ): AsyncGenerator<T> {
+      const as = {
+        name: scope === "logs" ? "ServiceLogsRequest" : "ServiceStatusRequest",
+        codec: servicesRequest,
+        scope,
+      };
+      const permitted = await permit(bytes, call, as);
+      const services = meant(permitted, scope);
+      const admitted = admission.admit({ ...permitted, credentials: credentialsOf(call) });
+      try {
+        yield* answers({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
+        admitted.signal.throwIfAborted();
+      } catch (thrown) {
+        throw admitted.signal.aborted ? admitted.signal.reason : thrown;
+      } finally {
+        admitted.release();
+      }
+    },
+  };
+}
+
+type ServicesRequest = Decoded<typeof servicesRequest>;
+
+/** The same as a ServiceLogsRequest. */
+const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, limits.leaseServicesNamed);
