@@ -12,7 +12,9 @@ import type { Signer } from "../src/chain/keys/signer.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import type { Sdl } from "../src/market/sdl/sdl.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import type { TenantCertificate } from "./gateway-tenant.ts";
+import { type NetworkStream, openNetworkStream, readShell, type ShellEnd } from "./network-streams.ts";
 
 export type Way =
   | { readonly tool: "CLI"; readonly signer: Signer }
@@ -45,7 +47,13 @@ export interface NetworkCli {
   migrateHostnames(hosts: readonly string[], to: LeaseId): Promise<void>;
   migrateEndpoints(names: readonly string[], to: LeaseId): Promise<void>;
   deleteManifest(lease: LeaseId): Promise<void>;
+  /** The CLI asks for `services`, which the network's gateway does not read, and never for a tail; Console for both, by their names. */
+  leaseLogs(lease: LeaseId, asked: { readonly services?: string; readonly follow: boolean }): Promise<NetworkStream>;
+  leaseEvents(lease: LeaseId, asked: { readonly follow: boolean }): Promise<NetworkStream>;
+  leaseShell(lease: LeaseId, service: string, command: readonly string[]): Promise<ShellEnd>;
 }
+
+type OnFrame = Parameters<Parameters<typeof readShell>[0]>[0];
 
 export interface LeaseStatus {
   readonly services: Readonly<Record<string, ServiceStatus>>;
@@ -65,15 +73,9 @@ export interface ServiceStatus {
 export function createNetworkCli(way: Way, { host, port, queries }: Where): NetworkCli {
   /** A new connection and, with a key, a new token for every request. */
   async function ask(method: string, path: string, body?: string): Promise<Reply> {
-    const socket = await handshake();
+    const { socket, headers: known } = await connected();
     try {
-      await (way.tool === "Console" ? checkAsConsole(socket) : checkAsCli(socket));
-      const authorization = "signer" in way ? { authorization: `Bearer ${await tokenOf(way.signer)}` } : {};
-      const headers = {
-        host: `${host}:${port}`,
-        ...authorization,
-        ...(body && { "content-type": "application/json" }),
-      };
+      const headers = { ...known, ...(body && { "content-type": "application/json" }) };
       return await new Promise<Reply>((resolve, reject) => {
         const asked = request({ method, path, headers, createConnection: () => socket }, (answer) => {
           let text = "";
@@ -90,6 +92,18 @@ export function createNetworkCli(way: Way, { host, port, queries }: Where): Netw
       socket.destroy();
     }
   }
+
+  async function connected() {
+    const socket = await handshake();
+    await (way.tool === "Console" ? checkAsConsole(socket) : checkAsCli(socket));
+    const authorization = "signer" in way ? { authorization: `Bearer ${await tokenOf(way.signer)}` } : {};
+    return { socket, headers: { host: `${host}:${port}`, ...authorization } };
+  }
+
+  const stream = async (lease: LeaseId, route: string, query: Record<string, string>, onFrame?: OnFrame) => {
+    const path = `${leasePath(lease)}/${route}?${new URLSearchParams(query)}`;
+    return openNetworkStream({ ...(await connected()), path, clock: realClock, ...(onFrame && { onFrame }) });
+  };
 
   /** With a certificate the CLI asks for another name, and Console for none; without one it asks for the host. */
   function handshake(): Promise<TLSSocket> {
@@ -158,6 +172,17 @@ export function createNetworkCli(way: Way, { host, port, queries }: Where): Netw
     migrateHostnames: (hosts, to) => migrate("/hostname/migrate", { hostnames_to_migrate: hosts }, to),
     migrateEndpoints: (names, to) => migrate("/endpoint/migrate", { endpoints_to_migrate: names }, to),
     deleteManifest: async ({ dseq }) => void (await said("DELETE", `/deployment/${dseq}/manifest`)),
+    leaseLogs(lease, { services, follow }) {
+      const filter = services === undefined ? {} : { [way.tool === "CLI" ? "services" : "service"]: services };
+      const tail = way.tool === "CLI" ? {} : { tail: follow ? "100" : "10000000" };
+      return stream(lease, "logs", { follow: String(follow), ...filter, ...tail });
+    },
+    leaseEvents: (lease, { follow }) => stream(lease, "kubeevents", { follow: String(follow) }),
+    leaseShell(lease, service, command) {
+      const words = command.map((word, n) => [`cmd${n}`, word]);
+      const query = { service, podIndex: "0", tty: "0", stdin: "0", ...Object.fromEntries(words) };
+      return readShell((onFrame) => stream(lease, "shell", query, onFrame));
+    },
   };
 }
 

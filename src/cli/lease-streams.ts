@@ -53,7 +53,10 @@ export function showStreams({ path, scope, text }: Streamed, flags: StreamFlags,
       },
     });
     const end = await stream.ended;
-    if (!signal.aborted) checkEnd(end);
+    if (signal.aborted) return;
+    checkEnd(end);
+    // That the lease is closed, for instance: an end like any other, but a person wonders.
+    if (end.reason) process.stderr.write(`${name}: ${printable(end.reason)}\n`);
   });
 }
 

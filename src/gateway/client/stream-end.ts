@@ -7,6 +7,7 @@ import type { Close } from "../streams/tenant-stream.ts";
 const meanings: Readonly<Record<number, string>> = {
   1001: "it stops",
   1006: "the connection ended without a word",
+  1008: "it does not let us in any more",
   4000: "something failed there",
   4001: "there is no such lease, or nothing of it runs",
   4002: "its cluster does not answer",
