@@ -2,9 +2,12 @@
  * Gives several commands in one process, one after the other: starting the program is most of what a command costs. What each
  * said and ended with goes to the parent as a line of JSON.
  */
-import type { Command } from "commander";
+import { type Command, CommanderError } from "commander";
 import { describeFailure } from "../src/cli/fail.ts";
 import { getManifestCommand } from "../src/cli/get-manifest.ts";
+import { leaseEventsCommand } from "../src/cli/lease-events.ts";
+import { leaseLogsCommand } from "../src/cli/lease-logs.ts";
+import { leaseShellCommand } from "../src/cli/lease-shell.ts";
 import { leaseStatusCommand, serviceStatusCommand } from "../src/cli/lease-status.ts";
 import { migrateEndpointsCommand, migrateHostnamesCommand } from "../src/cli/migrate.ts";
 import { sendManifestCommand } from "../src/cli/send-manifest.ts";
@@ -17,6 +20,9 @@ const commands: Record<string, () => Command> = {
   "get-manifest": getManifestCommand,
   "lease-status": leaseStatusCommand,
   "service-status": serviceStatusCommand,
+  "lease-logs": leaseLogsCommand,
+  "lease-events": leaseEventsCommand,
+  "lease-shell": leaseShellCommand,
   "migrate-hostnames": migrateHostnamesCommand,
   "migrate-endpoints": migrateEndpointsCommand,
 };
@@ -31,6 +37,8 @@ export interface Given {
 export interface Came {
   readonly said: string;
   readonly failure: string;
+  /** What the process would end with; 0 is left out. */
+  readonly code?: number;
 }
 
 let said = "";
@@ -57,8 +65,10 @@ async function give([name = "", ...args]: readonly string[]): Promise<Came> {
   if (!command) throw new Error(`no command ${name}`);
   try {
     await throwOnWrongUsage(command).parseAsync(args, { from: "user" });
-    return { said, failure: "" };
+    const code = Number(process.exitCode ?? 0);
+    process.exitCode = 0;
+    return { said, failure: "", ...(code !== 0 && { code }) };
   } catch (thrown) {
-    return { said, failure: describeFailure(thrown).text };
+    return { said, failure: thrown instanceof CommanderError ? thrown.message : describeFailure(thrown).text };
   }
 }

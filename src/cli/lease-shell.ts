@@ -1,4 +1,5 @@
 /** `akash-provider lease-shell`: a command in a container of a lease, or a shell there, as if it ran in this terminal. */
+import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { openShell, type ProviderShell } from "../gateway/client/provider-shell.ts";
@@ -82,6 +83,9 @@ function takeTerminal(shell: ProviderShell): () => void {
   const { stdin, stdout } = process;
   const tell = () => void shell.resize({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 });
   stdin.setRawMode(true);
+  // Node leaves it to the terminal to begin new lines on the left, which is the remote one's business: it would tear what an editor
+  // draws. What is left of it without stty is still a shell. Both are put back together, at the latest when this process ends.
+  spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
   stdout.on("resize", tell);
   tell();
   return () => {
