@@ -135,7 +135,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
-        ...(pods ? [eventsRoute({ provider, pods })] : []),
+        ...(pods ? [eventsRoute({ provider, pods, clock: ground.clock })] : []),
         ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];

@@ -1067,6 +1067,8 @@ export const limits = {
   streamExpiryLookMs: hour,
   /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
   eventsWaiting: 1_000,
+  /** Of these to one reader before others have their turn: about a millisecond. */
+  eventsToldAtOnce: 64,
 
   // ACME
   /** Of an authority to one request; those that make us wait longer are asked again. */

@@ -27,6 +27,9 @@ interface EventsAsked {
 }
 
 export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
+  /** The same for all who follow a lease. */
+  const known = new WeakMap<LeaseOccurrence, ReturnType<typeof newEvent>>();
+
   return async function* events(lease: LeaseId, { services, follow, signal }: EventsAsked) {
     if (leases.find(lease).state === "unknown")
       throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
@@ -39,8 +42,12 @@ export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps
     const unhear = follow ? occurrences.onOccurrence(key, waiting.add) : () => undefined;
     try {
       const happened = occurrences.of(key);
-      const counts = new Map(happened.map((each) => [each.key, each.count]));
-      const isNew = (each: LeaseOccurrence) => each.count > (counts.get(each.key) ?? 0);
+      const told = new Map(happened.map(({ key, count, atMs }) => [key, { count, atMs }]));
+      const isNew = ({ key, count, atMs }: LeaseOccurrence) => {
+        const before = told.get(key);
+        // What was forgotten since then counts from one.
+        return !before || count > before.count || atMs > before.atMs;
+      };
       yield shown(happened);
       while (follow && !signal.aborted) {
         const batch = shown((await waiting.take()).filter(isNew));
@@ -55,8 +62,10 @@ export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps
       return services ? [...live.workloads(namespace)].map(({ name }) => name) : [];
     }
 
-    function eventOf({ type, reason, note, object, reportingController, reportingInstance }: LeaseOccurrence) {
-      return { type, reportingController, reportingInstance, reason, note, object: objectOf(object) };
+    function eventOf(occurrence: LeaseOccurrence) {
+      const event = known.get(occurrence) ?? newEvent(occurrence, objectOf(occurrence.object));
+      known.set(occurrence, event);
+      return event;
     }
 
     /** What we say ourselves is about a service or the whole, which the cluster has under other names. */
@@ -69,6 +78,13 @@ export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps
       return { kind: workload?.kind.kind ?? "Deployment", namespace, name };
     }
   };
+}
+
+function newEvent(
+  { type, reason, note, reportingController, reportingInstance }: LeaseOccurrence,
+  object: { readonly kind: string; readonly namespace: string; readonly name: string },
+) {
+  return { type, reportingController, reportingInstance, reason, note, object };
 }
 
 /** What has happened and is not told yet. */

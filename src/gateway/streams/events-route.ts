@@ -2,19 +2,51 @@
 import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
 import { goJson } from "../../market/sorted-json.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { createFairTurns } from "../../runtime/fair-turns.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { StreamRoute } from "../rest/route.ts";
 import type { TenantEvent, TenantPods } from "../tenant-side.ts";
 import { closeCodes } from "./close-codes.ts";
 import { permittedServices, readStreamParameters } from "./stream-parameters.ts";
+import type { TenantStream } from "./tenant-stream.ts";
 
 interface EventsRouteDeps {
   readonly provider: Address;
   readonly pods: Pick<TenantPods, "events">;
+  readonly clock: Pick<Clock, "yield">;
 }
 
 const scope = "events";
 
-export function eventsRoute({ provider, pods }: EventsRouteDeps): StreamRoute {
+export function eventsRoute({ provider, pods, clock }: EventsRouteDeps): StreamRoute {
+  /** What happens to one lease is told to all who follow it in one moment: others need not wait until all are told. */
+  const inTurn = createFairTurns(1);
+  const frames = new WeakMap<TenantEvent, string>();
+
+  function frameOf(event: TenantEvent): string {
+    const frame = frames.get(event) ?? frameText(event);
+    frames.set(event, frame);
+    return frame;
+  }
+
+  async function tell(batch: readonly TenantEvent[], { send, signal }: TenantStream, owner: Address): Promise<void> {
+    const rest = batch.values();
+    for (let isOver = false; !isOver && !signal.aborted; ) {
+      let room: Promise<void> | undefined;
+      await inTurn(owner, () => {
+        for (let sent = 0; sent < limits.eventsToldAtOnce && !room; sent += 1) {
+          const { value, done } = rest.next();
+          isOver = done === true;
+          if (!value) break;
+          room = send(frameOf(value));
+        }
+        return clock.yield();
+      });
+      await room;
+    }
+  }
+
   return {
     ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/kubeevents", access: "stream", scope },
     about:
@@ -29,13 +61,10 @@ export function eventsRoute({ provider, pods }: EventsRouteDeps): StreamRoute {
       if ("status" in asked) return asked;
       const lease = bidOn({ owner, dseq, gseq, oseq }, provider);
       const services = permittedServices(asked.services, identity.servicesOf(lease, scope));
-      return async ({ send, signal }) => {
-        for await (const batch of pods.events(lease, { services, follow: asked.follow, signal })) {
-          for (const event of batch) {
-            await send(frameOf(event));
-            if (signal.aborted) break;
-          }
-        }
+      return async (stream) => {
+        const { signal } = stream;
+        for await (const batch of pods.events(lease, { services, follow: asked.follow, signal }))
+          await tell(batch, stream, owner);
         return { code: closeCodes.done };
       };
     },
@@ -43,7 +72,7 @@ export function eventsRoute({ provider, pods }: EventsRouteDeps): StreamRoute {
 }
 
 /** As Go writes it; who did not give its name has none. */
-function frameOf({ type, reportingController, reportingInstance, reason, note, object }: TenantEvent): string {
+function frameText({ type, reportingController, reportingInstance, reason, note, object }: TenantEvent): string {
   const { kind, namespace, name } = object;
   const text = goJson({
     type,
