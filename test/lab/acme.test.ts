@@ -1,17 +1,22 @@
 /** Certificates issued by a real ACME authority: Pebble, that of Let's Encrypt's own tests. */
 import assert from "node:assert/strict";
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { controlPlaneMissing } from "../../lab/own-control-plane.ts";
 import { type OwnPebble, startPebble } from "../../lab/pebble/own-pebble.ts";
 import { type IssuerOptions, openIssuer } from "../../src/gateway/acme/open-issuer.ts";
-import { openBoundary } from "../../src/runtime/boundary.ts";
+import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { createSeededRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
+import { askOn, connectGateway } from "../gateway-client.ts";
+import { publicHost, startGatewayStage } from "../gateway-stage.ts";
+import { namespace } from "../simulated-kube.ts";
 
 const skip = controlPlaneMissing(["pebble"]);
 const host = "provider.example.com";
@@ -23,7 +28,7 @@ function optionsOf(pebble: OwnPebble, dir: string, parts: Partial<IssuerOptions>
   return { directoryUrl: pebble.directoryUrl, email, dir, httpPort: 0, tlsPort: 0, listenHost: "127.0.0.1", ...parts };
 }
 
-function start(t: TestContext, options: IssuerOptions, boundary = openBoundary) {
+function start(t: TestContext, options: IssuerOptions, boundary: Boundary = openBoundary) {
   const random = createSeededRandom(1);
   const issuer = openIssuer(options, host, { clock: realClock, random, log: silentLog, boundary });
   const abort = new AbortController();
@@ -57,3 +62,92 @@ for (const [kind, ports] of [
     assert.deepEqual(second.issuer.counts, { issued: 0, failed: 0 });
   });
 }
+
+test("where the authority wants accounts to be bound, one without a binding is told so, and one with it has a certificate", {
+  skip,
+}, async (t) => {
+  const hmacKey = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+  const pebble = await startPebble(t, { bindings: { "kid-1": hmacKey } });
+  const options = optionsOf(pebble, temporaryFolder(t), { httpPort: pebble.httpPort });
+  const unbound = start(t, options);
+  const trouble = await eventually("a refusal", () => unbound.issuer.trouble);
+  assert.match(trouble, /refused at .*: externalAccountRequired: /);
+  await unbound.stop();
+  const wrong = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey: "d3Jvbmc" } });
+  assert.match(await eventually("a refusal", () => wrong.issuer.trouble), /refused at .*unauthorized|malformed/);
+  await wrong.stop();
+  const bound = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey } });
+  await eventually("a certificate", () => bound.issuer.current);
+});
+
+test("what the authority did not find is told in its words with the port to look at, and the order is over", {
+  skip,
+}, async (t) => {
+  const pebble = await startPebble(t);
+  const dir = temporaryFolder(t);
+  const { issuer } = start(t, optionsOf(pebble, dir, { httpPort: pebble.tlsPort }));
+  const trouble = await eventually("a failure", () => issuer.trouble);
+  assert.match(trouble, /did not find our answer to http-01 at provider.example.com: .*connection refused/);
+  assert.throws(() => readFileSync(join(dir, "orders", `${host}.json`)), { code: "ENOENT" });
+  assert.deepEqual(issuer.counts, { issued: 0, failed: 1 });
+});
+
+test("cut short after the authority has issued, the next start fetches that certificate instead of ordering another", {
+  skip,
+}, async (t) => {
+  const pebble = await startPebble(t);
+  const dir = temporaryFolder(t);
+  const options = optionsOf(pebble, dir, { httpPort: pebble.httpPort });
+  let isOff = false;
+  const boundary: Boundary = {
+    cross(_, point) {
+      // Where the certificate would be kept: it was fetched just before.
+      isOff ||= point === `${host}:before`;
+      if (isOff) throw new Error("the power is gone");
+    },
+  };
+  const cut = start(t, options, boundary);
+  await eventually("the crash", () => cut.issuer.trouble);
+  await cut.stop();
+  const order = JSON.parse(readFileSync(join(dir, "orders", `${host}.json`), "utf8")) as { key: string; url: string };
+  assert.match(order.url, /^https:/);
+  // Nobody can prove the name any more: only an order that was fulfilled before can still give a certificate.
+  writeFileSync(join(dir, "orders", `${host}.attempts.json`), "{}");
+  const { issuer } = start(t, { ...options, httpPort: 0 });
+  const { certificate } = await eventually("the certificate", () => issuer.current);
+  assert.ok(new X509Certificate(certificate).checkPrivateKey(createPrivateKey(order.key)));
+  assert.deepEqual(issuer.counts, { issued: 1, failed: 0 });
+});
+
+test("the gateway shows it for the public name, and the renewed one from the next handshake on; who is connected stays", {
+  skip,
+}, async (t) => {
+  const pebble = await startPebble(t, { validitySeconds: 9 });
+  const issuer = optionsOf(pebble, temporaryFolder(t), { httpPort: pebble.httpPort });
+  const stage = await startGatewayStage(t, { gateway: { certificate: { keptIn: { namespace }, issuer } } });
+  const tls = { ca: await pebble.rootPem(), rejectUnauthorized: true };
+  const connect = () => connectGateway({ port: stage.port, servername: publicHost, tls });
+  const shown = async () => {
+    const socket = await connect().catch(() => undefined);
+    const found = socket?.getPeerX509Certificate()?.serialNumber;
+    socket?.destroy();
+    return found;
+  };
+  const first = await eventually("the issued one", shown);
+  const before = await connect();
+  t.after(() => before.destroy());
+  assert.equal((await askOn(before, { path: "/address" })).status, 200);
+  // It forgets the account too, which is registered anew with the same key.
+  await pebble.stop();
+  await pebble.start();
+  Object.assign(tls, { ca: await pebble.rootPem() });
+  const second = await eventually("the renewed one", shown);
+  assert.notEqual(second, first);
+  assert.equal((await askOn(before, { path: "/address" })).status, 200);
+  const own = await connectGateway({ port: stage.port, servername: `mtls.${publicHost}` });
+  assert.ok(
+    own.getPeerX509Certificate()?.subject.includes(stage.provider.address),
+    "all other names are shown our own",
+  );
+  own.destroy();
+});
