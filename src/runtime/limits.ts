@@ -1069,6 +1069,18 @@ export const limits = {
   eventsWaiting: 1_000,
   /** Of these to one reader before others have their turn: about a millisecond. */
   eventsToldAtOnce: 64,
+  /** What the shell of a container tells of a process before it becomes the command: a number. */
+  shellWordChars: 32,
+  /** A command whose tenant has left may tidy up for so long. */
+  shellHangUpMs: 1 * second,
+  /** Commands left behind that are ended at once; each takes the time above and next to nothing else. */
+  shellEndsAtOnce: 16,
+  /** For so long it is tried to end one, with pauses between: an API server that restarts is back by then. */
+  shellEndMs: 10 * minute,
+  shellEndPauseMs: 1 * second,
+  shellEndPauseMostMs: 30 * second,
+  /** How long our own end waits for theirs. */
+  shellCloseMs: 10 * second,
 
   // ACME
   /** Of an authority to one request; those that make us wait longer are asked again. */

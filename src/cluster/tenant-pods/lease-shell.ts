@@ -1,13 +1,24 @@
-/** Runs a command in one of the containers of a lease, for its tenant. */
-import type { ExecOptions, ExecSession, Kube } from "../../kube/kube.ts";
+/** Runs commands in the containers of a lease, for its tenant. None of them outlives its connection. */
+import type { ExecOptions, ExecSession, Kube, ObjectAt } from "../../kube/kube.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { ProviderError } from "../../runtime/errors.ts";
-import type { LeasePod, LeasePods } from "../reservations/lease-pods.ts";
+import { growingPauseMs } from "../../runtime/back-off.ts";
+import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
+import { createSlots } from "../../runtime/slots.ts";
+import type { LeasePods } from "../reservations/lease-pods.ts";
+import { endHeld, startHeld } from "./held-command.ts";
+import { shellError } from "./shell-error.ts";
 
 interface LeaseShellDeps {
   readonly kube: Pick<Kube, "exec">;
   readonly pods: Pick<LeasePods, "in">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
 }
 
 interface CommandAsked extends Pick<ExecOptions, "command" | "tty" | "stdin"> {
@@ -17,47 +28,94 @@ interface CommandAsked extends Pick<ExecOptions, "command" | "tty" | "stdin"> {
   readonly signal: AbortSignal;
 }
 
-export function createLeaseShell({ kube, pods }: LeaseShellDeps) {
+interface Left {
+  readonly container: string;
+  readonly process: string;
+}
+
+export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellDeps) {
+  /** Each with when it is known how it ended. */
+  const open = new Map<ExecSession, Promise<unknown>>();
+  const ending = new Set<Promise<void>>();
+  const slots = createSlots(limits.shellEndsAtOnce);
+  const givingUp = new AbortController();
+
   /** Those that are on their way out have been replaced, and count no more. */
-  function podsOf(namespace: string, service: string): LeasePod[] {
-    const own = [...pods.in(namespace)].filter(({ facts }) => facts.service === service);
-    return own
-      .filter(({ facts: { state } }) => state === "ready" || state === "unready")
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  function podOf(namespace: string, { service, podIndex }: CommandAsked): ObjectAt {
+    const names = [...pods.in(namespace)]
+      .filter(({ facts: { service: own, state } }) => own === service && (state === "ready" || state === "unready"))
+      .map(({ name }) => name)
+      .sort();
+    const name = names[podIndex];
+    if (names.length === 0) throw new ProviderError("AKP_SHELL_NOT_RUNNING", {});
+    if (name === undefined) throw new ProviderError("AKP_SHELL_NO_POD", { last: names.length - 1 });
+    return { namespace, name };
+  }
+
+  /** Tried again for a while: what cut the connection may well be an API server that is away. */
+  async function end(at: ObjectAt, left: Left): Promise<void> {
+    const untilMs = clock.monotonicMs() + limits.shellEndMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        const giveBack = await slots.take(givingUp.signal);
+        await endHeld(at, left, { kube, signal: givingUp.signal }).finally(giveBack);
+        return;
+      } catch (thrown) {
+        if (shellError(thrown).code.startsWith("AKP_SHELL_")) return;
+        if (givingUp.signal.aborted || clock.monotonicMs() >= untilMs) {
+          log.error("command not ended", { ...at, ...left, reason: reasonOf(thrown) });
+          return;
+        }
+      }
+      const pauseMs = growingPauseMs(limits.shellEndPauseMs, limits.shellEndPauseMostMs, failures);
+      await sleep(clock, pauseMs, givingUp.signal).catch(() => undefined);
+    }
+  }
+
+  /** What is left behind is ended, and that is waited for when we stop. */
+  function endLater(at: ObjectAt, left: Left): void {
+    const task = end(at, left).finally(() => ending.delete(task));
+    ending.add(task);
   }
 
   return {
-    async exec(lease: LeaseId, { service, podIndex, ...options }: CommandAsked): Promise<ExecSession> {
-      const namespace = leaseNamespace(lease);
-      const all = podsOf(namespace, service);
-      if (all.length === 0) throw new ProviderError("AKP_SHELL_NOT_RUNNING", {});
-      const pod = all[podIndex];
-      if (!pod) throw new ProviderError("AKP_SHELL_NO_POD", { last: all.length - 1 });
-      try {
-        const session = await kube.exec({ namespace, name: pod.name }, { ...options, container: service });
-        return { ...session, exit: session.exit.catch(rethrow) };
-      } catch (thrown) {
-        return rethrow(thrown);
-      }
+    async exec(lease: LeaseId, asked: CommandAsked): Promise<ExecSession> {
+      const { service, podIndex: _, signal, ...options } = asked;
+      const at = podOf(leaseNamespace(lease), asked);
+      signal.throwIfAborted();
+      const mark = Buffer.from(random.bytes(8)).toString("hex");
+      // The signal does not end its start: one that has begun must be known, to be ended.
+      const { session, process } = await startHeld(at, { ...options, container: service }, { kube, clock, mark }).catch(
+        (thrown: unknown) => {
+          throw shellError(thrown);
+        },
+      );
+      const leave = () => session.close();
+      const over = () => {
+        open.delete(session);
+        signal.removeEventListener("abort", leave);
+      };
+      const exit = session.exit.finally(over).catch((thrown: unknown) => {
+        // Nobody has seen its end.
+        if (process !== undefined) endLater(at, { container: service, process });
+        throw shellError(thrown);
+      });
+      // Who does not ask for the exit code need not hear that there is none.
+      const seen = exit.then(ignore, ignore);
+      open.set(session, seen);
+      if (signal.aborted) leave();
+      else signal.addEventListener("abort", leave, { once: true });
+      return { ...session, exit };
+    },
+    /** Ends all of them. Resolves when nothing is left behind, or that takes too long. */
+    async close(): Promise<void> {
+      for (const session of open.keys()) session.close();
+      await Promise.all(open.values());
+      await withDeadline(clock, limits.shellCloseMs, Promise.all(ending).then(ignore), ignore);
+      givingUp.abort(new Error("the provider stops"));
+      await Promise.all(ending);
     },
   };
 }
 
-function rethrow(thrown: unknown): never {
-  throw shellError(thrown) ?? thrown;
-}
-
-/** What the node says of a command that it could not start; it has no other words for it than these. */
-function shellError(thrown: unknown): ProviderError | undefined {
-  if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return new ProviderError("AKP_SHELL_NOT_RUNNING", {});
-  if (!ProviderError.is(thrown, "AKP_KUBE_FAILED")) return undefined;
-  const reason = String(thrown.details["reason"]);
-  const code = startFailures.find(([words]) => words.test(reason))?.[1];
-  return code && new ProviderError(code, {}, { cause: thrown });
-}
-
-const startFailures = [
-  [/container not found|is not running|not created|in pod .* is waiting to start/, "AKP_SHELL_NOT_RUNNING"],
-  [/executable file not found|no such file or directory/, "AKP_SHELL_NO_SUCH_COMMAND"],
-  [/unable to start container process|OCI runtime exec failed|failed to exec in container/, "AKP_SHELL_NOT_STARTED"],
-] as const;
+const ignore = () => undefined;
