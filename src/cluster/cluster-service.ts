@@ -173,6 +173,10 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         staticHosts: options.hosts,
         publicHost: options.clusterPublicHostname,
       });
+      const pods = createTenantPods({
+        ...{ occurrences, leases: tenants, live: leaseKeeper.live, kube, pods: own.pods, clock, random, log },
+      });
+      scope.onStop(pods.close);
       const lines = () => leaseLines(leaseKeeper, health, chain);
       resolve({
         capacity: own.capacity,
@@ -180,7 +184,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         health: health.view,
         view: createClusterView({ keeper: own, leaseKeeper, provider: chain.provider }),
         tenants,
-        pods: createTenantPods({ occurrences, leases: tenants, live: leaseKeeper.live, kube, pods: own.pods }),
+        pods,
         leases: lines,
         async leasesInUse() {
           const reading = await readUsage();

@@ -1,5 +1,8 @@
 /** What the pods of a lease say and do, while it happens, as far as tenants may follow it. */
 import type { Kube } from "../../kube/kube.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Random } from "../../runtime/random.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { createLeaseEvents } from "./lease-events.ts";
 import { createLeaseLogs } from "./lease-logs.ts";
@@ -9,6 +12,9 @@ import { createPodNews } from "./pod-news.ts";
 type TenantPodsDeps = Parameters<typeof createLeaseEvents>[0] & {
   readonly kube: Kube;
   readonly pods: LeasePods;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
 };
 
 export function createTenantPods(deps: TenantPodsDeps) {
@@ -16,6 +22,6 @@ export function createTenantPods(deps: TenantPodsDeps) {
   return {
     events: createLeaseEvents(deps),
     ...createLeaseLogs({ kube, pods, news: createPodNews(pods) }),
-    ...createLeaseShell({ kube, pods }),
+    ...createLeaseShell(deps),
   };
 }
