@@ -5,7 +5,9 @@ const resources = { cpu: { units: 0.05 }, memory: { size: "16Mi" }, storage: { s
 const [image, world] = ["lab.invalid/shell:1", { global: true }];
 
 function sdlOf(
-  services: Readonly<Record<string, { readonly count?: number; readonly expose: readonly unknown[] }>>,
+  services: Readonly<
+    Record<string, { readonly image?: string; readonly count?: number; readonly expose: readonly unknown[] }>
+  >,
 ): Sdl {
   const endpoints = new Set(JSON.stringify(services).match(/(?<="ip":")\w+/g));
   const names = Object.keys(services);
@@ -16,7 +18,7 @@ function sdlOf(
       ...(endpoints.size > 0 && {
         endpoints: Object.fromEntries([...endpoints].map((name) => [name, { kind: "ip" }])),
       }),
-      services: each((name) => ({ image, expose: services[name]?.expose })),
+      services: each((name) => ({ image, ...services[name], count: undefined })),
       profiles: {
         compute: each(() => ({ resources })),
         placement: { lab: { pricing: each(() => ({ denom: "uact", amount: 1_000 })) } },
@@ -50,4 +52,10 @@ export function oneService(...hosts: readonly string[]): Sdl {
 /** One service on addresses of its own. */
 export function onAddresses(...ports: readonly { readonly endpoint: string; readonly port: number }[]): Sdl {
   return sdlOf({ web: { expose: ports.map(({ endpoint: ip, port }) => ({ port, to: [{ ...world, ip }] })) } });
+}
+
+/** One of each name, each of an image of its own. */
+export function services(...names: readonly string[]): Sdl {
+  const expose = [{ port: 80, as: 80, to: [world] }];
+  return sdlOf(Object.fromEntries(names.map((name) => [name, { image: `lab.invalid/${name}:1`, expose }])));
 }

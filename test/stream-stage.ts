@@ -17,7 +17,7 @@ import { createUpgrades } from "../src/gateway/streams/upgrade.ts";
 import type { Address } from "../src/market/address.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { type AskedRequest, connectGateway, requestBytes, wholeAnswer } from "./gateway-client.ts";
+import { type AskedRequest, type Asking, connectGateway, requestBytes, wholeAnswer } from "./gateway-client.ts";
 import { makeCertificate } from "./test-certificate.ts";
 
 const provider = "akash1provider" as Address;
@@ -88,8 +88,8 @@ export interface Frame {
 }
 
 /** A client byte by byte, whose header is who it is. It answers no ping and no close frame unless it is told to. */
-export async function openStream(port: number, more: Partial<AskedRequest> = {}) {
-  const socket = await connectGateway({ port });
+export async function openStream(port: number, more: Partial<AskedRequest & Asking> = {}) {
+  const socket = await connectGateway({ port, ...more });
   const client = readFrames(socket);
   socket.write(requestBytes({ path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...more }));
   await client.until(() => client.answer !== undefined);

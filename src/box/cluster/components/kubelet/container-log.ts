@@ -55,7 +55,7 @@ function follow(life: Life, source: LogSource, listener: LogListener): () => voi
   let timer: Timer | undefined;
   let n = logEveryMs === 0 ? 0 : Math.floor((source.clock.monotonicMs() - startedMs) / logEveryMs) + 1;
   const wait = () => {
-    timer = source.clock.timer(startedMs + n * logEveryMs - source.clock.monotonicMs(), () => {
+    timer = source.clock.timer(Math.max(0, startedMs + n * logEveryMs - source.clock.monotonicMs()), () => {
       const line = lineAt(life, source, n);
       if (!line) return;
       listener.line(line);
