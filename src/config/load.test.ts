@@ -187,6 +187,11 @@ test("a setting with only one sensible value is refused with any other", () => {
 });
 
 test("settings that contradict each other are refused with the one to blame", () => {
+  const issuer = {
+    "cert-issuer-enabled": true,
+    "cert-issuer-email": "a@b.c",
+    "cluster-public-hostname": "p.example.com",
+  };
   const cases: [Flags, RegExp][] = [
     [{ "withdrawal-period": "5m" }, /--withdrawal-period.*shorter than lease-funds-monitor-interval, which is 10m/],
     [{ "deployment-ingress-static-hosts": true }, /no domain/],
@@ -197,6 +202,10 @@ test("settings that contradict each other are refused with the one to blame", ()
     [{ "gateway-tls-cert": "/crt" }, /needs its key/],
     [{ "gateway-tls-key": "/key" }, /needs its certificate/],
     [{ "cert-issuer-enabled": true, "cert-issuer-email": "a@b.c" }, /for a name/],
+    [{ ...issuer, "cluster-public-hostname": "192.0.2.1" }, /is an address/],
+    [{ ...issuer, "cert-issuer-dns-providers": "cf" }, /does not answer dns-01 challenges/],
+    [{ ...issuer, "cert-issuer-kid": "1" }, /belong together/],
+    [{ ...issuer, "cert-issuer-email": "../../a@b.c" }, /it has another shape/],
   ];
   for (const [flags, message] of cases) assert.match(refusal(flags).message, message);
   assert.doesNotThrow(() => load({ "withdrawal-period": "0" }));
