@@ -1,6 +1,6 @@
 /** A client that shows all of an answer, its headers among it, and may itself send what it should not. */
 import { type ClientHttp2Stream, connect, type IncomingHttpHeaders, type SecureClientSessionOptions } from "node:http2";
-import { createCutter } from "../src/runtime/grpc/framing.ts";
+import { createCutter, headBytes } from "../src/runtime/grpc/framing.ts";
 import type { Owner } from "./owner.ts";
 
 export interface GrpcReply {
@@ -36,7 +36,7 @@ export function openGrpcClient(owner: Owner, url: string, options: SecureClientS
     const ended = new Promise<GrpcReply>((resolve, reject) => {
       let head: IncomingHttpHeaders = {};
       let trailers: IncomingHttpHeaders = {};
-      const cut = createCutter(() => head, Number.POSITIVE_INFINITY);
+      const cut = createCutter(Number.POSITIVE_INFINITY);
       stream.on("response", (seen) => {
         head = seen;
       });
@@ -44,7 +44,7 @@ export function openGrpcClient(owner: Owner, url: string, options: SecureClientS
         trailers = seen;
       });
       stream.on("data", (chunk: Buffer) => {
-        for (const message of cut.take(chunk)) messages.push(Buffer.from(message));
+        for (const whole of cut.take(chunk)) messages.push(Buffer.from(whole.subarray(headBytes)));
       });
       stream.on("error", reject);
       stream.on("end", () => {

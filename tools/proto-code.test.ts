@@ -12,7 +12,7 @@ import {
 import { descriptorOf, withImports } from "../src/runtime/grpc/proto-file.ts";
 
 test("a group is the same in both", () => {
-  const bytes = (text: string) => Buffer.from(text);
+  const bytes = (text: string) => new TextEncoder().encode(text);
   const group = {
     name: "west",
     requirements: { signedBy: { allOf: ["akash1a"], anyOf: [] }, attributes: [{ key: "tier", value: "1" }] },

@@ -546,6 +546,10 @@ export const limits = {
   grpcPingMs: 30 * second,
   /** A server in the same cluster greets within milliseconds; one that is starting is tried again anyway. */
   grpcConnectMs: 5 * second,
+  /** A client takes what it asked for at once; one that keeps it waiting for so long has gone, or means to hold it. */
+  grpcStalledMs: 30 * second,
+  /** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
+  grpcPings: { atOnce: 1_000, perS: 50 },
   /** Clients are told that the server stops; one that does not listen is not waited for. */
   grpcStopMs: second,
 

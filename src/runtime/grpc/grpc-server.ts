@@ -1,5 +1,6 @@
 /** A gRPC server: HTTP/2 in clear text, or behind whatever makes connections safe first. */
 import {
+  constants,
   createServer,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
@@ -12,10 +13,14 @@ import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
-import { readMessage, readMessages } from "./framing.ts";
-import { GrpcRefusal, grpcCodes, statusOfThrown } from "./grpc-status.ts";
-import { type GrpcMethods, serviceOf } from "./methods.ts";
-import { createReply, type Reply, respondOnly } from "./reply.ts";
+import { createPatience } from "../patience.ts";
+import { readMessages } from "./framing.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
+import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
+import { createReply, type Reply, refuse, respondOnly } from "./reply.ts";
+import { type RequestHead, readHead } from "./request-head.ts";
+import { boundPings, keepHeartbeat } from "./session-care.ts";
+import { UnaryCall } from "./unary-call.ts";
 
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
@@ -33,6 +38,8 @@ interface GrpcBounds {
   /** Calls with many answers, on all connections together. */
   readonly streams: number;
   readonly requestBytes: number;
+  /** Of the streams, those of one place; strangers are told apart by it alone. */
+  readonly streamsOfPlace?: { readonly most: number; placeOf(address: string): string };
 }
 
 export interface GrpcServer {
@@ -48,6 +55,14 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
   const sessions = new Set<ServerHttp2Session>();
   const replies = new Set<Reply>();
+  const answering = new Set<UnaryCall>();
+  const asking = createPatience<UnaryCall>(clock, limits.grpcRequestMs, (call) => call.end(requestLate));
+  const stalled = createPatience<ServerHttp2Stream>(clock, limits.grpcStalledMs, (stream) => {
+    log.debug("gRPC client does not read");
+    stream.close(constants.NGHTTP2_CANCEL);
+  });
+  const unary = { requestBytes: bounds.requestBytes, clock, asking, answering, stalled, failed };
+  const places = new Map<string, number>();
   let streams = 0;
   let listener: Listener | undefined;
   server.on("session", (session) => {
@@ -55,39 +70,54 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
     keepHeartbeat(session, clock, limits.grpcPingMs);
+    boundPings(session, clock);
   });
+  const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
   server.on("stream", (stream, headers) => {
-    stream.on("error", (error) => log.debug("gRPC call failed", { reason: reasonOf(error) }));
-    const reply = createReply(stream, clock);
-    replies.add(reply);
-    reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
-    serve(stream, headers, reply).catch((thrown) => {
-      // Work for somebody who has left may end with any error.
-      if (reply.over.aborted) return;
-      const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
-      if (!foreseen) log.error("gRPC method failed", { error: thrown });
-      reply.end(statusOfThrown(thrown), thrown instanceof GrpcRefusal ? thrown.headers : {});
-    });
+    stream.on("error", callFailed);
+    const head = readHead(headers);
+    if ("refusal" in head) return respondOnly(stream, head.refusal);
+    const method = methods.find(head.path);
+    if (!method) refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) });
+    else if (method.kind === "unary") new UnaryCall(stream, headers, head, unary).serve(method);
+    else serveMany(stream, headers, head, method);
   });
 
-  async function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, reply: Reply): Promise<void> {
-    if (headers[":method"] !== "POST") return respondOnly(stream, { ":status": 405, allow: "POST" });
-    if (!headers["content-type"]?.startsWith("application/grpc")) return respondOnly(stream, { ":status": 415 });
-    const path = headers[":path"] ?? "";
-    const method = methods.find(path);
-    if (!method) throw new GrpcRefusal(grpcCodes.Unimplemented, unknown(path));
-    const givenMs = timeoutMs(headers);
-    if (givenMs !== undefined) endAfter(reply, givenMs, "the time that the client gave is up");
-    const call = { path, headers, socket: stream.session?.socket, signal: reply.over };
-    if (method.kind === "conversation") {
-      await sendAll(method.answers(requestsOf(stream, headers, reply), call), reply);
-      return reply.end();
-    }
-    const request = await requestOf(stream, headers, reply);
-    if (method.kind === "stream") await sendAll(method.answers(request, call), reply, method.headers);
+  function failed(thrown: unknown): GrpcStatus {
+    const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
+    if (!foreseen) log.error("gRPC method failed", { error: thrown });
+    return statusOfThrown(thrown);
+  }
+
+  function serveMany(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, method: ManyMethod) {
+    const reply = createReply(stream, head, { clock, stalled });
+    replies.add(reply);
+    reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
+    answerMany(stream, headers, head, method, reply).catch((thrown) => {
+      // Work for somebody who has left may end with any error.
+      if (reply.over.aborted) return;
+      reply.end(failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
+    });
+  }
+
+  async function answerMany(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    { path, timeoutMs }: RequestHead,
+    method: ManyMethod,
+    reply: Reply,
+  ): Promise<void> {
+    if (timeoutMs !== undefined) endAfter(reply, timeoutMs, "context deadline exceeded");
+    const socket = stream.session?.socket;
+    const call = { path, headers, socket, signal: reply.over };
+    const requests = requestsOf(stream, headers, reply);
+    const place = bounds.streamsOfPlace?.placeOf(socket?.remoteAddress ?? "") ?? "";
+    if (method.kind === "conversation") await sendAll(method.answers(requests, call), place, reply);
     else {
-      const answer = await method.answer(request, call);
-      await reply.send(answer.message, answer.headers);
+      const request = await firstOf(requests);
+      // What comes behind it is nobody's.
+      stream.resume();
+      await sendAll(method.answers(request, call), place, reply, method.headers);
     }
     reply.end();
   }
@@ -97,7 +127,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     reply: Reply,
-  ): AsyncGenerator<Uint8Array> {
+  ): AsyncGenerator<Uint8Array, void> {
     let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
     try {
       for await (const request of readMessages(stream, () => headers, bounds.requestBytes)) {
@@ -110,31 +140,34 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     }
   }
 
-  async function requestOf(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, reply: Reply): Promise<Uint8Array> {
-    const timer = endAfter(reply, limits.grpcRequestMs, "the request did not arrive in time");
-    try {
-      return await readMessage(stream, headers, bounds.requestBytes);
-    } finally {
-      timer.cancel();
-    }
-  }
-
   async function sendAll(
     messages: AsyncIterable<Uint8Array>,
+    place: string,
     reply: Reply,
-    headers: () => OutgoingHttpHeaders = () => ({}),
+    headers: (() => OutgoingHttpHeaders) | undefined = undefined,
   ): Promise<void> {
     if (streams >= bounds.streams) {
       throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
     }
+    const ofPlace = places.get(place) ?? 0;
+    if (bounds.streamsOfPlace && ofPlace >= bounds.streamsOfPlace.most) {
+      throw new GrpcRefusal(
+        grpcCodes.ResourceExhausted,
+        `${ofPlace} streams from there are open, and more are not served`,
+      );
+    }
     streams += 1;
+    places.set(place, ofPlace + 1);
     try {
       for await (const message of messages) {
-        await reply.send(message, headers());
+        await reply.send(message, headers?.());
         if (reply.over.aborted) return;
       }
     } finally {
       streams -= 1;
+      const left = (places.get(place) ?? 1) - 1;
+      if (left > 0) places.set(place, left);
+      else places.delete(place);
     }
   }
 
@@ -145,6 +178,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   }
 
   function unknown(path: string): string {
+    if (!/^\/.+\//.test(path)) return `malformed method name: "${path}"`;
     const service = serviceOf(path);
     if (!methods.hasService(service)) return `unknown service ${service}`;
     return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
@@ -157,11 +191,14 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
       return listener.port;
     },
     async stop() {
+      const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
       await listener?.close((closed) => {
-        for (const reply of replies) reply.end({ code: grpcCodes.Unavailable, message: "the server stops" });
+        for (const each of [...replies, ...answering, ...asking.all()]) each.end(stopping);
         for (const session of sessions) session.close();
         return withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
       });
+      asking.close();
+      stalled.close();
     },
     get connections() {
       return sessions.size;
@@ -172,32 +209,13 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   };
 }
 
-const timeoutUnitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
+type ManyMethod = Exclude<GrpcMethod, UnaryMethod>;
 
-/** The time that a client gives its call: "100m" is a hundred milliseconds. Undefined when it has all the time in the world. */
-function timeoutMs(headers: IncomingHttpHeaders): number | undefined {
-  const text = headers["grpc-timeout"];
-  if (text === undefined) return undefined;
-  const [, amount, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(String(text)) ?? [];
-  if (amount === undefined) {
-    throw new GrpcRefusal(grpcCodes.InvalidArgument, `grpc-timeout is no time: ${String(text)}`);
-  }
-  return Number(amount) * (timeoutUnitMs[unit] ?? 0);
-}
+const requestLate = { code: grpcCodes.DeadlineExceeded, message: "the request did not arrive in time" };
 
-/** Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. */
-function keepHeartbeat(session: ServerHttp2Session, clock: Clock, periodMs: number): void {
-  let answered = true;
-  let timer: Timer;
-  const beat = () => {
-    if (!answered) return session.destroy();
-    answered = false;
-    // An error only says that the connection is closing.
-    session.ping((error) => {
-      answered = error === null;
-    });
-    timer = clock.timer(periodMs, beat);
-  };
-  timer = clock.timer(periodMs, beat);
-  session.once("close", () => timer.cancel());
+async function firstOf(requests: AsyncGenerator<Uint8Array, void>): Promise<Uint8Array> {
+  const { value } = await requests.next();
+  await requests.return();
+  if (value) return value;
+  throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
 }

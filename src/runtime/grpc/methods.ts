@@ -12,14 +12,20 @@ export interface GrpcCall {
   readonly signal: AbortSignal;
 }
 
-interface GrpcAnswer {
+export interface GrpcAnswer {
   readonly message: Uint8Array;
   readonly headers?: OutgoingHttpHeaders;
 }
 
+export interface UnaryMethod {
+  readonly kind: "unary";
+  /** At once where it can: that costs a fraction. */
+  answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer>;
+}
+
 /** Refuses with a GrpcRefusal or a ProviderError. */
 export type GrpcMethod =
-  | { readonly kind: "unary"; answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer> }
+  | UnaryMethod
   /** The next message is asked for when the client had room for the last one. */
   | {
       readonly kind: "stream";

@@ -1,10 +1,12 @@
 /** The server's side of one call: messages out, then a status; whichever comes first of that and the client's leaving. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Clock } from "../clock.ts";
-import { messageHead } from "./framing.ts";
+import type { Patience } from "../patience.ts";
+import { framed, framedGzip } from "./framing.ts";
 import { type GrpcStatus, grpcOk, statusHeaders } from "./grpc-status.ts";
+import type { RequestHead } from "./request-head.ts";
 
-const contentType = { ":status": 200, "content-type": "application/grpc" };
+export type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
 
 export interface Reply {
   /** Resolves when the client's connection had room for all of it; at once when the call is over. */
@@ -15,7 +17,13 @@ export interface Reply {
   readonly over: AbortSignal;
 }
 
-export function createReply(stream: ServerHttp2Stream, clock: Clock): Reply {
+export interface ReplyDeps {
+  readonly clock: Clock;
+  /** Clients that have not taken what they were sent. */
+  readonly stalled: Patience<ServerHttp2Stream>;
+}
+
+export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock, stalled }: ReplyDeps): Reply {
   const abort = new AbortController();
   let status: GrpcStatus | undefined;
   stream.once("close", () => abort.abort());
@@ -27,27 +35,42 @@ export function createReply(stream: ServerHttp2Stream, clock: Clock): Reply {
   });
 
   return {
-    async send(message, headers = {}) {
+    async send(message, headers) {
       if (stream.destroyed || status) return;
-      if (!stream.headersSent) stream.respond({ ...contentType, ...headers }, { waitForTrailers: true });
-      await new Promise<void>((resolve) => {
-        stream.cork();
-        stream.write(messageHead(message));
-        // Also called, with an error, when the client leaves instead.
-        stream.write(message, () => resolve());
-        stream.uncork();
-      });
+      const frame = head.gzip ? await framedGzip(message) : framed(message);
+      if (stream.destroyed || status) return;
+      if (!stream.headersSent) stream.respond(answerHeaders(head, headers), { waitForTrailers: true });
+      const waiting = stalled.begin(stream);
+      // Also called, with an error, when the client leaves instead.
+      await new Promise<void>((resolve) => stream.write(frame, () => resolve()));
+      stalled.end(waiting);
     },
-    end(ending = grpcOk, headers = {}) {
+    end(ending = grpcOk, headers) {
       if (status) return;
       status = ending;
       if (stream.headersSent) stream.end();
-      // Without a message the status stands in the headers already.
-      else respondOnly(stream, { ...contentType, ...headers, ...statusHeaders(status) });
+      else refuse(stream, head, status, headers);
       abort.abort();
     },
     over: abort.signal,
   };
+}
+
+const usual: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
+
+export function answerHeaders({ contentType, gzip }: AnswerHead, more?: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  if (!gzip && !more && contentType === usual["content-type"]) return usual;
+  return { ...usual, "content-type": contentType, ...(gzip && { "grpc-encoding": "gzip" }), ...more };
+}
+
+/** Without a message the status stands in the headers already. */
+export function refuse(
+  stream: ServerHttp2Stream,
+  { contentType }: AnswerHead,
+  status: GrpcStatus,
+  headers?: OutgoingHttpHeaders,
+): void {
+  respondOnly(stream, { ":status": 200, "content-type": contentType, ...headers, ...statusHeaders(status) });
 }
 
 /** An answer of headers alone. */
@@ -58,6 +81,6 @@ export function respondOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHead
 }
 
 /** Whatever the client still wants to send, nobody waits for it. */
-function hangUp(stream: ServerHttp2Stream): void {
+export function hangUp(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }

@@ -1,0 +1,41 @@
+/** What is looked after on each connection: that somebody is still there, and that he does not ring for nothing. */
+import { constants, type ServerHttp2Session } from "node:http2";
+import type { Clock, Timer } from "../clock.ts";
+import { limits } from "../limits.ts";
+
+/** Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. */
+export function keepHeartbeat(session: ServerHttp2Session, clock: Clock, periodMs: number): void {
+  let answered = true;
+  let timer: Timer;
+  const beat = () => {
+    if (!answered) return session.destroy();
+    answered = false;
+    // An error only says that the connection is closing.
+    session.ping((error) => {
+      answered = error === null;
+    });
+    timer = clock.timer(periodMs, beat);
+  };
+  timer = clock.timer(periodMs, beat);
+  session.once("close", () => timer.cancel());
+}
+
+/**
+ * A ping is cheap, and some clients measure the way with many while they are sent much. Those who send nothing else are told
+ * to be quiet, in the words that clients know, and hung up on.
+ */
+export function boundPings(session: ServerHttp2Session, clock: Clock): void {
+  const { atOnce, perS } = limits.grpcPings;
+  let left: number = atOnce;
+  let atMs = clock.monotonicMs();
+  session.on("ping", () => {
+    const nowMs = clock.monotonicMs();
+    left = Math.min(atOnce, left + ((nowMs - atMs) / 1_000) * perS) - 1;
+    atMs = nowMs;
+    if (left >= 0 || session.destroyed) return;
+    left = Number.POSITIVE_INFINITY;
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+    // In a later turn: at once it would overtake what it was told.
+    clock.timer(0, () => session.destroy());
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * A call with one request and one answer, which is most of them, thousands a second: nothing is made for it that it may not
+ * need, so no timer, promise or signal unless its method asks for one.
+ */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import type { Patience } from "../patience.ts";
+import { frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
+import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
+import { answerHeaders, refuse } from "./reply.ts";
+import type { RequestHead } from "./request-head.ts";
+
+export interface UnaryDeps {
+  readonly requestBytes: number;
+  readonly clock: Clock;
+  /** Those whose request is not whole. */
+  readonly asking: Patience<UnaryCall>;
+  /** Those whose method has not answered yet. */
+  readonly answering: Set<UnaryCall>;
+  readonly stalled: Patience<ServerHttp2Stream>;
+  /** The status of what a method threw. */
+  readonly failed: (thrown: unknown) => GrpcStatus;
+}
+
+const answered = { waitForTrailers: true };
+const okTrailers = statusHeaders(grpcOk);
+
+export class UnaryCall implements GrpcCall {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly #stream: ServerHttp2Stream;
+  readonly #head: RequestHead;
+  readonly #deps: UnaryDeps;
+  #abort: AbortController | undefined;
+  #isOver = false;
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, deps: UnaryDeps) {
+    this.path = head.path;
+    this.headers = headers;
+    this.#stream = stream;
+    this.#head = head;
+    this.#deps = deps;
+  }
+
+  get socket(): Socket | undefined {
+    return this.#stream.session?.socket;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      if (this.#isOver || this.#stream.destroyed) abort.abort();
+      else this.#stream.once("close", () => abort.abort());
+    }
+    return this.#abort.signal;
+  }
+
+  serve(method: UnaryMethod): void {
+    const { asking, requestBytes, clock } = this.#deps;
+    const awaited = asking.begin(this);
+    const chunks: Buffer[] = [];
+    let [size, needed] = [0, 0];
+    const fail = (thrown: unknown) => {
+      asking.end(awaited);
+      this.#fail(thrown);
+    };
+    this.#stream.on("data", (chunk: Buffer) => {
+      // One message is asked for; what comes behind it is nobody's.
+      if (this.#isOver || (needed > 0 && size >= needed)) return;
+      chunks.push(chunk);
+      size += chunk.length;
+      if (needed > 0 || size < headBytes) return;
+      try {
+        needed = frameBytes(joined(chunks), requestBytes);
+      } catch (thrown) {
+        fail(thrown);
+      }
+    });
+    this.#stream.on("end", () => {
+      asking.end(awaited);
+      if (this.#isOver) return;
+      const { timeoutMs } = this.#head;
+      const leftMs = timeoutMs === undefined ? undefined : timeoutMs - (clock.monotonicMs() - awaited.sinceMs);
+      try {
+        if (leftMs !== undefined && leftMs <= 0) throw late();
+        if (size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
+        if (needed === 0 || size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
+        this.#answer(method, joined(chunks).subarray(0, needed), leftMs);
+      } catch (thrown) {
+        this.#fail(thrown);
+      }
+    });
+    this.#stream.on("close", () => asking.end(awaited));
+  }
+
+  /** Ends it with a status, if it has none yet. */
+  end(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    refuse(this.#stream, this.#head, status, headers);
+    this.#abort?.abort();
+  }
+
+  #answer(method: UnaryMethod, frame: Buffer, leftMs: number | undefined): void {
+    const message = messageIn(frame, this.headers, this.#deps.requestBytes);
+    const answer =
+      message instanceof Promise ? message.then((each) => method.answer(each, this)) : method.answer(message, this);
+    if (answer instanceof Promise) void this.#answerLater(answer, leftMs);
+    else if (this.#head.gzip) void this.#answerLater(Promise.resolve(answer), leftMs);
+    else this.#send(framed(answer.message), answer);
+  }
+
+  async #answerLater(answer: Promise<GrpcAnswer>, leftMs: number | undefined): Promise<void> {
+    const { clock, answering } = this.#deps;
+    const timer = leftMs === undefined ? undefined : clock.timer(leftMs, () => this.#fail(late()));
+    answering.add(this);
+    try {
+      const made = await answer;
+      this.#send(this.#head.gzip ? await framedGzip(made.message) : framed(made.message), made);
+    } catch (thrown) {
+      this.#fail(thrown);
+    } finally {
+      timer?.cancel();
+      answering.delete(this);
+    }
+  }
+
+  #send(frame: Buffer, { headers }: GrpcAnswer): void {
+    const stream = this.#stream;
+    if (this.#isOver || stream.destroyed) return;
+    this.#isOver = true;
+    const { stalled } = this.#deps;
+    const waiting = stalled.begin(stream);
+    stream.respond(answerHeaders(this.#head, headers), answered);
+    stream.on("wantTrailers", sendOk);
+    stream.on("close", () => stalled.end(waiting));
+    stream.end(frame);
+  }
+
+  #fail(thrown: unknown): void {
+    // Work for somebody who has left may end with any error.
+    if (this.#isOver || this.#stream.destroyed) return;
+    this.end(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
+  }
+}
+
+function sendOk(this: ServerHttp2Stream): void {
+  this.sendTrailers(okTrailers);
+}
+
+function joined(chunks: readonly Buffer[]): Buffer {
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+}
+
+function late(): GrpcRefusal {
+  return new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
+}
