@@ -76,9 +76,9 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   server.on("stream", (stream, headers) => {
     stream.on("error", callFailed);
     const head = readHead(headers);
-    if ("refusal" in head) return respondOnly(stream, head.refusal);
+    if ("refusal" in head) return respondOnly(stream, clock, head.refusal);
     const method = methods.find(head.path);
-    if (!method) refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) });
+    if (!method) refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
     else if (method.kind === "unary") new UnaryCall(stream, headers, head, unary).serve(method);
     else serveMany(stream, headers, head, method);
   });

@@ -30,8 +30,7 @@ export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock
   // No sooner than Node asks for them, or they would overtake the messages.
   stream.once("wantTrailers", () => {
     stream.sendTrailers(statusHeaders(status ?? grpcOk));
-    // In a later turn: at once it would overtake them.
-    if (!stream.readableEnded) clock.timer(0, () => hangUp(stream));
+    hangUp(stream, clock);
   });
 
   return {
@@ -49,7 +48,7 @@ export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock
       if (status) return;
       status = ending;
       if (stream.headersSent) stream.end();
-      else refuse(stream, head, status, headers);
+      else refuse(stream, head, status, clock, headers);
       abort.abort();
     },
     over: abort.signal,
@@ -68,19 +67,22 @@ export function refuse(
   stream: ServerHttp2Stream,
   { contentType }: AnswerHead,
   status: GrpcStatus,
+  clock: Clock,
   headers?: OutgoingHttpHeaders,
 ): void {
-  respondOnly(stream, { ":status": 200, "content-type": contentType, ...headers, ...statusHeaders(status) });
+  respondOnly(stream, clock, { ":status": 200, "content-type": contentType, ...headers, ...statusHeaders(status) });
 }
 
 /** An answer of headers alone. */
-export function respondOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
+export function respondOnly(stream: ServerHttp2Stream, clock: Clock, headers: OutgoingHttpHeaders): void {
   if (stream.destroyed || stream.headersSent) return;
   stream.respond(headers, { endStream: true });
-  hangUp(stream);
+  hangUp(stream, clock);
 }
 
-/** Whatever the client still wants to send, nobody waits for it. */
-export function hangUp(stream: ServerHttp2Stream): void {
-  if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+/** Whatever the client still sends is not looked at. Told so at once, it might not see its answer for that. */
+function hangUp(stream: ServerHttp2Stream, clock: Clock): void {
+  if (stream.readableEnded) return;
+  stream.resume();
+  void clock.yield().then(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }

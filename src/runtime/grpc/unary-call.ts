@@ -100,7 +100,7 @@ export class UnaryCall implements GrpcCall {
   end(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    refuse(this.#stream, this.#head, status, headers);
+    refuse(this.#stream, this.#head, status, this.#deps.clock, headers);
     this.#abort?.abort();
   }
 
