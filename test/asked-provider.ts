@@ -1,6 +1,6 @@
-/** A provider that bids on a chain of its own in real time, to be asked by commands, which are real processes. */
-import { execFile } from "node:child_process";
+/** A provider that bids on a chain of its own in real time, to be asked by commands in a process of their own. */
 import { join } from "node:path";
+import { after } from "node:test";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
@@ -19,6 +19,7 @@ import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { type BiddingProvider, startProvider } from "./bid-stage.ts";
+import { type Given, openDesk } from "./command-desk.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
@@ -90,21 +91,9 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   };
 }
 
-export interface Given {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** As `bin/akash-provider` begins: with what was compiled before. */
-const start = join(import.meta.dirname, "..", "src", "cli", "start.js");
+const desk = openDesk({ after });
 
 /** Gives a command and waits for its end. */
 export function give(...args: readonly string[]): Promise<Given> {
-  const env = { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [start, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
+  return desk(args);
 }

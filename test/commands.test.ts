@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { openDesk } from "./command-desk.ts";
 import { temporaryFolder } from "./folder.ts";
 import { armoredExport } from "./keyring-samples.ts";
 import type { Owner } from "./owner.ts";
-import { type Program, startProgram } from "./program.ts";
+import { startProgram } from "./program.ts";
 
 const endings: (() => void | Promise<void>)[] = [];
 /** The latest first: a program ends before the folder goes that it writes to. */
@@ -42,10 +43,10 @@ describe("on a chain in a box", { concurrency: false }, () => {
     tenant = /tenant +(akash1\S+)/.exec(chain.said)?.[1] ?? "";
   });
 
-  const give = async (args: string[], key = "tenant", env: Record<string, string> = {}): Promise<Program> => {
-    const program = startProgram(owner, [...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)], env);
-    await program.ended();
-    return program;
+  const desk = openDesk(owner);
+  const give = async (args: string[], key = "tenant", env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await desk([...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)], env);
+    return { code, said: `${stdout}${stderr}` };
   };
 
   test("the provider is registered once, and again only when something changed", async () => {
@@ -74,42 +75,43 @@ describe("on a chain in a box", { concurrency: false }, () => {
   });
 
   test("what the chain refuses is told in its words, with exit code 1", async () => {
-    const program = await give(["tenant", "close", "--dseq", "404"]);
+    const key = ["--key-file", file("keys/tenant.key")];
+    const program = startProgram(owner, ["tenant", "close", "--dseq", "404", "--node", rpc, ...key]);
     assert.equal(await program.ended(), 1);
     assert.match(program.said, /the chain refused the transaction: .*Deployment not found\n {2}→/);
   });
 
   test("an SDL that makes no sense is refused with what is wrong in it", async () => {
     writeFileSync(file("bad.yaml"), sdl.replace("count: 1", "count: 0"));
-    const program = await give(["tenant", "create", file("bad.yaml")]);
-    assert.equal(await program.ended(), 2);
-    assert.match(program.said, /bad\.yaml is not a deployment that can be posted:\n {2}- /);
+    const { code, said } = await give(["tenant", "create", file("bad.yaml")]);
+    assert.equal(code, 2);
+    assert.match(said, /bad\.yaml is not a deployment that can be posted:\n {2}- /);
   });
 
   test("a wallet without funds is told where to send them", async () => {
     writeFileSync(file("keys/poor.key"), `${"11".repeat(32)}\n`, { mode: 0o600 });
-    const program = await give(["tenant", "close", "--dseq", "7"], "poor");
-    assert.equal(await program.ended(), 1);
-    assert.match(program.said, /the chain has never seen akash1\S+, so it cannot pay[\s\S]*→ Send AKT to akash1/);
+    const { code, said } = await give(["tenant", "close", "--dseq", "7"], "poor");
+    assert.equal(code, 1);
+    assert.match(said, /the chain has never seen akash1\S+, so it cannot pay[\s\S]*→ Send AKT to akash1/);
   });
 
   test("a bad mnemonic is refused without being repeated", async () => {
     const words = "zoo ".repeat(11).concat("wolfish");
     writeFileSync(file("keys/bad.key"), words, { mode: 0o600 });
-    const program = await give(["tenant", "close", "--dseq", "7"], "bad");
-    assert.notEqual(await program.ended(), 0);
-    assert.match(program.said, /the mnemonic in .*bad\.key is wrong/);
-    assert.doesNotMatch(program.said, /wolfish/);
+    const { code, said } = await give(["tenant", "close", "--dseq", "7"], "bad");
+    assert.notEqual(code, 0);
+    assert.match(said, /the mnemonic in .*bad\.key is wrong/);
+    assert.doesNotMatch(said, /wolfish/);
   });
 
   test("a wrong pass-phrase is told with where it came from", async () => {
     const armored = await armoredExport(new Uint8Array(32).fill(1), "the right one", "argon2");
     writeFileSync(file("keys/armored.key"), armored, { mode: 0o600 });
     const env = { AP_KEY_PASSPHRASE: "not this one" };
-    const program = await give(["tenant", "close", "--dseq", "7"], "armored", env);
-    assert.notEqual(await program.ended(), 0);
-    assert.match(program.said, /AP_KEY_PASSPHRASE/);
-    assert.doesNotMatch(program.said, /not this one/);
+    const { code, said } = await give(["tenant", "close", "--dseq", "7"], "armored", env);
+    assert.notEqual(code, 0);
+    assert.match(said, /AP_KEY_PASSPHRASE/);
+    assert.doesNotMatch(said, /not this one/);
   });
 
   test("an unreachable node is named, with what to do", async () => {

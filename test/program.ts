@@ -22,7 +22,7 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 /** The surroundings of a bare machine: no setting leaks in from whoever runs the tests. */
 const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
 // But for what the runner keeps of files stripped and compiled: without it that is most of the work of a start.
-const bareEnvironment = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent" };
+export const bareEnvironment = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent" };
 
 export function startProgram(owner: Owner, args: readonly string[], env: Record<string, string> = {}): Program {
   const child = spawn(process.execPath, [main, ...args], {
