@@ -73,11 +73,7 @@ func run(ctx context.Context, args []string, security *tls.Config, compress bool
 		return err
 	}
 	if args[1] == "list" {
-		names, err := asked.services()
-		for _, name := range names {
-			fmt.Println(name)
-		}
-		return err
+		return list(asked)
 	}
 	method, err := asked.method(args[1])
 	if err != nil {
@@ -90,6 +86,21 @@ func run(ctx context.Context, args []string, security *tls.Config, compress bool
 		}
 	}
 	return call(ctx, connection, method, request, most)
+}
+
+// list prints every method of every service, as they are called.
+func list(asked *asked) error {
+	names, err := asked.services()
+	for _, name := range names {
+		service, err := asked.service(name)
+		if err != nil {
+			return err
+		}
+		for at := range service.Methods().Len() {
+			fmt.Printf("%s/%s\n", name, service.Methods().Get(at).Name())
+		}
+	}
+	return err
 }
 
 // call makes one call of any kind: where the client may send several messages, it sends the one and says that it was all.

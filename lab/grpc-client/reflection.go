@@ -48,24 +48,31 @@ func (a *asked) method(path string) (protoreflect.MethodDescriptor, error) {
 	if !isMethod {
 		return nil, fmt.Errorf("%s is no method: SERVICE/METHOD", path)
 	}
-	files, err := a.filesOf(service)
+	descriptor, err := a.service(service)
 	if err != nil {
 		return nil, err
-	}
-	a.Types = dynamicpb.NewTypes(files)
-	found, err := files.FindDescriptorByName(protoreflect.FullName(service))
-	if err != nil {
-		return nil, err
-	}
-	descriptor, isService := found.(protoreflect.ServiceDescriptor)
-	if !isService {
-		return nil, fmt.Errorf("%s is no service", service)
 	}
 	method := descriptor.Methods().ByName(protoreflect.Name(name))
 	if method == nil {
 		return nil, status.Errorf(codes.Unimplemented, "%s has no method %s by its reflection", service, name)
 	}
 	return method, nil
+}
+
+func (a *asked) service(name string) (protoreflect.ServiceDescriptor, error) {
+	files, err := a.filesOf(name)
+	if err != nil {
+		return nil, err
+	}
+	a.Types = dynamicpb.NewTypes(files)
+	found, err := files.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil, err
+	}
+	if service, isService := found.(protoreflect.ServiceDescriptor); isService {
+		return service, nil
+	}
+	return nil, fmt.Errorf("%s is no service", name)
 }
 
 // filesOf asks for the file of a symbol, and for those it imports as far as they did not come with it.

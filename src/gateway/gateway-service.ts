@@ -127,6 +127,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
             ]
           : []),
       ];
+      const screening = bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal };
       const routes = [
         ...addressRoutes(provider),
         ...versionRoutes({ kube: await ground.kube, version: options.version, clock: ground.clock }),
@@ -134,7 +135,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock: ground.clock, log })),
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
-        ...screeningRoutes(bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal }),
+        ...screeningRoutes(screening),
         ...(pods ? [eventsRoute({ provider, pods, clock: ground.clock })] : []),
         ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
@@ -177,6 +178,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
           ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
           createProviderRpc({
             identify,
+            screening,
             status: () =>
               statusMessage({
                 leases: clusterPart?.leases ?? 0,

@@ -1014,6 +1014,8 @@ export const limits = {
   /** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */
   screeningBytes: 256 * 1024,
   screeningHosts: 100,
+  /** Of all lists in a group over gRPC; of what is larger nothing is read. */
+  screeningItems: 20_000,
   /** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
   screeningPerAccount: { atOnce: 20, perMinute: 20, remembered: 10_000 },
   /** A decision takes a millisecond or two, or a process where a script has the prices: this leaves the rest for orders. */

@@ -1,16 +1,19 @@
 /** akash.provider.v1.ProviderRPC: what anybody may know of the provider, in protobuf. */
 import { providerV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
+import type { ScreeningDeps } from "../screening/bid-answer.ts";
 import type { Identify } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
+import { screeningMethods } from "./screening-rpc.ts";
 
 interface ProviderRpcDeps {
   /** The message as it is now. */
   readonly status: () => Uint8Array;
   readonly identify: Identify;
+  readonly screening: ScreeningDeps | undefined;
 }
 
-export function createProviderRpc({ status, identify }: ProviderRpcDeps): GrpcService {
+export function createProviderRpc({ status, identify, screening }: ProviderRpcDeps): GrpcService {
   const getStatus: GrpcMethod = {
     kind: "unary",
     answer(_, call) {
@@ -19,5 +22,8 @@ export function createProviderRpc({ status, identify }: ProviderRpcDeps): GrpcSe
       return who instanceof Promise ? who.then(() => ({ message: status() })) : { message: status() };
     },
   };
-  return { file: providerV1ServiceFile, methods: [["/akash.provider.v1.ProviderRPC/GetStatus", getStatus]] };
+  return {
+    file: providerV1ServiceFile,
+    methods: [["/akash.provider.v1.ProviderRPC/GetStatus", getStatus], ...screeningMethods(identify, screening)],
+  };
 }

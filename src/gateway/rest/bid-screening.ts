@@ -7,15 +7,10 @@ import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
 import { limits } from "../../runtime/limits.ts";
-import { reasonsOf } from "../screening/reasons.ts";
-import { type BidScreen, type OfferedScreen, type Screener, ScreeningBusy } from "../screening/screener.ts";
+import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
+import { ScreeningBusy } from "../screening/screener.ts";
 import { type Answer, failure, json, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
-
-interface ScreeningDeps {
-  readonly screen: Screener;
-  readonly hostRefusal: BidScreen["hostRefusal"];
-}
 
 const body = { types: ["application/json"], mostBytes: limits.screeningBytes };
 /** A group of 250 units, more than anybody could mean, has some ten thousand values. */
@@ -27,12 +22,7 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
     if (!deps) return failure(503, "the provider does not bid");
     const request = read(asked, readRequest);
     if (request instanceof SyntaxError) return failure(400, request.message);
-    const { group, hosts } = request;
-    if (!group) return refused(["missing group spec"]);
-    const screened = await deps.screen(owner, group, signal);
-    const host = hosts.length > 0 ? deps.hostRefusal(hosts, owner) : undefined;
-    const reasons = [...(host === undefined ? [] : [`hostname unavailable: ${host}`]), ...reasonsOf(screened, group)];
-    return reasons.length === 0 && screened.verdict === "bid" ? passed(screened, group) : refused(reasons);
+    return written(await answerBid(deps, { ...request, owner }, signal));
   }
 
   return [
@@ -63,14 +53,16 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
   ];
 }
 
-function passed({ offer = [], price }: OfferedScreen, { units }: GroupSpec): Answer {
-  const offers = offer.map((unit, at) => ({ resources: writeUnit(unit), count: units[at]?.count ?? 0, prices: null }));
-  const shown = price && { denom: price.denom, amount: formatDecimal(price.amount) };
-  return json(JSON.stringify({ passed: true, resource_offers: offers, price: shown }));
-}
-
-function refused(reasons: readonly string[]): Answer {
-  return json(JSON.stringify({ passed: false, reasons }));
+function written(answer: BidAnswer): Answer {
+  if (!answer.passed) return json(JSON.stringify(answer));
+  const { price, offers } = answer;
+  return json(
+    JSON.stringify({
+      passed: true,
+      resource_offers: offers.map(({ resources, count }) => ({ resources: writeUnit(resources), count, prices: null })),
+      price: price && { denom: price.denom, amount: formatDecimal(price.amount) },
+    }),
+  );
 }
 
 function busy(thrown: unknown): Answer {
