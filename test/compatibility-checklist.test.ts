@@ -1,6 +1,6 @@
 /**
  * What tenants' tools and operators rely on, line by line as the network's compatibility checklist has it, under its numbers. Each
- * is tried here on a running provider, and names the tests that prove it in full. Streams (6, 7) and gRPC are not here.
+ * is tried here on a running provider, and names the tests that prove it in full.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,11 +9,13 @@ import { test } from "node:test";
 import { settingOf } from "../src/config/table.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { type Answered, ask, connectGateway } from "./gateway-client.ts";
 import { certificateOf, publicHost } from "./gateway-stage.ts";
 import { cell, shop } from "./lease-sdl.ts";
 import { startProvenStage } from "./proven-stage.ts";
+import { openStream } from "./stream-stage.ts";
 
 test("the compatibility checklist", async (t) => {
   const publicCertificate = certificateOf(publicHost);
@@ -113,6 +115,53 @@ test("the compatibility checklist", async (t) => {
       "test/gateway-leases.recorded.test.ts",
       "what was asked of the network's gateway about manifests and leases gets its answer, or a listed one",
     );
+  });
+
+  const streamed = async (lease: number, asked: string) => {
+    const path = `/lease/${lease}/1/1/${asked}`;
+    const client = await openStream(port, { path, authorization: tenant.bearer() });
+    await client.until(() => client.close !== undefined);
+    client.socket.destroy();
+    const frames = client.frames.filter(({ type }) => type === "text" || type === "binary");
+    return { frames: frames.map(({ bytes }) => bytes.toString()), code: client.close?.code };
+  };
+
+  await t.test(
+    "6: pings, a line of JSON for a line of a log, services by either name, and the codes at the end",
+    async () => {
+      await eventually("its store is ready", async () => {
+        const { services } = JSON.parse((await as(tenant, "GET", "/lease/1/1/1/status")).body);
+        return services.store.ready_replicas === 1;
+      });
+      for (const filter of ["service", "services"]) {
+        const { frames, code } = await streamed(1, `logs?${filter}=store`);
+        assert.deepEqual(frames, ['{"name":"store-0","message":"store started"}\n']);
+        assert.equal(code, 1000);
+      }
+      assert.equal((await streamed(1, "kubeevents?follow=false")).code, 1000);
+      assert.equal((await streamed(404, "logs")).code, 4001);
+      assert.equal((await streamed(1, "logs?service=nobody")).code, 4000);
+      assert.ok(limits.streamPingMs <= 10_000);
+      proved("test/network-cli.test.ts", "a stream on which nothing happens is kept by pings alone");
+      proved(
+        "src/gateway/streams/web-socket-stream.test.ts",
+        "a stream is pinged every ten seconds and lives for an hour",
+      );
+      proved(
+        "test/gateway-events.recorded.test.ts",
+        "what was asked of the network's gateway about events gets its frames, or listed ones",
+      );
+    },
+  );
+
+  await t.test("7: the codes of a shell, its result with a line feed, and then its end", async () => {
+    const command =
+      "shell?service=store&podIndex=0&tty=0&stdin=0&cmd0=sh&cmd1=-c&cmd2=echo+hi%3Becho+oh+>%262%3Bexit+3";
+    const { frames, code } = await streamed(1, command);
+    assert.deepEqual(frames.toSorted(), ["dhi\n", "eoh\n", 'f{"exit_code":3}\n']);
+    assert.deepEqual([frames.at(-1)?.[0], code], ["f", 1000]);
+    proved("src/gateway/streams/shell-frames.test.ts", "frames are the network's, byte by byte");
+    proved("src/gateway/client/provider-stream.test.ts", "a shell sends what is typed, its end and every size");
   });
 
   await t.test("8: one hash, in which null is not [], for SDLs of 2.0 and 2.1 alike", async () => {

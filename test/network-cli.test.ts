@@ -1,6 +1,7 @@
 /** A tenant's day with the network's own tools, which must not notice whose provider it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { updateDeployment } from "../src/chain/tx/tenant-messages.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
@@ -8,6 +9,7 @@ import { eventually } from "./eventually.ts";
 import { shop } from "./lease-sdl.ts";
 import { createNetworkCli, type NetworkCli, type Way } from "./network-cli.ts";
 import { type ProvenStage, startProvenStage } from "./proven-stage.ts";
+import { long } from "./runs.ts";
 
 /** How a tenant comes: how it begins its day, and how it ends it. */
 const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, Way]> }[] = [
@@ -29,6 +31,19 @@ const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, 
     },
   },
 ];
+
+// The clock of the network's tools is the real one, and they wait for 15 s.
+if (long)
+  test("a stream on which nothing happens is kept by pings alone", async (t) => {
+    const stage = await startProvenStage(t);
+    const lease = await stage.tenant.deployed(1n, shop());
+    const cli = createNetworkCli({ tool: "CLI", signer: stage.tenant.signer }, stage);
+    const logs = await cli.leaseLogs(lease, { follow: true });
+    const over = logs.over.then(() => "over");
+    assert.equal(await Promise.race([over, setTimeout(35_000, "still there", { ref: false })]), "still there");
+    await stage.tenant.close(1n);
+    assert.equal(await over, "over");
+  });
 
 test("a tenant's day goes as the network's tools expect it", async (t) => {
   const stage = await startProvenStage(t);
@@ -52,6 +67,19 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
       assert.deepEqual([name, total, uris], ["page", 1, services["page"]?.uris]);
       assert.deepEqual(await cli.getManifest(lease), JSON.parse(JSON.stringify(first.manifest)));
 
+      // It asks for some services by a name of its own, and for no tail; and takes only a close frame for an end.
+      const logs = await cli.leaseLogs(lease, { services: "page", follow: false });
+      await logs.over;
+      for (const frame of logs.frames) assert.match(`${frame}`, /^\{"name":"page-\w+-\w+","message":".*"\}\n$/);
+      assert.ok(logs.frames.length > 0);
+      const followed = await evening.leaseLogs(lease, { services: "store", follow: true });
+      await eventually("a followed line", () => followed.frames.some((frame) => /"name":"store-0"/.test(`${frame}`)));
+      const events = await cli.leaseEvents(lease, { follow: true });
+      await eventually("a followed event", () => events.frames.some((frame) => /"reason":"Started"/.test(`${frame}`)));
+      const ran = await cli.leaseShell(lease, "page", ["sh", "-c", "echo $GREETING; exit 3"]);
+      assert.deepEqual(ran, { stdout: "hello\n", stderr: "", code: 3 });
+      await assert.rejects(cli.leaseShell(lease, "nobody", ["true"]), /^Error: lease shell failed: .*no service/);
+
       // Another deployment is to have the name, and gets it when it is moved.
       const second = await tenant.lease(lease.dseq + 1n, first);
       assert.equal(await eventually("a manifest taken", () => sent(cli, second, first)), "PASS");
@@ -72,6 +100,8 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
       await evening.deleteManifest(second);
       await eventually("nothing of it runs", async () => (await evening.ask("GET", path(second))).status === 404);
       await Promise.all([tenant.close(lease.dseq), tenant.close(second.dseq)]);
+      // What followed it is told so too: that a stream ends without a word is an error to these tools.
+      await Promise.all([followed.over, events.over]);
       await eventually("it is over", async () => (await cli.ask("GET", path(lease))).status === 404);
       assert.equal(await cli.sendManifest(lease, first), "FAIL 404: no lease for deployment\n");
     }),

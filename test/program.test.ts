@@ -18,6 +18,7 @@ import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
 import { openShell } from "./shell.ts";
 import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
+import { openTerminal } from "./terminal.ts";
 
 /**
  * What the demo says from beginning to end. Its blocks, tenants and provider live by the real clock: where a machine has no
@@ -43,18 +44,31 @@ function pastedLines(said: string): string[] {
     .map((line) => line.slice(2));
 }
 
+/** In a terminal, where the other lines were pasted too. */
+async function lookAround(t: TestContext, lines: string): Promise<void> {
+  const { NODE_COMPILE_CACHE = "" } = process.env;
+  const terminal = await openTerminal(t, lines, { NODE_COMPILE_CACHE, HOME: "/nonexistent" });
+  await terminal.shows(/\/ # /);
+  terminal.type("hostname\rexit 3\r");
+  await terminal.shows(/\nweb-\S+\r\n/);
+  assert.equal(await terminal.ended(), 3, terminal.said);
+}
+
 /** Each line as it was printed; one for which it is too early is typed again, as a person does. */
 async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[]): Promise<void> {
   const shell = openShell(t);
   const shows = async (pattern: RegExp, line = "") => {
     await eventually(`${line} shows ${pattern}`, async () => pattern.test((await shell.paste(line)).said), 60_000);
   };
-  const [settings, create, lease, send, status, close, curl, ...rest] = lines;
+  const [settings, create, lease, send, status, logs, enter, close, curl, ...rest] = lines;
   assert.deepEqual(await shell.paste(settings ?? ""), { said: "\n", code: 0 });
   await shows(/^created akash1\w+\/\d+ {2}block/m, create);
   await shows(/^leased akash1.* from akash1/m, lease);
   await shows(/status: PASS/, send);
   await shows(/"ready_replicas": 1/, status);
+  await shows(/^\[akash1.*\]\[web-\S+\] web: listening on port 80$/m, logs);
+  const { said: dseq } = await shell.paste("echo $AP_DSEQ");
+  await lookAround(t, `${settings}; AP_DSEQ=${dseq.trim()}; ${enter}`);
   await shows(/^closed akash1/m, close);
   await shows(/"cluster":\{"leases":/, curl);
   assert.deepEqual(rest, []);
@@ -336,6 +350,9 @@ test("help names every command and how to begin", async (t) => {
     "chain",
     "events",
     "tenant",
+    "lease-logs",
+    "lease-events",
+    "lease-shell",
   ])
     assert.match(program.said, new RegExp(`^  ${word} `, "m"));
 });

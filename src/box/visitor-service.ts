@@ -21,6 +21,8 @@ export function visitorCommands(dataDir: string): string[] {
     `${program} tenant lease`,
     `${program} send-manifest docs/deploy.yaml`,
     `${program} lease-status`,
+    `${program} lease-logs --tail 5`,
+    `${program} lease-shell --tty web sh`,
     `${program} tenant close`,
     "curl -k $GATEWAY/status",
   ];
