@@ -4,7 +4,7 @@ import type { Authority } from "../src/gateway/acme/authority.ts";
 import { type CertificateIssuer, createCertificateIssuer } from "../src/gateway/acme/certificate-issuer.ts";
 import { type IssuerStorage, openIssuerStorage } from "../src/gateway/acme/issuer-storage.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
@@ -23,6 +23,8 @@ interface StandIn extends Authority {
   lifeMs: number;
   /** How far its clock is behind ours. */
   behindMs: number;
+  /** Whether it never comes to an end with an order. */
+  hangs: boolean;
   /** Thrown at whoever wants a certificate. */
   trouble: Error | undefined;
   /** For which it issues, whatever was asked for. */
@@ -79,14 +81,15 @@ export function setUpIssuer(t: Owner): IssuerStage {
 function createStandIn(clock: VirtualClock): StandIn {
   let orders = 0;
   const standIn: StandIn = {
-    ...{ issued: new Map(), asked: [], lifeMs: 90 * day, behindMs: 0, trouble: undefined, host },
+    ...{ issued: new Map(), asked: [], lifeMs: 90 * day, behindMs: 0, hangs: false, trouble: undefined, host },
     async openOrder() {
       await clock.yield();
       return `https://staging.example/order/${++orders}`;
     },
-    async complete({ url, key }) {
+    async complete({ url, key }, _, signal) {
       standIn.asked.push(clock.now());
       await clock.yield();
+      if (standIn.hangs) await sleep(clock, 365 * day, signal);
       if (standIn.trouble) throw standIn.trouble;
       const fromMs = clock.now() - standIn.behindMs;
       const [from, until] = [certificateTime(fromMs), certificateTime(fromMs + standIn.lifeMs)];

@@ -118,7 +118,7 @@ export const rules: readonly Rule[] = [
     isBroken: ({ certIssuerEnabled, certIssuerKid, certIssuerHmac }) =>
       certIssuerEnabled && (certIssuerKid === undefined) !== (certIssuerHmac === undefined),
     reason: () => "a key id and its key belong together",
-    hint: "Give both --cert-issuer-kid and --cert-issuer-hmac, or neither.",
+    hint: "Give both --cert-issuer-kid and AP_CERT_ISSUER_HMAC, or neither.",
   },
   {
     blames: "bus",

@@ -47,7 +47,7 @@ interface AuthorityDeps {
 }
 
 export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps): Authority {
-  const { directoryUrl, email, binding, httpPort, tlsPort, listenHost = "::" } = options;
+  const { directoryUrl, email, binding, httpPort, tlsPort, listenHost } = options;
   const { host, storage, clock, log } = deps;
   const kinds: ChallengeKind[] = [
     ...(httpPort > 0 ? (["http-01"] as const) : []),

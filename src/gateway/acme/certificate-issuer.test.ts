@@ -178,6 +178,35 @@ test("a certificate that cannot be served is never kept or shown, and its order 
   assert.deepEqual(shown, [[...authority.issued.values()][1]]);
 });
 
+test("an authority that never finishes an order is left, and asked again for the same one", async (t) => {
+  const { clock, authority, storage, start } = setUpIssuer(t);
+  authority.hangs = true;
+  const { issuer, shown } = start();
+  await clock.advance(10 * minute);
+  assert.match(issuer.trouble ?? "", /has not finished our order within 10 minutes/);
+  const { url = "" } = storage().order();
+  authority.hangs = false;
+  await clock.advance(minute);
+  assert.deepEqual(shown, [authority.issued.get(url)]);
+});
+
+test("an order that the authority refuses to go on with is left for another; one that it has no time for is not", async (t) => {
+  for (const [status, orders] of [
+    [403, 2],
+    [429, 1],
+    [503, 1],
+  ] as const) {
+    const { clock, authority, start } = setUpIssuer(t);
+    const details = { url: "https://x.example", kind: "malformed", reason: "no", retryAfterMs: 0 };
+    authority.trouble = new ProviderError("AKP_ACME_REFUSED", { ...details, status });
+    start();
+    await clock.settle();
+    authority.trouble = undefined;
+    await clock.advance(minute);
+    assert.deepEqual([...authority.issued.keys()], [`https://staging.example/order/${orders}`]);
+  }
+});
+
 test("a clock that is wrong does not make us order one certificate after the other", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   authority.behindMs = 70 * day;

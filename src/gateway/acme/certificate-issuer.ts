@@ -5,9 +5,8 @@
 import { X509Certificate } from "node:crypto";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
-import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { type Clock, formatTime, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { inTime } from "../../runtime/fetch-text.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck } from "../../runtime/outcome.ts";
@@ -47,9 +46,6 @@ interface Shown extends CertificateWithKey {
 
 /** There is one name. */
 const key = "public";
-
-/** After these the order can come to nothing more: the next try begins anew. */
-const final = ["AKP_ACME_CHALLENGE_FAILED", "AKP_ACME_ORDER_OVER", "AKP_ACME_CERTIFICATE_UNUSABLE"] as const;
 
 export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   const { host, directoryUrl, storage, authority, clock, random, log } = deps;
@@ -135,8 +131,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const { failures } = storage.attempts;
     const begun = storage.order();
     log.info("having a certificate issued", { host, directory: directoryUrl, again: failures });
-    const limit = { limitMs: limits.acmeOrderMs, clock, signal };
-    const issued = await inTime(limit, async (late) => {
+    const issued = await inTime(signal, async (late) => {
       const order = begun.url === undefined ? await open(late) : { ...begun, url: begun.url };
       return { ...(await authority.complete(order, failures, late)), key: order.key };
     });
@@ -149,6 +144,18 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: "by our clock it is to be renewed already" });
     if (failures > 0) storage.keepAttempts(noAttempts);
     [failedHere, askedForMs] = [false, 0];
+  }
+
+  /** An authority that is at it for longer is asked again later, for the same order. */
+  async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const late = new AbortController();
+    try {
+      return await withDeadline(clock, limits.acmeOrderMs, work(AbortSignal.any([signal, late.signal])), () => {
+        throw new ProviderError("AKP_ACME_ORDER_LATE", { minutes: limits.acmeOrderMs / 60_000 });
+      });
+    } finally {
+      late.abort();
+    }
   }
 
   async function open(signal: AbortSignal): Promise<{ key: string; url: string }> {
@@ -171,7 +178,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const error = ProviderError.from(thrown);
     counts.failed += 1;
     trouble = error.message;
-    if (final.some((code) => code === error.code)) storage.dropOrder();
+    if (isFinal(error)) storage.dropOrder();
     const failures = storage.attempts.failures + 1;
     storage.keepAttempts({ failures, failedAtMs: clock.now() });
     failedHere = true;
@@ -200,6 +207,13 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       return trouble;
     },
   };
+}
+
+/** The order can come to nothing more: the next try begins anew. */
+function isFinal({ code, details }: ProviderError): boolean {
+  const { status } = details;
+  if (code === "AKP_ACME_REFUSED") return typeof status === "number" && status < 500 && status !== 429;
+  return ["AKP_ACME_CHALLENGE_FAILED", "AKP_ACME_ORDER_OVER", "AKP_ACME_CERTIFICATE_UNUSABLE"].includes(code);
 }
 
 function startOf({ certificate }: CertificateWithKey): number {

@@ -121,8 +121,12 @@ export function createCertificateService(
     },
     opened: promise,
     detail() {
-      const { own, troubles } = look();
-      return [own ? `ours until ${formatDay(own.untilMs)}` : "none of ours yet", ...troubles].join("; ");
+      const { own, public: shown, troubles } = look();
+      return [
+        own ? `ours until ${formatDay(own.untilMs)}` : "none of ours yet",
+        ...(shown ? [`public one until ${formatDay(shown.untilMs)}`] : []),
+        ...troubles,
+      ].join("; ");
     },
     status: look,
     measure(metrics) {

@@ -18,7 +18,7 @@ export const gatewayErrors = {
   AKP_ACME_REFUSED: {
     message: "the certificate authority refused at {url}: {kind}: {reason}",
     advice:
-      "rateLimited goes by itself. externalAccountRequired wants --cert-issuer-kid and --cert-issuer-hmac; unauthorized, an account that is in use. It is tried again by itself.",
+      "rateLimited goes by itself. externalAccountRequired wants --cert-issuer-kid and AP_CERT_ISSUER_HMAC; unauthorized, an account that is in use. It is tried again by itself.",
     ...statuses(503, "FAILED_PRECONDITION"),
   },
   AKP_ACME_CHALLENGE_FAILED: {
@@ -36,6 +36,11 @@ export const gatewayErrors = {
     message: "the order at the certificate authority came to nothing: {reason}",
     advice: "Another one is made by itself.",
     ...statuses(503, "ABORTED"),
+  },
+  AKP_ACME_ORDER_LATE: {
+    message: "the certificate authority has not finished our order within {minutes} minutes",
+    advice: "It is asked again by itself, for the same order.",
+    ...statuses(503, "UNAVAILABLE"),
   },
   AKP_ACME_CERTIFICATE_UNUSABLE: {
     message: "the certificate authority issued what cannot be served: {reason}",
