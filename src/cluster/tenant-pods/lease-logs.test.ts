@@ -89,7 +89,10 @@ test("numbered lines come each once and in their order over an API server that r
   // Its process ends, and the next one begins, while nobody can be asked.
   await clock.advance(9_000);
   await away(6_000);
-  // And the one after that ends and begins again while it is followed.
+  // The one after that ends while it is followed, and while it waits to be started again nobody can be asked.
+  await clock.advance(18_000);
+  await away(8_000);
+  // And another one ends and begins again while it is followed.
   await clock.advance(120_000);
   stop.abort();
   await reading;

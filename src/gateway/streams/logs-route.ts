@@ -57,6 +57,8 @@ function refusalOf(lease: ReturnType<TenantLeases["find"]>, { services, follow }
 const replacement = /\ufffd/g;
 
 function frameOf({ pod, text }: PodLine): string {
-  const json = goJson({ name: pod, message: text });
-  return `${json.includes("\ufffd") ? json.replace(replacement, "\\ufffd") : json}\n`;
+  const json = goJson(text);
+  const message = json.includes("\ufffd") ? json.replace(replacement, "\\ufffd") : json;
+  // The name of a pod has nothing in it that would have to be escaped.
+  return `{"name":"${pod}","message":${message}}\n`;
 }

@@ -79,7 +79,6 @@ export async function* followLogs(
       failures = 0;
     } else if (failure instanceof Silence) failures = 0;
     else failures = log.news > 0 ? 1 : failures + 1;
-    log.expectAgain();
     // The signal ends the pause too, and is looked at next.
     if (failures > 0) await sleep(clock, backOffMs(random, failures, failure), signal).catch(() => undefined);
     if (signal.aborted) return;

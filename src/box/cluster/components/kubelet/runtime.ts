@@ -22,10 +22,12 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
   function lifeOf(object: KubeObject, name: string, previous: boolean): Life {
     const pod = object.metadata.name;
     const run = containerOf(object, name);
-    if (run?.life && previous && !run.previousLife) {
+    // Of one that waits to be started again, both are the one that ended last.
+    const before = run?.shown.waiting ? run.life : run?.previousLife;
+    if (run?.life && previous && !before) {
       throw new Refused(400, "BadRequest", `previous terminated container "${name}" in pod "${pod}" not found`);
     }
-    const life = previous ? run?.previousLife : run?.life;
+    const life = previous ? before : run?.life;
     if (life) return life;
     const reason = run?.shown.waiting?.reason ?? "ContainerCreating";
     throw new Refused(400, "BadRequest", `container "${name}" in pod "${pod}" is waiting to start: ${reason}`);
