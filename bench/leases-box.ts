@@ -4,6 +4,7 @@
  * when which lease had a ready pod or none.
  */
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { conditionHolds, fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -15,7 +16,7 @@ import { realRandom } from "../src/runtime/random.ts";
 import { startHttpFace } from "../test/http-face.ts";
 import { machine, prepareCluster, purse } from "../test/lease-stage.ts";
 import { createOwner } from "../test/owner.ts";
-import { chainId, leaseOf, otherSigner, providerSigner, tenantSigner } from "./leases-people.ts";
+import { chainId, crowdSigners, leaseOf, otherSigner, providerSigner, talking, tenantSigner } from "./leases-people.ts";
 import { sharedMs } from "./shared-time.ts";
 
 export type Told =
@@ -46,13 +47,24 @@ let blockMs = 200;
 /** Room for every lease of the benchmark. */
 const machines = 10;
 
+/** Long enough for a pod that is missed to be seen as missing, whatever else the machine does. */
+const quiet = { startMs: 2_000 };
+/** By image, what a container has printed: 300 KB; and some 10 MB, more than what is between a reader and us can hold. */
+const talks: Readonly<Record<string, Behaviour>> = {
+  [talking.some]: { logs: (line) => (line < 1_000 ? `${line} `.padEnd(300, "x") : undefined) },
+  [talking.more]: { logs: (line) => `${line} `.padEnd(1_000, "x") },
+};
+
 let nextBlock: Timer | undefined;
 const [folder = ""] = process.argv.slice(2);
 const owner = createOwner();
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const node = createEmbeddedNode({
   chainId,
-  accounts: [providerSigner, tenantSigner, otherSigner].map(({ address }) => ({ address, coins: purse })),
+  accounts: [providerSigner, tenantSigner, otherSigner, ...crowdSigners].map(({ address }) => ({
+    address,
+    coins: purse,
+  })),
   ...{ clock: realClock, log: silentLog, keepBlocks: 500 },
 });
 await node.start();
@@ -60,8 +72,7 @@ makeBlock();
 const cluster = createSimulatedCluster(
   {
     nodes: Array.from({ length: machines }, (_, n) => ({ ...machine, name: `node-${n}` })),
-    // Long enough for a pod that is missed to be seen as missing, whatever else the machine does.
-    behaviour: () => ({ startMs: 2_000 }),
+    behaviour: (image) => talks[image] ?? quiet,
   },
   deps,
 );

@@ -21,7 +21,7 @@ import { fees, registration } from "../test/lease-stage.ts";
 import type { Owner } from "../test/owner.ts";
 import type { Asked as BoxAsked, Told as BoxTold, PodChange } from "./leases-box.ts";
 import { chainId, deploymentOf, leaseOf, providerSigner, signerOf } from "./leases-people.ts";
-import type { Asked, HealthChange, Reconciled, Told } from "./leases-provider.ts";
+import type { Asked, HealthChange, ProviderOption, Reconciled, Told } from "./leases-provider.ts";
 import { nodeFlags } from "./node-flags.ts";
 
 /** Messages of one transaction. */
@@ -63,9 +63,8 @@ export async function startMarket(owner: Owner) {
     /** Of the simulated cluster. */
     kubeconfig,
     /** The provider that runs must bid on them. */
-    async lease(dseqs: readonly number[]): Promise<void> {
+    async lease(dseqs: readonly number[], { groups, manifest } = cell()): Promise<void> {
       const signer = signerOf(dseqs[0] ?? 0);
-      const { groups, manifest } = cell();
       const hash = manifestHash(manifest);
       const deposit = parseCoin("5000000uact");
       await send(
@@ -102,7 +101,7 @@ export async function startMarket(owner: Owner) {
 export type BenchedProvider = Awaited<ReturnType<typeof startProvider>>;
 
 /** Resolves when it has looked at every lease. */
-export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string, ...more: "gateway"[]) {
+export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string, ...more: ProviderOption[]) {
   const child = launch("leases-provider.ts", rpcUrl, kubeconfig, dataDir, ...more);
   const ended = once(child, "exit");
   const ask = (asked: Asked) => void child.send(asked);

@@ -12,8 +12,16 @@ export const tenantSigner = createSigner(random.bytes(32));
 export const otherSigner = createSigner(random.bytes(32));
 export const firstOfOther = 1_000_000;
 
+/** Each has one deployment, from here on. */
+export const crowdSigners = Array.from({ length: 8 }, () => createSigner(random.bytes(32)));
+export const firstOfCrowd = 2_000_000;
+
+/** Images whose containers print something. */
+export const talking = { some: "example.com/talking:1", more: "example.com/talking:2" };
+
 export function signerOf(dseq: number): Signer {
-  return dseq < firstOfOther ? tenantSigner : otherSigner;
+  const inCrowd = crowdSigners[dseq - firstOfCrowd];
+  return inCrowd ?? (dseq < firstOfOther ? tenantSigner : otherSigner);
 }
 
 export function deploymentOf(dseq: number): DeploymentId {

@@ -1,7 +1,7 @@
 /**
  * The provider that the benchmarks of leases measure, in a process of its own: all of it, over the wire, with a journal on
- * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR [gateway]`; it does what its parent asks and tells how
- * long that took.
+ * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR [gateway] [leases-in=NAMESPACE]`; it does what its parent
+ * asks and tells how long that took.
  */
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
@@ -31,6 +31,9 @@ export type Asked =
   | { readonly what: "reconcile" }
   | { readonly what: "memory" }
   | { readonly what: "stop" };
+
+/** Where what is known of leases is kept in the cluster is another namespace than usual. */
+export type ProviderOption = "gateway" | `leases-in=${string}`;
 
 export type Told =
   | ({ readonly what: "ready" } & Start)
@@ -62,11 +65,13 @@ export interface Start {
   /** Of all that, how long the process was at work. */
   readonly cpuS: number;
   readonly leases: number;
-  /** Of the gateway, where it has one. */
+  /** Of the gateway, where it has one; and of its gRPC. */
   readonly port: number;
+  readonly grpcPort: number;
 }
 
 const [rpcUrl = "", kubeconfig = "", dataDir = "", ...more] = process.argv.slice(2);
+const manifestNamespace = more.find((each) => each.startsWith("leases-in="))?.slice("leases-in=".length);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const stopping = new AbortController();
 const living = Promise.withResolvers<House>();
@@ -80,13 +85,22 @@ const provider = createProvider({
   kube: createKubeService(() => createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps)),
   market: {
     ...marketOptions({}),
+    cluster: {
+      ...marketOptions({}).cluster,
+      ...(manifestNamespace !== undefined && { leases: { manifestNamespace } }),
+    },
     inventory: () => pictureFeed(realClock, 640_000n, [], ["beta3"]),
     pricing: () => ({ ...fixedPricing(), run: untilAborted }),
     policies: () => createPolicySource(undefined, deps),
   },
   ...(more.includes("gateway") && {
     gateway: {
-      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: "provider.example.com", version: "0.1.0" },
+      ...{
+        listen: { host: "127.0.0.1", port: 0 },
+        grpcListen: { host: "127.0.0.1", port: 0 },
+        publicHost: "provider.example.com",
+        version: "0.1.0",
+      },
       certificates: { own: certificateOf(providerSigner.address), public: noCertificate },
     },
   }),
@@ -115,6 +129,7 @@ tell({
   cpuS: cpuMs() / 1_000,
   leases: provider.status().cluster?.leases ?? 0,
   port: provider.status().gateway?.port ?? 0,
+  grpcPort: provider.status().gateway?.grpcPort ?? 0,
 });
 process.on("message", (asked: Asked) => void answer(asked));
 // A parent that has failed says nothing.

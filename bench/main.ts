@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
+import { status } from "../lab/lab.ts";
 import { createOwner } from "../test/owner.ts";
 import { startFakeCluster } from "./fake-cluster.ts";
 import { nodeFlags } from "./node-flags.ts";
@@ -21,7 +22,16 @@ if (unknown.length > 0) {
 /** They share a large cluster, which takes a minute and a half to fill; the first one begins while it is small. */
 const onFakeCluster = ["inventory", "watch"];
 
-const toRun = names.filter((name) => chosen.length === 0 || chosen.includes(name));
+/** They measure on the lab's real cluster. */
+const onLab = ["streams"];
+const isLabUp = (await status()).up;
+const wanted = names.filter((name) => chosen.length === 0 || chosen.includes(name));
+const toRun = wanted.filter((name) => isLabUp || !onLab.includes(name));
+for (const name of wanted.filter((each) => !toRun.includes(each))) {
+  console.error(`${name} needs the lab, which is down: npm run lab -- up, then npm run bench -- ${name}`);
+  // Where all are meant, it may be run by itself later.
+  if (chosen.length > 0) process.exitCode = 1;
+}
 // Last, because the cluster keeps the machine busy for as long as it is there.
 const last = onFakeCluster.filter((name) => toRun.includes(name));
 for (const name of toRun) if (!last.includes(name)) await run(name);

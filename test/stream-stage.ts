@@ -19,17 +19,12 @@ import { createVirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { type AskedRequest, type Asking, connectGateway, requestBytes, wholeAnswer } from "./gateway-client.ts";
 import { makeCertificate } from "./test-certificate.ts";
+import { clientFrame, type Frame, frameTypes, upgradeHeaders } from "./web-socket-bytes.ts";
+
+export { type Frame, upgradeHeaders } from "./web-socket-bytes.ts";
 
 const provider = "akash1provider" as Address;
 export const streamPath = "/lease/1/1/1/logs";
-
-/** The key of the recorded requests, and the answer to it. */
-export const upgradeHeaders: NonNullable<AskedRequest["headers"]> = [
-  ["Upgrade", "websocket"],
-  ["Connection", "Upgrade"],
-  ["Sec-WebSocket-Version", "13"],
-  ["Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="],
-];
 
 export async function serveStreams(t: TestContext, handler: StreamHandler, more: Partial<StreamRoute> = {}) {
   const clock = createVirtualClock();
@@ -82,11 +77,6 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   return { port: server.port, clock, admission, world, step, close };
 }
 
-export interface Frame {
-  readonly type: "text" | "binary" | "close" | "ping" | "pong";
-  readonly bytes: Buffer;
-}
-
 /** A client byte by byte, whose header is who it is. It answers no ping and no close frame unless it is told to. */
 export async function openStream(port: number, more: Partial<AskedRequest & Asking> = {}) {
   const socket = await connectGateway({ port, ...more });
@@ -95,8 +85,6 @@ export async function openStream(port: number, more: Partial<AskedRequest & Aski
   await client.until(() => client.answer !== undefined);
   return client;
 }
-
-const types = { 1: "text", 2: "binary", 8: "close", 9: "ping", 10: "pong" } as const;
 
 function readFrames(socket: TLSSocket) {
   const frames: Frame[] = [];
@@ -117,7 +105,7 @@ function readFrames(socket: TLSSocket) {
     if (rest.length < start) return false;
     const size = length === 127 ? Number(rest.readBigUInt64BE(2)) : length === 126 ? rest.readUInt16BE(2) : length;
     if (rest.length < start + size) return false;
-    const type = types[(first & 15) as keyof typeof types];
+    const type = frameTypes[(first & 15) as keyof typeof frameTypes];
     frames.push({ type, bytes: Buffer.from(rest.subarray(start, start + size)) });
     rest = rest.subarray(start + size);
     return true;
@@ -154,13 +142,4 @@ function readFrames(socket: TLSSocket) {
       while (!isSo() && !isEnded) await new Promise((resolve) => changes.once("change", resolve));
     },
   };
-}
-
-export function clientFrame(type: Frame["type"], payload: string | Uint8Array): Buffer {
-  const code = Number(Object.entries(types).find(([, name]) => name === type)?.[0]);
-  const bytes = Buffer.from(payload);
-  const size =
-    bytes.length < 126 ? Buffer.of(0x80 | bytes.length) : Buffer.of(0x80 | 126, bytes.length >> 8, bytes.length & 255);
-  // A mask of zeros leaves the bytes as they are.
-  return Buffer.concat([Buffer.of(0x80 | code), size, Buffer.alloc(4), bytes]);
 }

@@ -5,6 +5,7 @@ import { type AuditedRequest, auditedSince, isWrite, markAudit } from "../../lab
 import { places } from "../../lab/places.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
+import { serviceLabel } from "../../src/kube/objects/lease-labels.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { Sdl } from "../../src/market/sdl/sdl.ts";
@@ -60,6 +61,14 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     until: { lease: keyOf(deployment), isSo: "deployed" },
   });
   const until = (lease: LeaseId, isSo: "settled" | "gone"): Life => ({ until: { lease: keyOf(lease), isSo } });
+  /** As whoever the provider is, in a tenant's container. */
+  async function runsCommands(lease: LeaseId, service: string): Promise<void> {
+    const namespace = leaseNamespace(lease);
+    const own = openKube(owner, account.kubeconfig);
+    const [pod] = await own.list(kinds.pod, { namespace, labelSelector: `${serviceLabel}=${service}` });
+    const session = await own.exec({ namespace, name: pod?.metadata.name ?? "" }, { command: ["true"] });
+    assert.equal(await session.exit, 0);
+  }
   const picture = (lease: LeaseId) => pictureOf(admin, lease, account.leaseNamespace);
 
   it("becomes two services under the roles of deploy/, is updated and goes, with each verb used and none missing", async () => {
@@ -78,6 +87,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
       Object.keys(deployed).join(),
     );
 
+    await runsCommands(lease, "keeper");
     const running = await stage.start();
     const { stdout } = await give("leases", "--json", "--data-dir", stage.dir);
     await running.stop();
@@ -187,5 +197,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
 
 /** An apply that made something needs `create` as well. */
 function usedBy({ verb, resource, code }: AuditedRequest): string[] {
+  // With either, depending on the version of Kubernetes.
+  if (resource === "pods/exec") return ["create pods/exec", "get pods/exec"];
   return [`${verb} ${resource}`, ...(verb === "patch" && code === 201 ? [`create ${resource}`] : [])];
 }

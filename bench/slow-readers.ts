@@ -1,0 +1,74 @@
+/** Many streams at once of which their readers take little, and what that costs: memory of the provider, and another tenant's time. */
+import { realClock, sleep } from "../src/runtime/clock.ts";
+import { askOn, connectGateway } from "../test/gateway-client.ts";
+import type { BenchedProvider } from "./leases-market.ts";
+import { percentile } from "./percentile.ts";
+import { round } from "./report.ts";
+import { type StreamClients, tokenOf } from "./stream-clients.ts";
+import type { StreamTarget } from "./stream-load.ts";
+
+export interface SlowReaders {
+  /** Deployments whose logs are read and in which shells are open, each by its own tenant, in turn. */
+  readonly dseqs: readonly number[];
+  readonly logs: number;
+  readonly shells: number;
+  /** Of somebody else, who asks for its status meanwhile. */
+  readonly otherDseq: number;
+}
+
+export interface SlowReading {
+  /** How many are open in the end. */
+  readonly open: number;
+  readonly failure: string | undefined;
+  readonly addedMb: number;
+  /** Of somebody else's requests, before and meanwhile. */
+  readonly beforeMs: number;
+  readonly meanwhileMs: number;
+}
+
+const bytesPerS = 4_000;
+/** Two pings long. */
+const heldMs = 21_000;
+const requests = 100;
+
+export async function holdSlowReaders(
+  provider: Pick<BenchedProvider, "start" | "memory">,
+  clients: StreamClients,
+  { dseqs, logs, shells, otherDseq }: SlowReaders,
+): Promise<SlowReading> {
+  const { port } = provider.start;
+  const tokens = new Map(dseqs.map((dseq) => [dseq, tokenOf(dseq)]));
+  const targets = (count: number, query: string): StreamTarget[] =>
+    Array.from({ length: count }, (_, n) => {
+      const dseq = dseqs[n % dseqs.length] as number;
+      return { port, path: `/lease/${dseq}/1/1/${query}`, authorization: tokens.get(dseq) as string };
+    });
+  await otherWaits(port, otherDseq);
+  const beforeMs = await otherWaits(port, otherDseq);
+  const idleMb = await provider.memory();
+  const all = [
+    ...targets(logs, "logs?follow=true"),
+    ...targets(shells, "shell?service=cell&podIndex=0&tty=0&stdin=1&cmd0=cat"),
+  ];
+  const { failure } = await clients.slow(all, bytesPerS);
+  await sleep(realClock, heldMs);
+  const meanwhileMs = await otherWaits(port, otherDseq);
+  const addedMb = round((await provider.memory()) - idleMb, 1);
+  const { open } = await clients.slow([], bytesPerS);
+  return { open, failure, addedMb, beforeMs, meanwhileMs };
+}
+
+/** In the middle, for an answer about a lease. */
+async function otherWaits(port: number, dseq: number): Promise<number> {
+  const socket = await connectGateway({ port });
+  const request = { path: `/lease/${dseq}/1/1/status`, authorization: tokenOf(dseq) };
+  const took: number[] = [];
+  for (let left = requests; left > 0; left -= 1) {
+    const askedMs = performance.now();
+    const { status } = await askOn(socket, request);
+    if (status !== 200) throw new Error(`the other tenant was answered ${status}`);
+    took.push(performance.now() - askedMs);
+  }
+  socket.destroy();
+  return round(percentile(took, 0.5));
+}

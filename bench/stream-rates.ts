@@ -1,0 +1,112 @@
+/**
+ * Logs and shells on the lab's real cluster: logs beside `kubectl logs` of the same container, in turn, one reader and several at
+ * once; and how soon a shell says again what is typed.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { kubeBinary } from "../lab/build.ts";
+import { shellImage } from "../lab/images.ts";
+import { kubectl, kubectlEnvironment } from "../lab/kubectl.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { temporaryFolder } from "../test/folder.ts";
+import { providerAccount } from "../test/lab/provider-account.ts";
+import { createOwner } from "../test/owner.ts";
+import { startMarket, startProvider } from "./leases-market.ts";
+import { leaseOf } from "./leases-people.ts";
+import { percentile } from "./percentile.ts";
+import { type Row, round } from "./report.ts";
+import { deploy, scripted, startStreamClients, tokenOf } from "./stream-clients.ts";
+
+/** A kubelet keeps 10 MiB of a container's log in one file, in which each line takes 40 bytes more. */
+const [lines, lineChars] = [58_000, 120];
+const printer = `awk 'BEGIN { for (n = 1; n <= ${lines}; n++) printf "%0${lineChars}d\\n", n }'`;
+const waiting = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
+/** Ours and the reference in turn, so that a busy machine slows both alike. */
+const [rounds, together] = [5, 4];
+const [dseq, shells, echoes] = [7, 20, 50];
+
+export async function measureStreams(rows: Row[]) {
+  await using owner = createOwner();
+  const account = await providerAccount(owner);
+  const market = await startMarket(owner);
+  const provider = await startProvider(
+    ...[market.rpcUrl, account.kubeconfig, join(temporaryFolder(owner), "data")],
+    ...(["gateway", `leases-in=${account.leaseNamespace}`] as const),
+  );
+  owner.after(provider.stop);
+  const { port } = provider.start;
+  const namespace = leaseNamespace(leaseOf(dseq));
+  const sdl = scripted(shellImage, `${printer}; ${waiting}`);
+  await market.lease([dseq], sdl);
+  owner.after(async () => void (await kubectl(["delete", "namespace", "--ignore-not-found", namespace])));
+  // As the inventory operator says it of a node that is for sale.
+  await kubectl(["label", "node", "lab", "akash.network=true", "--overwrite"]);
+  await deploy(port, dseq, sdl);
+  const pod = (await kubectl(["get", "pods", "-n", namespace, "-o", "name"])).trim();
+  const clients = startStreamClients(owner);
+  const target = (query: string) => ({ port, path: `/lease/${dseq}/1/1/${query}`, authorization: tokenOf(dseq) });
+
+  async function ours(streams: number): Promise<number> {
+    const read = await clients.logs(target("logs"), streams);
+    if (read.lines !== streams * lines) throw new Error(`${read.lines} lines came of ${streams * lines}`);
+    return rateOf(streams, read.ms);
+  }
+
+  async function theirs(readers: number): Promise<number> {
+    const read = await Promise.all(Array.from({ length: readers }, () => kubectlLogs(namespace, pod)));
+    const firstMs = Math.min(...read.map(({ first }) => first));
+    return rateOf(readers, Math.max(...read.map(({ last }) => last)) - firstMs);
+  }
+
+  const ratios: number[] = [];
+  for (const readers of [1, together]) {
+    const rates: (readonly [number, number])[] = [];
+    await ours(1);
+    for (let left = rounds; left > 0; left -= 1) rates.push([await ours(readers), await theirs(readers)]);
+    const [own, reference] = [0, 1].map((at) =>
+      percentile(
+        rates.map((pair) => pair[at] as number),
+        0.5,
+      ),
+    ) as [number, number];
+    ratios.push(own / reference);
+    rows.push({
+      what: `MB of logs a second, ${readers} at once, and kubectl's`,
+      value: `${round(own, 1)}, ${round(reference, 1)}`,
+    });
+  }
+  const { firstMs, echoMs } = await clients.shells(
+    target("shell?service=cell&podIndex=0&tty=0&stdin=1&cmd0=cat"),
+    shells,
+    echoes,
+  );
+  const [shellFirstMs, shellP50Ms] = [round(percentile(firstMs, 0.5)), round(percentile(echoMs, 0.5))];
+  rows.push({
+    what: "ms to a shell's first echo, p50 and p90",
+    value: `${shellFirstMs}, ${round(percentile(firstMs, 0.9))}`,
+  });
+  rows.push({ what: "ms to an echo, p50 and p99", value: `${shellP50Ms}, ${round(percentile(echoMs, 0.99))}` });
+  return { logsRatio: round(Math.min(...ratios)), shellP50Ms, shellFirstMs };
+}
+
+/** Of what the container printed, in megabytes a second. */
+function rateOf(readers: number, ms: number): number {
+  return (readers * lines * (lineChars + 1)) / 1e6 / (ms / 1_000);
+}
+
+/** When its first and its last byte came: how long it takes to start is not what is compared. */
+async function kubectlLogs(namespace: string, pod: string): Promise<{ readonly first: number; readonly last: number }> {
+  const child = spawn(kubeBinary(), ["kubectl", "logs", "-n", namespace, pod], {
+    ...{ env: kubectlEnvironment(), stdio: ["ignore", "pipe", "inherit"] },
+  });
+  let [first, last, bytes] = [0, 0, 0];
+  child.stdout?.on("data", (chunk: Buffer) => {
+    last = performance.now();
+    first ||= last;
+    bytes += chunk.length;
+  });
+  await once(child, "close");
+  if (bytes !== lines * (lineChars + 1)) throw new Error(`kubectl printed ${bytes} bytes`);
+  return { first, last };
+}
