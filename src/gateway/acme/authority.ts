@@ -169,7 +169,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
   };
 }
 
-/** Only who has certificates issued pays for it: it brings some ten megabytes along. */
+/** Only who has certificates issued pays for it: it takes some forty megabytes. */
 async function loadAcme(): Promise<Acme> {
   const { default: acme } = (await import("acme-client")) as unknown as { default: Acme };
   acme.axios.defaults.adapter = carry as typeof acme.axios.defaults.adapter & object;
