@@ -16,6 +16,7 @@ import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
 import { askOn, connectGateway } from "../gateway-client.ts";
 import { publicHost, startGatewayStage } from "../gateway-stage.ts";
+import { startProgram } from "../program.ts";
 import { namespace } from "../simulated-kube.ts";
 
 const skip = controlPlaneMissing(["pebble"]);
@@ -150,4 +151,38 @@ test("the gateway shows it for the public name, and the renewed one from the nex
     "all other names are shown our own",
   );
   own.destroy();
+});
+
+test("the program has one issued by its settings alone, and is killed and started again without asking for another", {
+  skip,
+}, async (t) => {
+  const pebble = await startPebble(t);
+  const folder = temporaryFolder(t);
+  const file = (name: string) => join(folder, name);
+  writeFileSync(file("authority.pem"), pebble.authorityPem);
+  const chain = startProgram(t, ["chain", "--rpc-port", "0", "--grpc-port", "0", "--keys", file("keys")]);
+  await chain.says(/makes blocks/);
+  const listen = ["--gateway-listen-address", "127.0.0.1:0", "--gateway-grpc-listen-address", "127.0.0.1:0"];
+  const account = ["--node", /RPC +(\S+)/.exec(chain.said)?.[1] ?? "", "--key-file", file("keys/provider.key")];
+  const run = ["run", "--data-dir", file("data"), "--home", folder, ...listen, ...account];
+  const settings = {
+    AP_CLUSTER_PUBLIC_HOSTNAME: host,
+    AP_CERT_ISSUER_ENABLED: "true",
+    AP_CERT_ISSUER_EMAIL: email,
+    AP_CERT_ISSUER_CA_DIR_URL: pebble.directoryUrl,
+    AP_CERT_ISSUER_HTTP_CHALLENGE_PORT: `${pebble.httpPort}`,
+    NODE_EXTRA_CA_CERTS: file("authority.pem"),
+  };
+  const first = startProgram(t, run, settings);
+  await first.says(/serving issued certificate/);
+  assert.match(first.said, /registered account at the certificate authority/);
+  assert.doesNotMatch(first.said, /PRIVATE KEY/);
+  first.signal("SIGKILL");
+  await first.ended();
+  await pebble.stop();
+  const second = startProgram(t, run, settings);
+  await second.says(/serving issued certificate/);
+  assert.doesNotMatch(second.said, /having a certificate issued/);
+  second.signal("SIGTERM");
+  assert.equal(await second.ended(), 0, second.said);
 });

@@ -181,6 +181,10 @@ test("a certificate that cannot be served is never kept or shown, and its order 
 test("an authority that never finishes an order is left, and asked again for the same one", async (t) => {
   const { clock, authority, storage, start } = setUpIssuer(t);
   authority.hangs = true;
+  const asked = start();
+  await clock.settle();
+  await asked.stop();
+  assert.equal(storage().attempts.failures, 0, "to be asked to stop is no failure");
   const { issuer, shown } = start();
   await clock.advance(10 * minute);
   assert.match(issuer.trouble ?? "", /has not finished our order within 10 minutes/);
