@@ -29,6 +29,7 @@ const builds: readonly ProgramName[] = [
   "kube",
   "kwok",
   "coredns",
+  "grpc-client",
   "local-path-provisioner",
   "metrics-server",
   "network-policy",

@@ -1,12 +1,16 @@
 /** What tenants do with their leases over gRPC, by a client of @connectrpc/connect that knows us by reflection alone. */
 import assert from "node:assert/strict";
+import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { realClock, withDeadline } from "../src/runtime/clock.ts";
+import { providerLeaseV1ServiceLogsRequest } from "../src/runtime/grpc/akash-proto.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { connectTo, reflect } from "./connect-client.ts";
 import { eventually } from "./eventually.ts";
 import { ask } from "./gateway-client.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
+import { frame } from "./grpc-client.ts";
 import { cell, shop } from "./lease-sdl.ts";
 import { protoJson } from "./manifest-wire.ts";
 import { createOwner } from "./owner.ts";
@@ -17,7 +21,10 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, {
     tenants: 2,
-    behaviour: (_, { container }) => ({ logs: (line) => `${container.name} ${line}`, logEveryMs: 50 }),
+    behaviour: (_, { container: { name } }) =>
+      name === "cell"
+        ? { logs: (line) => (line < 20_000 ? "x".repeat(100) : undefined) }
+        : { logs: (line) => `${name} ${line}`, logEveryMs: 50 },
   });
   const { tenant, tenants, grpcPort } = stage;
   const [, other] = tenants;
@@ -164,21 +171,36 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
   });
 
   await t.test("streams end with the token, and with the lease", async () => {
+    await other.deployed(8n, cell());
     const exp = Math.floor(Date.now() / 1_000) + 2;
     const ends = async (client: ReturnType<typeof by>, method: string) => {
       for await (const _ of client.stream(method, { leaseId }));
     };
+    const deaf = openDeaf(other.token({ exp }));
     const short = failure(ends(by(tenant.bearer({ exp })), "StreamServiceLogs"));
     const [logs, status] = ["StreamServiceLogs", "StreamServiceStatus"].map((method) =>
       failure(ends(by(tenant.bearer()), method)),
     );
     assert.equal((await short).code, Code.Unauthenticated);
+    const ended = await withDeadline(realClock, 15_000, deaf, () => assert.fail("it goes on"));
+    assert.equal(ended, constants.NGHTTP2_CANCEL, "also where its reader takes nothing of it");
     await tenant.close(7n);
-    for (const ended of [await logs, await status]) {
-      assert.equal(ended?.code, Code.NotFound);
-      assert.match(ended?.rawMessage ?? "", /the lease is closed/);
+    for (const over of [await logs, await status]) {
+      assert.equal(over?.code, Code.NotFound);
+      assert.match(over?.rawMessage ?? "", /the lease is closed/);
     }
   });
+
+  /** Resolves with how the connection ended what nobody reads. */
+  function openDeaf(authorization: string): Promise<number | undefined> {
+    const session = connect(`https://127.0.0.1:${grpcPort}`, { rejectUnauthorized: false });
+    owner.after(() => session.destroy());
+    const headers = { ":method": "POST", "content-type": "application/grpc", te: "trailers", authorization };
+    const stream = session.request({ ":path": `/${leaseRpc}/StreamServiceLogs`, ...headers });
+    const id = { owner: "", dseq: 8n, gseq: 1, oseq: 1, provider: "", bseq: 0 };
+    stream.end(frame(providerLeaseV1ServiceLogsRequest.encode({ leaseId: id, services: [] })));
+    return new Promise((resolve) => stream.on("error", () => undefined).on("close", () => resolve(stream.rstCode)));
+  }
 
   async function refusedLogs(client: ReturnType<typeof by>, code: Code): Promise<void> {
     assert.equal((await failure(client.unary("ServiceLogs", { leaseId }))).code, code);

@@ -6,7 +6,7 @@ import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcCall } from "../../runtime/grpc/methods.ts";
+import type { GrpcCall, StreamCall } from "../../runtime/grpc/methods.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import type { Identity, Scope } from "../auth/identity.ts";
@@ -89,7 +89,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
     /** What is answered over a while, as long as it may be. */
     async *stream<T>(
       bytes: Uint8Array,
-      call: GrpcCall,
+      call: GrpcCall & Partial<StreamCall>,
       scope: Scope,
       answers: (meant: MeantStream) => AsyncIterable<T>,
     ): AsyncGenerator<T> {
@@ -101,6 +101,8 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
       const permitted = await permit(bytes, call, as);
       const services = meant(permitted, scope);
       const admitted = admission.admit({ ...permitted, credentials: credentialsOf(call) });
+      // It may be waiting for a client that reads nothing.
+      admitted.signal.addEventListener("abort", () => call.end?.(admitted.signal.reason), { once: true });
       try {
         yield* answers({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
         admitted.signal.throwIfAborted();

@@ -109,7 +109,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   ): Promise<void> {
     if (timeoutMs !== undefined) endAfter(reply, timeoutMs, "context deadline exceeded");
     const socket = stream.session?.socket;
-    const call = { path, headers, socket, signal: reply.over };
+    const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
     const requests = requestsOf(stream, headers, reply);
     const place = bounds.streamsOfPlace?.placeOf(socket?.remoteAddress ?? "") ?? "";
     if (method.kind === "conversation") await sendAll(method.answers(requests, call), place, reply);
@@ -169,6 +169,12 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
       if (left > 0) places.set(place, left);
       else places.delete(place);
     }
+  }
+
+  function endNow(stream: ServerHttp2Stream, reply: Reply, thrown: unknown): void {
+    reply.end(failed(thrown));
+    const timer = clock.timer(limits.streamFarewellMs, () => stream.close(constants.NGHTTP2_CANCEL));
+    stream.once("close", () => timer.cancel());
   }
 
   function endAfter(reply: Reply, ms: number, message: string): Timer {

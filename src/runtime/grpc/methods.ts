@@ -12,6 +12,12 @@ export interface GrpcCall {
   readonly signal: AbortSignal;
 }
 
+/** One that goes on. */
+export interface StreamCall extends GrpcCall {
+  /** Ends it now, for whatever was thrown: also where the client takes nothing of what it was sent. */
+  end(thrown: unknown): void;
+}
+
 export interface GrpcAnswer {
   readonly message: Uint8Array;
   readonly headers?: OutgoingHttpHeaders;
@@ -29,7 +35,7 @@ export type GrpcMethod =
   /** The next message is asked for when the client had room for the last one. */
   | {
       readonly kind: "stream";
-      answers(request: Uint8Array, call: GrpcCall): AsyncIterable<Uint8Array>;
+      answers(request: Uint8Array, call: StreamCall): AsyncIterable<Uint8Array>;
       /** Metadata that goes before the first message. */
       headers?(): OutgoingHttpHeaders;
     }
