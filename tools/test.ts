@@ -17,6 +17,7 @@ const words = process.argv.slice(2).filter((word) => !options.includes(word));
 const lab = process.argv.includes("--lab");
 const long = process.argv.includes("--long");
 if (long) process.env["TEST_LONG"] = "1";
+const lightTests = pathToFileURL(join(root, "tools/light-tests.ts")).href;
 const cache = join(root, "node_modules/.cache/tests");
 // What one process has stripped of its types and compiled, the next need not.
 process.env["NODE_COMPILE_CACHE"] ??= cache;
@@ -57,7 +58,7 @@ if (skipped.length > 0) {
 }
 
 async function runAll(paths: string[]): Promise<void> {
-  const stream = run({ files: paths, timeout, concurrency });
+  const stream = run({ files: paths, timeout, concurrency, execArgv: lab ? [] : ["--import", lightTests] });
   stream.on("test:pass", ({ name, skip }) => {
     if (skip !== undefined && skip !== false)
       skipped.push(typeof skip === "string" && skip ? `${name} (${skip})` : name);
