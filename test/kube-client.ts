@@ -16,10 +16,20 @@ const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
 /** A server that accepts everything, and of which only the answers matter. */
 export function answering(answer: (path: string) => readonly Buffer[]): Transport {
   return {
-    send: async ({ path }) => ({ status: 200, headers: {}, body: Readable.from(answer(path)), peer }),
+    send: async ({ path }) => ({ status: 200, headers: {}, body: Readable.from(untilCut(answer(path))), peer }),
     exec: () => Promise.reject(new Error("no commands here")),
     peer: () => Promise.resolve(peer),
     refused: () => undefined,
     close: () => undefined,
   };
+}
+
+/** Among what is answered: here the connection breaks. */
+export const cut = Buffer.alloc(0);
+
+function* untilCut(chunks: readonly Buffer[]): Generator<Buffer> {
+  for (const chunk of chunks) {
+    if (chunk === cut) throw new Error("the connection was cut");
+    if (chunk.length > 0) yield chunk;
+  }
 }

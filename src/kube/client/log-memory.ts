@@ -54,8 +54,8 @@ export function createLogMemory(): LogMemory {
     },
     isNew(time) {
       if (expected > 0) {
-        // From before the place where we began to read.
-        if (isLater(oldest, time)) return false;
+        // From before what was asked for, or before the place where we began to read.
+        if (time < second || isLater(oldest, time)) return false;
         // A later one: the others were rotated away meanwhile.
         if (isLater(time, newest)) expected = 0;
         else {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answering, openClient } from "../../../test/kube-client.ts";
+import fc from "fast-check";
+import { answering, cut, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
+import { runs } from "../../../test/runs.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -141,4 +143,57 @@ test("following ends when the client is closed, also while it pauses", async () 
   await kube.close();
   await reading;
   assert.equal(clock.pendingTimers, 0);
+});
+
+test("wherever streams break off, in the middle of a line too, every line comes once and whole", async () => {
+  const pause = fc.integer({ min: 0, max: 700 });
+  const end = fc.record({ bytes: fc.integer({ min: 0, max: 400 }), isPolite: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(pause, { minLength: 1, maxLength: 40 }),
+      fc.array(end, { maxLength: 12 }),
+      async (pauses, ends) => {
+        let atMs = Date.UTC(2026, 0, 1);
+        const log = pauses.map((ms, n) => {
+          atMs += ms;
+          return `${new Date(atMs).toISOString().slice(0, -1)}000000Z line ${n}\n`;
+        });
+        const broken = [...ends];
+        let isWhole = false;
+        const transport = answering((path) => {
+          if (!/\/log\?/.test(path)) return [Buffer.from(JSON.stringify({ status: { containerStatuses: [state()] } }))];
+          if (/previous=true/.test(path)) return [];
+          const since = /sinceTime=([^&]*)/.exec(path)?.[1] ?? "";
+          const bytes = Buffer.from(log.filter((line) => line >= decodeURIComponent(since).slice(0, 19)).join(""));
+          isWhole = broken.length === 0;
+          const { bytes: most = bytes.length, isPolite = true } = broken.shift() ?? {};
+          return [bytes.subarray(0, most), ...(isPolite ? [] : [cut])];
+        });
+        const state = () => ({ name: "box", ...(isWhole ? ended : running) });
+        const clock = createVirtualClock();
+        const kube = openClient(transport, clock);
+        const seen: string[] = [];
+        const reading = (async () => {
+          for await (const lines of kube.logs(box, { follow: true }))
+            seen.push(...lines.map(({ time, text }) => `${time} ${text}\n`));
+        })();
+        await clock.advance(600_000);
+        await reading;
+        assert.deepEqual(seen, log);
+      },
+    ),
+    { numRuns: runs(40, 1_000) },
+  );
+});
+
+test("a server that stops just when the container ends takes no line with it", async () => {
+  const lines = ["2026-01-01T00:00:01Z one", "2026-01-01T00:00:01.5Z two", "2026-01-01T00:00:02Z three"];
+  let told = 1;
+  const log = () => lines.slice(0, told++ === 1 ? 1 : 3);
+  const { seen, reading } = followPoliteEnds({
+    log,
+    status: () => ({ containerStatuses: [{ name: "box", ...ended }] }),
+  });
+  await reading;
+  assert.deepEqual(seen, lines);
 });

@@ -72,6 +72,8 @@ export async function* followLogs(
     // An API server that stops ends the stream as politely as a container does.
     const mayHaveEnded = failure === undefined || isAbsent(failure);
     if (mayHaveEnded && !(await isRunning(at, options, deps))) {
+      // Both may have: whether that was all, another look tells.
+      if (log.news > 0) continue;
       const rest = log.unended();
       if (rest.length > 0) yield rest;
       if (!(await isFollowed(options))) return;
