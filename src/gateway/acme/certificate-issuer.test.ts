@@ -87,6 +87,7 @@ test("a provider that starts again and again asks no more often than authorities
   for (let minutes = 0; minutes < 180; minutes++) {
     const life = start();
     await clock.advance(minute);
+    assert.match(life.issuer.trouble ?? "", /no route to host/, "also of an attempt before this start");
     await life.stop();
   }
   assert.ok(authority.asked.length <= 5 + 180 / 12, `${authority.asked.length} attempts in three hours`);

@@ -91,7 +91,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     }
     const againMs = pauseLeftMs(nowMs);
     if (againMs > 0) {
-      trouble ??= `the last attempt failed at ${formatTime(storage.attempts.failedAtMs)}`;
+      trouble ??= storage.attempts.why;
       // What is shown ends in time, whatever is waited for.
       return recheck(Math.min(againMs, limits.certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
     }
@@ -180,7 +180,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     trouble = error.message;
     if (isFinal(error)) storage.dropOrder();
     const failures = storage.attempts.failures + 1;
-    storage.keepAttempts({ failures, failedAtMs: clock.now() });
+    storage.keepAttempts({ failures, failedAtMs: clock.now(), why: error.message });
     failedHere = true;
     const { retryAfterMs } = error.details;
     askedForMs = typeof retryAfterMs === "number" ? retryAfterMs : 0;

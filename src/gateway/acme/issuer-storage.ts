@@ -38,6 +38,7 @@ export interface IssuerOrder {
 export interface Attempts {
   readonly failures: number;
   readonly failedAtMs: number;
+  readonly why: string;
 }
 
 export interface IssuedCertificate extends CertificateWithKey {
@@ -66,7 +67,7 @@ export interface IssuerStorage {
   keepAttempts(attempts: Attempts): void;
 }
 
-export const noAttempts: Attempts = { failures: 0, failedAtMs: 0 };
+export const noAttempts: Attempts = { failures: 0, failedAtMs: 0, why: "" };
 
 export function openIssuerStorage(
   options: StorageOptions,
@@ -127,8 +128,9 @@ export function openIssuerStorage(
       boundary.cross("file", `${orderPath}:after`);
     },
     get attempts() {
-      const { failures, failedAtMs } = readRecord(attemptsPath);
-      return typeof failures === "number" && typeof failedAtMs === "number" ? { failures, failedAtMs } : noAttempts;
+      const { failures, failedAtMs, why = "" } = readRecord(attemptsPath);
+      if (typeof failures !== "number" || typeof failedAtMs !== "number" || typeof why !== "string") return noAttempts;
+      return { failures, failedAtMs, why };
     },
     keepAttempts: (attempts) => replaceFile(attemptsPath, json(attempts), boundary),
   };
