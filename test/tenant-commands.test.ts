@@ -11,6 +11,7 @@ import { parse } from "yaml";
 import { certificateFilePath } from "../src/chain/certificates/certificate-file.ts";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
+import { createLease } from "../src/chain/tx/tenant-messages.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import type { Came, Given } from "./commands-child.ts";
 import { eventually } from "./eventually.ts";
@@ -50,7 +51,10 @@ async function give(env: Record<string, string>, given: readonly Given[]): Promi
 test("a tenant's commands find the provider by the chain, prove who they are, and show what it says", async (t) => {
   const stage = await startProvenStage(t, { listens: true });
   const { tenant, provider, url } = stage;
-  await Promise.all([tenant.lease(9n, sdl), tenant.deployed(7n, shop({ host })), tenant.deployed(8n, shop({ host }))]);
+  await Promise.all([
+    ...[tenant.lease(9n, sdl), leaseBoth(stage, 10n, pair)],
+    ...[tenant.deployed(7n, shop({ host })), tenant.deployed(8n, shop({ host }))],
+  ]);
   const env = await settle(t, stage);
   const [status, sent, refused, leased, byCertificate, service, yaml, json, moved, addresses, after, ...wrong] =
     await give(env, [
@@ -101,6 +105,7 @@ test("a tenant's commands find the provider by the chain, prove who they are, an
   assert.match(noUrl ?? "", /the provider at nowhere cannot be reached/);
   assert.match(unregistered ?? "", /the chain has no provider akash1/);
   await t.test("logs, events and commands in a container", () => showStreams(env, stage));
+  await t.test("logs of every lease of a deployment", (below) => showAllLeases(below, env, stage));
   await t.test("a command that reads what it is given, to its end or a signal", (below) => giveInput(below, env));
   await t.test("a shell in a terminal", (below) => sitAtTerminal(below, env));
 });
@@ -141,6 +146,54 @@ async function showStreams(env: Record<string, string>, { tenant, provider, url 
   assert.match(noTerminal?.failure ?? "", /--tty needs a terminal/);
   assert.match(unclosed?.failure ?? "", /a double quote of the command is never closed/);
   assert.match(nothing?.failure ?? "", /akash1\w+\/404 has no active lease/);
+}
+
+const expose = [{ port: 80, to: [{ global: true }] }];
+/** Two services that may run at two providers. */
+const pair = JSON.stringify({
+  version: "2.0",
+  services: { one: { image: "one:1", expose }, two: { image: "two:1", expose } },
+  profiles: {
+    compute: {
+      small: { resources: { cpu: { units: 0.1 }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
+    },
+    placement: {
+      here: { pricing: { small: { denom: "uact", amount: 1_000 } } },
+      there: { pricing: { small: { denom: "uact", amount: 1_000 } } },
+    },
+  },
+  deployment: { one: { here: { profile: "small", count: 1 } }, two: { there: { profile: "small", count: 1 } } },
+});
+
+async function leaseBoth({ tenant, queries }: ProvenStage, dseq: bigint, text: string): Promise<void> {
+  const first = await tenant.lease(dseq, readSdl(text, "pair"));
+  const second = { ...first, gseq: 2 };
+  await eventually("a second bid", async () => (await queries.bid(second)).value?.state === "open");
+  await tenant.send(createLease(second));
+}
+
+async function showAllLeases(t: TestContext, env: Record<string, string>, { tenant, provider }: ProvenStage) {
+  const file = join(temporaryFolder(t), "pair.yaml");
+  writeFileSync(file, pair);
+  const [early, , both, second] = await give(env, [
+    { args: ["lease-logs", "--dseq", "10"] },
+    { args: ["send-manifest", file, "--dseq", "10"], until: "PASS" },
+    { args: ["lease-logs", "--dseq", "10"], until: "one started[^]*two started|two started[^]*one started" },
+    { args: ["lease-logs", "--dseq", "10", "--gseq", "2"] },
+  ]);
+  assert.match(
+    early?.failure ?? "",
+    /the provider ended what it showed: there is no such lease, or nothing of it runs/,
+  );
+  const line = (gseq: number, service: string) =>
+    new RegExp(
+      `^\\[${tenant.address}/10/${gseq}/1/${provider.address}\\]\\[${service}-\\S+\\] ${service} started$`,
+      "m",
+    );
+  assert.match(both?.said ?? "", line(1, "one"));
+  assert.match(both?.said ?? "", line(2, "two"));
+  assert.match(second?.said ?? "", line(2, "two"));
+  assert.doesNotMatch(second?.said ?? "", /one started/);
 }
 
 async function giveInput(t: TestContext, env: Record<string, string>): Promise<void> {
