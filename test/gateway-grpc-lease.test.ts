@@ -1,10 +1,18 @@
 /** What tenants do with their leases over gRPC, by a client of @connectrpc/connect that knows us by reflection alone. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { realClock, withDeadline } from "../src/runtime/clock.ts";
-import { providerLeaseV1ServiceLogsRequest } from "../src/runtime/grpc/akash-proto.ts";
+import {
+  providerLeaseV1ServiceLogsRequest,
+  providerLeaseV1ServiceLogsResponse,
+  providerLeaseV1ServiceStatusRequest,
+  providerLeaseV1ServiceStatusResponse,
+} from "../src/runtime/grpc/akash-proto.ts";
+import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { connectTo, reflect } from "./connect-client.ts";
 import { eventually } from "./eventually.ts";
@@ -151,6 +159,45 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     await by(tenant.bearer()).unary("SendManifest", { leaseId, manifest });
     await eventually("one again", async () => (await shown())[0] === "page 1");
     await statuses.return(undefined);
+  });
+
+  await t.test("a client of @grpc/grpc-js reads answers, streams and refusals", async () => {
+    const secure = credentials.createSsl(null, null, null, { rejectUnauthorized: false });
+    const client = new Client(`127.0.0.1:${grpcPort}`, secure, { "grpc.ssl_target_name_override": "localhost" });
+    owner.after(() => client.close());
+    const metadata = new Metadata();
+    metadata.set("authorization", tenant.bearer());
+    const id = { owner: "", dseq: 7n, gseq: 1, oseq: 1, provider: "", bseq: 0 };
+    const asked = Buffer.from(providerLeaseV1ServiceStatusRequest.encode({ leaseId: id, services: [] }));
+    const same = (bytes: Buffer) => bytes;
+    const unary = (method: string, sent: Metadata) =>
+      new Promise<Buffer>((resolve, reject) => {
+        client.makeUnaryRequest(
+          `/${leaseRpc}/${method}`,
+          same,
+          same,
+          asked,
+          sent,
+          { deadline: Date.now() + 30_000 },
+          (error, answer) => (error ? reject(error) : resolve(answer ?? Buffer.alloc(0))),
+        );
+      });
+    const { services } = providerLeaseV1ServiceStatusResponse.decode(await unary("ServiceStatus", metadata));
+    assert.deepEqual(
+      services.map(({ name }) => name),
+      ["page", "store"],
+    );
+    await assert.rejects(unary("ServiceStatus", new Metadata()), {
+      code: grpcCodes.Unauthenticated,
+      details: "unauthorized access",
+    });
+    await assert.rejects(unary("AttestationQuote", metadata), { code: grpcCodes.Unimplemented });
+    const stream = client.makeServerStreamRequest(`/${leaseRpc}/StreamServiceLogs`, same, same, asked, metadata);
+    const [first] = (await once(stream, "data")) as [Buffer];
+    assert.ok(providerLeaseV1ServiceLogsResponse.decode(first).services.length > 0);
+    const ended = once(stream, "error");
+    stream.cancel();
+    assert.equal(((await ended)[0] as { code: number }).code, grpcCodes.Canceled);
   });
 
   await t.test("what cannot be done says so in words", async () => {
