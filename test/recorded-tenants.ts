@@ -49,6 +49,11 @@ export function oneService(...hosts: readonly string[]): Sdl {
   return sdlOf({ web: { expose: [{ port: 80, as: 80, accept: hosts, to: [world] }] } });
 }
 
+/** One of another name, without any. */
+export function serviceNamed(name: string): Sdl {
+  return sdlOf({ [name]: { expose: [{ port: 80, to: [world] }] } });
+}
+
 /** One service on addresses of its own. */
 export function onAddresses(...ports: readonly { readonly endpoint: string; readonly port: number }[]): Sdl {
   return sdlOf({ web: { expose: ports.map(({ endpoint: ip, port }) => ({ port, to: [{ ...world, ip }] })) } });

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type { ExecSession } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import { bidOn, type LeaseId } from "../../market/ids.ts";
-import { ProviderError } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
@@ -85,8 +85,9 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
       const lease = bidOn(request, provider);
       return async (stream) => {
         const last = await run(lease, asked, stream).then(resultFrame, (thrown) => {
-          // Who has left takes down what was under way for it.
-          return stream.signal.aborted ? failureFrame : lastFrame(thrown, lease);
+          // Where it may not go on, the command is killed, and who still listens is told why.
+          const { aborted, reason } = stream.signal;
+          return aborted ? resultFrame({ exitCode: 137, message: reasonOf(reason) }) : lastFrame(thrown, lease);
         });
         await stream.send(last);
         return { code: 1000 };

@@ -45,15 +45,15 @@ function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOpt
   const exit = Promise.withResolvers<number>();
   // Who does not ask for the exit code need not hear that there is none.
   exit.promise.catch(() => undefined);
-  const ending = new AbortController();
+  // What a command still says when nobody is there any more is lost.
+  for (const stream of [stdin, stdout, stderr]) stream.on("error", () => undefined);
   const sizes = new Set<(size: TerminalSize) => void>();
 
   function end(thrown: unknown, code?: number): void {
     if (code === undefined) exit.reject(told(thrown, asked));
     else exit.resolve(code);
     signal?.removeEventListener("abort", close);
-    for (const stream of [stdout, stderr]) if (!stream.writableEnded) stream.end();
-    ending.abort(new Error("the command has ended"));
+    for (const stream of [stdin, stdout, stderr]) if (!stream.writableEnded) stream.end();
   }
 
   function close(): void {
@@ -66,7 +66,6 @@ function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOpt
     stdout,
     stderr: tty ? stdout : stderr,
     onResize: (listener) => void sizes.add(listener),
-    signal: ending.signal,
   };
   const session: ExecSession = {
     stdin,

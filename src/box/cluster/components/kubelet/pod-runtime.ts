@@ -9,7 +9,7 @@ import type { KubeObject, LogLine, ProxyAnswer } from "../../../../kube/kube.ts"
 export interface PodRuntime {
   /** Of the container that runs or ran last; with `previous`, of the one before it. */
   logs(pod: KubeObject, container: string, options: { readonly previous: boolean }): ContainerLog;
-  /** The exit code. Rejects when the container ends first; ends the command when the signal is aborted. */
+  /** The exit code. The command goes on when its connection has ended, as on a real node; it ends with its container. */
   exec(pod: KubeObject, container: string, command: readonly string[], streams: ExecStreams): Promise<number>;
   /** 503 ServiceUnavailable when nothing listens there. */
   http(pod: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer>;
@@ -44,7 +44,6 @@ export interface ExecStreams {
   readonly stderr: Writable;
   /** Called with every new size of the terminal. */
   onResize(listener: (size: TerminalSize) => void): void;
-  readonly signal: AbortSignal;
 }
 
 export interface TerminalSize {

@@ -2,7 +2,7 @@
 
 import { readAllAmounts, wholeAmount } from "../../../../kube/exact-amounts.ts";
 import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
-import type { Clock } from "../../../../runtime/clock.ts";
+import { type Clock, sleep } from "../../../../runtime/clock.ts";
 import { endedBy } from "../../../../runtime/ended-by.ts";
 import { Refused } from "../../api-server/objects/refused.ts";
 import type { Container } from "../shapes/pod.ts";
@@ -10,9 +10,12 @@ import { containerLog } from "./container-log.ts";
 import type { ContainerRun, Life } from "./container-run.ts";
 import type { Kubelets } from "./kubelet.ts";
 import type { ContainerUsage, ExecStreams, PodRequest, PodRuntime, TerminalSize } from "./pod-runtime.ts";
+import { createProcesses, Killed, type Processes } from "./processes.ts";
 import { runProgram } from "./shell.ts";
 
 export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfterMs = 0): PodRuntime {
+  /** Of each life of a container; they end with it. */
+  const processesIn = new WeakMap<Life, Processes>();
   const source = { clock, wallMs: kubelets.wallMs, onEnd: kubelets.onEnd };
 
   function containerOf(object: KubeObject, name: string): ContainerRun | undefined {
@@ -39,29 +42,39 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     throw new Refused(500, "InternalError", `unable to upgrade connection: container not found ("${name}")`);
   }
 
+  function processesOf(life: Life): Processes {
+    const processes = processesIn.get(life) ?? createProcesses();
+    processesIn.set(life, processes);
+    return processes;
+  }
+
   async function exec(object: KubeObject, name: string, command: readonly string[], streams: ExecStreams) {
     const life = runningOf(object, name);
-    const ended = new AbortController();
-    const stopWaiting = kubelets.onEnd(life, () => ended.abort(containerEnded));
+    const processes = processesOf(life);
+    const process = processes.start(command);
+    const stopWaiting = kubelets.onEnd(life, () => process.kill(9));
     let size: TerminalSize | undefined;
     streams.onResize((next) => {
       size = next;
     });
-    const signal = AbortSignal.any([streams.signal, ended.signal]);
+    const seat = {
+      ...{ ...streams, signal: process.signal, process, processes, size: () => size },
+      place: placeOf(object, containerOf(object, name)),
+      isTerminal: streams.stdout === streams.stderr,
+      sleep: (ms: number, signal: AbortSignal) => sleep(clock, ms, signal),
+    };
     try {
-      // A command that waits for input hears nothing of a signal, so it is left.
-      const seat = { ...streams, signal, size: () => size, place: placeOf(object, containerOf(object, name)) };
-      const code = await endedBy(runProgram(command, seat), signal);
-      if (code !== undefined) return code;
+      // One that waits for input hears nothing of a signal, so it is left.
+      const ended = await endedBy(runProgram(command, seat), process.signal);
+      if (typeof ended === "number") return ended;
+      throw notStarted(command[0] ?? "", ended);
+    } catch (thrown) {
+      if (thrown instanceof Killed) return thrown.exitCode;
+      throw thrown;
     } finally {
+      process.gone();
       stopWaiting();
     }
-    const program = `exec: "${command[0]}": executable file not found in $PATH`;
-    throw new Refused(
-      500,
-      "InternalError",
-      `OCI runtime exec failed: exec failed: unable to start container process: ${program}: unknown`,
-    );
   }
 
   async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
@@ -109,7 +122,14 @@ function usageOf({ container, life }: { readonly container: Container; readonly 
   return { name, cpuNano: part("cpu"), memoryBytes: wholeAmount("memory", part("memory")) };
 }
 
-const containerEnded = new Refused(500, "InternalError", "the container has ended");
+function notStarted(program: string, why: "missing" | "refused"): Refused {
+  const missing = program.includes("/")
+    ? `stat ${program}: no such file or directory`
+    : "executable file not found in $PATH";
+  const words = `exec: "${program}": ${why === "missing" ? missing : "permission denied"}: unknown`;
+  const failed = "OCI runtime exec failed: exec failed: unable to start container process";
+  return new Refused(500, "InternalError", `${failed}: ${words}`);
+}
 
 /** On the ports that it declares; one that declares none but answers does so on any. */
 function listens({ container: { ports = [] }, life }: ContainerRun, port: number): boolean {

@@ -2,15 +2,19 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { createProcesses } from "./processes.ts";
 import { runProgram } from "./shell.ts";
 
 const place = { host: "web-0", image: "nginx:1.27", environment: { GREETING: "hello" } };
 
 async function run(command: readonly string[], typed: string, isTerminal = true) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const { signal } = new AbortController();
+  const processes = createProcesses();
+  const process = processes.start(command);
   const size = () => ({ columns: 80, rows: 24 });
-  const seat = { stdin, stdout, stderr: isTerminal ? stdout : stderr, onResize: () => undefined, signal, size, place };
+  const streams = { stdin, stdout, stderr: isTerminal ? stdout : stderr, onResize: () => undefined };
+  const own = { processes, process, signal: process.signal, isTerminal, sleep: () => Promise.resolve() };
+  const seat = { ...streams, ...own, size, place };
   stdin.end(typed);
   const code = await runProgram(command, seat);
   for (const stream of [stdout, stderr]) stream.end();

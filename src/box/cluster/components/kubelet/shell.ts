@@ -1,14 +1,24 @@
 /** A shell that knows enough to look around in a container that is none, and to test what carries it. */
-import { once } from "node:events";
-import { Writable } from "node:stream";
+import { PassThrough } from "node:stream";
+import { endScript, startScript } from "../../../../cluster/tenant-pods/held-command.ts";
 import type { ExecStreams, TerminalSize } from "./pod-runtime.ts";
+import type { Process, Processes } from "./processes.ts";
+import { print, programs } from "./programs.ts";
 import { readLines } from "./prompt.ts";
+import { openTerminal, terminalOutput } from "./terminal.ts";
 
 export interface ShellSeat extends ExecStreams {
   /** The last size of the terminal that was told. */
   readonly size: () => TerminalSize | undefined;
   /** Where it runs. */
   readonly place: ShellPlace;
+  readonly processes: Processes;
+  /** The one that it is. */
+  readonly process: Process;
+  /** Aborted when it is killed. */
+  readonly signal: AbortSignal;
+  readonly isTerminal: boolean;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 interface ShellPlace {
@@ -18,51 +28,49 @@ interface ShellPlace {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The exit code; undefined when there is no such program. */
-export async function runProgram(command: readonly string[], seat: ShellSeat): Promise<number | undefined> {
-  const [path = "", ...words] = command;
-  const program = path.replace(/^(\/usr)?\/bin\//, "");
-  if (!isShell(program)) return programs[program]?.(words, seat);
-  return words[0] === "-c" ? (await runScript(words[1] ?? "", seat)).code : typeInto(seat);
+/** There, and no programs. */
+const notExecutable: readonly string[] = ["/tmp", "/etc", "/etc/hostname"];
+
+type Found = { readonly kind: "shell" | "program" | "missing" | "refused"; readonly name: string };
+
+function find(path: string): Found {
+  const name = path.replace(/^(\/usr)?\/bin\//, "");
+  if (notExecutable.includes(path)) return { kind: "refused", name };
+  if (["sh", "bash", "ash"].includes(name)) return { kind: "shell", name };
+  return { kind: programs.has(name) ? "program" : "missing", name };
 }
 
-const isShell = (program: string) => program === "sh" || program === "bash" || program === "ash";
+/** The exit code; or why it cannot be run. */
+export async function runProgram(command: readonly string[], seat: ShellSeat): Promise<number | "missing" | "refused"> {
+  const [path = "", ...words] = command;
+  const { kind, name } = find(path);
+  if (kind === "missing" || kind === "refused") return kind;
+  // These two it knows by heart, as it would not understand them.
+  if (kind === "shell" && words[1] === startScript) return startHeld(words.slice(3), seat);
+  if (kind === "shell" && words[1] === endScript) return endHeld(Number(words[3]), seat);
+  if (kind === "shell" && words[0] !== "-c") return typeInto(seat);
+  const own = seat.isTerminal ? atTerminal(seat) : seat;
+  if (kind === "shell") return (await runScript(words[1] ?? "", own)).code;
+  return (await programs.get(name)?.(words, own)) ?? "missing";
+}
 
-type Program = (words: readonly string[], seat: ShellSeat) => Promise<number> | number;
+async function startHeld([mark, ...command]: readonly string[], seat: ShellSeat) {
+  const { kind } = find(command[0] ?? "");
+  const isWrong = kind === "missing" || kind === "refused";
+  seat.process.words = command;
+  seat.stdout.write(`${mark} ${isWrong ? kind : seat.process.id};`);
+  return isWrong ? 0 : runProgram(command, seat);
+}
 
-const programs: Readonly<Record<string, Program>> = {
-  echo(words, { stdout, stderr }) {
-    // ">&2" sends it where errors go.
-    const [out, text] = words.at(-1) === ">&2" ? [stderr, words.slice(0, -1)] : [stdout, words];
-    return print(out, text.join(" "));
-  },
-  async cat(_, { stdin, stdout, signal }) {
-    for await (const chunk of stdin ?? []) {
-      signal.throwIfAborted();
-      if (!stdout.write(chunk)) await once(stdout, "drain", { signal });
-    }
-    return 0;
-  },
-  stty: (_, { size, stdout }) => print(stdout, `${size()?.rows ?? 0} ${size()?.columns ?? 0}`),
-  true: () => 0,
-  false: () => 1,
-  hostname: (_, { place, stdout }) => print(stdout, place.host),
-  env: (_, { place, stdout }) =>
-    print(
-      stdout,
-      Object.entries(place.environment)
-        .map(([name, value]) => `${name}=${value}`)
-        .join("\n"),
-    ),
-  ps: (_, { place, stdout }) =>
-    print(stdout, `PID   USER     COMMAND\n    1 root     ${place.image}\n    7 root     sh`),
-  ls: (_, { stdout }) => print(stdout, "bin  dev  etc  home  lib  proc  root  sys  tmp  usr  var"),
-  pwd: (_, { stdout }) => print(stdout, "/"),
-  whoami: (_, { stdout }) => print(stdout, "root"),
-  uname: (_, { stdout }) => print(stdout, "Linux"),
-  help: (_, { stdout }) =>
-    print(stdout, `This container is simulated. It knows: ${Object.keys(programs).join(", ")}, exit`),
-};
+function endHeld(id: number, { processes }: ShellSeat): number {
+  processes.get(id)?.kill(1);
+  return 0;
+}
+
+function atTerminal(seat: ShellSeat): ShellSeat {
+  const ends = openTerminal({ ...seat, interrupt: () => seat.process.kill(2) });
+  return { ...seat, ...ends, stderr: ends.stdout };
+}
 
 interface Ran {
   readonly code: number;
@@ -72,45 +80,48 @@ interface Ran {
 async function runScript(script: string, seat: ShellSeat, before = 0): Promise<Ran> {
   let code = before;
   for (const line of script.split(";")) {
-    const [program = "", ...words] = expanded(line.trim(), code, seat).split(/\s+/);
-    if (program === "exit") return { code: Number(words[0] ?? code), isOver: true };
-    if (program === "") continue;
-    code = (await programs[program]?.(words, seat)) ?? print(seat.stderr, `sh: ${program}: not found`, 127);
+    const words = wordsOf(expanded(line.trim(), code, seat));
+    if (words[0] === "exit") return { code: Number(words[1] ?? code), isOver: true };
+    if (words.length > 0) code = await runPipe(words, seat);
   }
   return { code, isOver: false };
 }
 
-function expanded(text: string, code: number, { place }: ShellSeat): string {
-  const { environment } = place;
-  return text.replace(/\$(\?|\w+)/g, (_, name: string) =>
-    name === "?" ? String(code) : Object.hasOwn(environment, name) ? (environment[name] ?? "") : "",
-  );
+/** One after the other: what they pass on is little. The code is the last one's. */
+async function runPipe(words: readonly string[], seat: ShellSeat): Promise<number> {
+  const end = words.indexOf("|");
+  const [name = "", ...others] = end < 0 ? words : words.slice(0, end);
+  const pipe = end < 0 ? undefined : new PassThrough({ highWaterMark: 2 ** 20 });
+  const program = programs.get(name);
+  const own = pipe ? { ...seat, stdout: pipe } : seat;
+  const code = program ? await program(others, own) : print(seat.stderr, `sh: ${name}: not found`, 127);
+  if (!pipe) return code;
+  pipe.end();
+  return runPipe(words.slice(end + 1), { ...seat, stdin: pipe });
 }
 
-/** With a terminal both outputs are the same. What is typed is the shell's: a program that it runs gets none of it. */
+/** What stands between quotes is one word, as it is. */
+function wordsOf(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|[^\s']+/g)].map(([word, quoted]) => quoted ?? word);
+}
+
+function expanded(text: string, code: number, { place, process }: ShellSeat): string {
+  const { environment } = place;
+  return text.replace(/\$(\?|\$|\w+)/g, (_, name: string) => {
+    if (name === "?") return String(code);
+    if (name === "$") return String(process.id);
+    return Object.hasOwn(environment, name) ? (environment[name] ?? "") : "";
+  });
+}
+
+/** What is typed is the shell's: a program that it runs gets none of it. */
 function typeInto(seat: ShellSeat): Promise<number> {
-  const isTerminal = seat.stdout === seat.stderr;
-  const output = isTerminal ? terminalOutput(seat.stdout) : undefined;
+  const output = seat.isTerminal ? terminalOutput(seat.stdout) : undefined;
   const own = { ...seat, stdin: undefined, ...(output && { stdout: output, stderr: output }) };
   let code = 0;
-  return readLines({ ...seat, isTerminal }, async (line) => {
+  return readLines(seat, async (line) => {
     const ran = await runScript(line, own, code);
     code = ran.code;
     return ran;
   });
-}
-
-/** On a terminal a new line begins on the left. */
-function terminalOutput(stdout: Writable): Writable {
-  return new Writable({
-    write(chunk: Buffer, _, done) {
-      stdout.write(chunk.toString().replaceAll("\n", "\r\n"));
-      done();
-    },
-  });
-}
-
-function print(out: Writable, text: string, code = 0): number {
-  out.write(`${text}\n`);
-  return code;
 }
