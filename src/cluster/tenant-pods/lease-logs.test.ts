@@ -46,14 +46,19 @@ async function stage(owner: Owner, behaviour: Behaviours) {
   }
 
   /** What is read, as "pod: line", while it is. */
-  function read(asked: { services?: string[]; follow?: boolean; tail?: number } = {}) {
+  function read(
+    asked: { services?: string[]; follow?: boolean; tail?: number } = {},
+    taken: () => Promise<void> | undefined = () => undefined,
+  ) {
     const lines: string[] = [];
     const stop = new AbortController();
     const services = asked.services && new Set(asked.services);
     const options = { services, follow: asked.follow ?? true, tail: asked.tail, signal: stop.signal };
     const reading = (async () => {
-      for await (const batch of logs.logs(lease, options))
+      for await (const batch of logs.logs(lease, options)) {
         lines.push(...batch.map(({ pod, text }) => `${pod}: ${text}`));
+        await taken();
+      }
     })();
     return { lines, of: (pod: string) => lines.filter((line) => line.startsWith(`${pod}: `)), stop, reading };
   }
@@ -174,4 +179,27 @@ test("a node that does not answer keeps no other pod's log from being read to it
   await clock.advance(120_000);
   await refused;
   assert.deepEqual(lines, numbered("web-0", 2));
+});
+
+test("who reads slowly holds back what is printed, and misses nothing of it", async (t) => {
+  const long = "x".repeat(1_000);
+  const { clock, run, read } = await stage(t, () => ({
+    ...{ ...quick, logEveryMs: 10, exitAfterMs: 10 * 500 - 1, exitCode: 0 },
+    logs: (n) => `line ${n} ${long}`,
+  }));
+  run("web");
+  await clock.advance(100);
+  let takeMore: () => void = () => undefined;
+  const { lines, stop, reading } = read({}, () => new Promise<void>((resolve) => (takeMore = resolve)));
+  await clock.advance(4_900);
+  assert.ok(lines.length < 100, `${lines.length} lines taken`);
+  while (lines.length < 500) {
+    takeMore();
+    await clock.advance(10);
+  }
+  stop.abort();
+  takeMore();
+  await reading;
+  const wrong = lines.findIndex((line, n) => line !== `web-0: line ${n % 500} ${long}`);
+  assert.equal(wrong, -1, `line ${wrong} is ${lines[wrong]?.slice(0, 30)}`);
 });

@@ -53,20 +53,42 @@ export function readLog({ server, runtime, faults }: PodDeps, at: ObjectAt, { qu
   return { status: 200, headers, body: followed(log, lines, write, faults.logs) };
 }
 
+/** What nobody reads stays on the node, as far as that keeps it. */
 function followed(
   log: ContainerLog,
   lines: readonly LogLine[],
   write: (line: LogLine) => string,
   open: Set<Readable>,
 ): Readable {
-  const body = new Readable({ read: () => undefined });
+  let last = "";
+  let [isFull, isOver] = [false, false];
+  const isOpen = () => !body.destroyed && !body.readableEnded && open.has(body);
+
+  function push(some: Iterable<LogLine>): void {
+    for (const line of some) {
+      if (isFull) return;
+      last = line.time;
+      isFull = !body.push(write(line));
+    }
+    if (isOver && !isFull) body.push(null);
+  }
+
+  const body = new Readable({
+    read() {
+      if (!isFull || !isOpen()) return;
+      isFull = false;
+      push(log.lines.filter(({ time }) => time > last));
+    },
+  });
   body.on("error", () => undefined);
   open.add(body);
-  for (const line of lines) body.push(write(line));
-  const isOpen = () => !body.destroyed && !body.readableEnded && open.has(body);
+  push(lines);
   const stop = log.follow({
-    line: (line) => void (isOpen() && body.push(write(line))),
-    end: () => void (isOpen() && body.push(null)),
+    line: (line) => void (isOpen() && push([line])),
+    end() {
+      isOver = true;
+      if (isOpen()) push([]);
+    },
   });
   body.on("close", () => {
     open.delete(body);
