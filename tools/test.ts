@@ -37,7 +37,7 @@ if (files.length === 0) {
 
 /** Few enough that one batch does not hold up the end, when the others are through; files below test/ take longer. */
 const batchFiles = 12;
-const wholeBatchFiles = 4;
+const wholeBatchFiles = 8;
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
