@@ -4,13 +4,14 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { parseCoins } from "../src/market/coin.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { testKey } from "./chain-signing.ts";
+import { openDesk } from "./command-desk.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
@@ -230,6 +231,8 @@ const refused: { name: string; args?: string[]; env?: Record<string, string>; ya
   },
 ];
 
+const desk = openDesk({ after });
+
 for (const { name, args = [], env = {}, yaml, says } of refused) {
   test(`${name} is refused with what to do and exit code 2, and nothing is touched`, async (t) => {
     const folder = temporaryFolder(t);
@@ -237,9 +240,9 @@ for (const { name, args = [], env = {}, yaml, says } of refused) {
     const file = join(folder, "provider.yaml");
     if (yaml !== undefined) writeFileSync(file, yaml);
     const fileArgs = yaml === undefined ? [] : ["--provider-config", file];
-    const program = startProgram(t, ["run", "--data-dir", dataDir, ...fileArgs, ...args], env);
-    assert.equal(await program.ended(), 2, program.said);
-    for (const pattern of says) assert.match(program.said, pattern);
+    const { code, stderr } = await desk(["run", "--data-dir", dataDir, ...fileArgs, ...args], env);
+    assert.equal(code, 2, stderr);
+    for (const pattern of says) assert.match(stderr, pattern);
     assert.ok(!existsSync(dataDir));
   });
 }
