@@ -66,20 +66,27 @@ export function connectTo({ grpcPort, authorization, certificate }: Connecting, 
     const found = service?.methods.find((each) => each.name === method);
     assert.ok(found, `${name} has ${method}`);
     const shown = (message: unknown) => toJson(found.output, message as never, { registry, alwaysEmitImplicit: true });
-    return { shown, call: client[found.localName], message: fromJson(found.input, request as never, { registry }) };
+    const message = fromJson(found.input, request as never, { registry });
+    return { shown, call: client[found.localName], message, isConversation: found.methodKind === "bidi_streaming" };
   }
 
   return {
+    methods: service.methods,
     async unary(method: string, request: Json = {}): Promise<Json> {
       const { call, message, shown } = prepare(method, request);
       return shown(await call?.(message, { headers })) as Json;
     },
     async *stream(method: string, request: Json = {}, signal?: AbortSignal): AsyncGenerator<Json> {
-      const { call, message, shown } = prepare(method, request);
-      const answers = call?.(message, { headers, ...(signal && { signal }) }) as AsyncIterable<unknown>;
+      const { call, message, shown, isConversation } = prepare(method, request);
+      const asked = isConversation ? once(message) : message;
+      const answers = call?.(asked, { headers, ...(signal && { signal }) }) as AsyncIterable<unknown>;
       for await (const answer of answers) yield shown(answer) as Json;
     },
   };
+}
+
+async function* once<T>(item: T): AsyncGenerator<T> {
+  yield item;
 }
 
 /** Those that are imported first, as a compiler would give them. */
