@@ -142,10 +142,14 @@ test("the compatibility checklist", async (t) => {
       assert.equal((await streamed(404, "logs")).code, 4001);
       assert.equal((await streamed(1, "logs?service=nobody")).code, 4000);
       assert.ok(limits.streamPingMs <= 10_000);
-      proved("test/network-cli.test.ts", "a stream on which nothing happens is kept by pings alone");
+      proved("test/network-streams.test.ts", "a stream on which nothing happens is kept by pings alone");
       proved(
         "src/gateway/streams/web-socket-stream.test.ts",
         "a stream is pinged every ten seconds and lives for an hour",
+      );
+      proved(
+        "test/gateway-logs.recorded.test.ts",
+        "what was asked of the network's gateway about logs is streamed as it was, or as listed",
       );
       proved(
         "test/gateway-events.recorded.test.ts",

@@ -1,7 +1,6 @@
 /** A tenant's day with the network's own tools, which must not notice whose provider it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { updateDeployment } from "../src/chain/tx/tenant-messages.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
@@ -9,7 +8,6 @@ import { eventually } from "./eventually.ts";
 import { shop } from "./lease-sdl.ts";
 import { createNetworkCli, type NetworkCli, type Way } from "./network-cli.ts";
 import { type ProvenStage, startProvenStage } from "./proven-stage.ts";
-import { long } from "./runs.ts";
 
 /** How a tenant comes: how it begins its day, and how it ends it. */
 const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, Way]> }[] = [
@@ -31,19 +29,6 @@ const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, 
     },
   },
 ];
-
-// The clock of the network's tools is the real one, and they wait for 15 s.
-if (long)
-  test("a stream on which nothing happens is kept by pings alone", async (t) => {
-    const stage = await startProvenStage(t);
-    const lease = await stage.tenant.deployed(1n, shop());
-    const cli = createNetworkCli({ tool: "CLI", signer: stage.tenant.signer }, stage);
-    const logs = await cli.leaseLogs(lease, { follow: true });
-    const over = logs.over.then(() => "over");
-    assert.equal(await Promise.race([over, setTimeout(35_000, "still there", { ref: false })]), "still there");
-    await stage.tenant.close(1n);
-    assert.equal(await over, "over");
-  });
 
 test("a tenant's day goes as the network's tools expect it", async (t) => {
   const stage = await startProvenStage(t);

@@ -12,6 +12,7 @@ const deadlineMs = 15_000;
 export interface NetworkStream {
   /** What has come so far. */
   readonly frames: readonly Buffer[];
+  readonly pings: number;
   send(bytes: Uint8Array): void;
   /** Resolves when the provider has said that this was all. */
   readonly over: Promise<void>;
@@ -45,13 +46,18 @@ export async function openNetworkStream({
     webSocket.terminate();
   };
   let deadline = clock.timer(deadlineMs, late);
+  let pings = 0;
   const stream: NetworkStream = {
     frames,
+    get pings() {
+      return pings;
+    },
     over: over.promise,
     send: (bytes) => webSocket.send(bytes),
     leave: () => webSocket.close(1000),
   };
   webSocket.on("ping", () => {
+    pings += 1;
     deadline.cancel();
     deadline = clock.timer(deadlineMs, late);
   });
