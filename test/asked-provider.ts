@@ -19,9 +19,9 @@ import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { type BiddingProvider, startProvider } from "./bid-stage.ts";
-import { type Given, openDesk } from "./command-desk.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
+import { type Given, takeCommands } from "./given-commands.ts";
 import type { Owner } from "./owner.ts";
 
 export interface AskedProvider {
@@ -91,9 +91,9 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   };
 }
 
-const desk = openDesk({ after });
+const giveCommand = takeCommands({ after });
 
 /** Gives a command and waits for its end. */
 export function give(...args: readonly string[]): Promise<Given> {
-  return desk(args);
+  return giveCommand(args);
 }

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { openDesk } from "./command-desk.ts";
 import { temporaryFolder } from "./folder.ts";
+import { takeCommands } from "./given-commands.ts";
 import { armoredExport } from "./keyring-samples.ts";
 import type { Owner } from "./owner.ts";
 import { startProgram } from "./program.ts";
@@ -43,9 +43,12 @@ describe("on a chain in a box", { concurrency: false }, () => {
     tenant = /tenant +(akash1\S+)/.exec(chain.said)?.[1] ?? "";
   });
 
-  const desk = openDesk(owner);
+  const giveCommand = takeCommands(owner);
   const give = async (args: string[], key = "tenant", env: Record<string, string> = {}) => {
-    const { code, stdout, stderr } = await desk([...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)], env);
+    const { code, stdout, stderr } = await giveCommand(
+      [...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)],
+      env,
+    );
     return { code, said: `${stdout}${stderr}` };
   };
 

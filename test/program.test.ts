@@ -11,9 +11,9 @@ import { parseCoins } from "../src/market/coin.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { testKey } from "./chain-signing.ts";
-import { openDesk } from "./command-desk.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
+import { takeCommands } from "./given-commands.ts";
 import type { Owner } from "./owner.ts";
 import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
@@ -231,7 +231,7 @@ const refused: { name: string; args?: string[]; env?: Record<string, string>; ya
   },
 ];
 
-const desk = openDesk({ after });
+const giveCommand = takeCommands({ after });
 
 for (const { name, args = [], env = {}, yaml, says } of refused) {
   test(`${name} is refused with what to do and exit code 2, and nothing is touched`, async (t) => {
@@ -240,7 +240,7 @@ for (const { name, args = [], env = {}, yaml, says } of refused) {
     const file = join(folder, "provider.yaml");
     if (yaml !== undefined) writeFileSync(file, yaml);
     const fileArgs = yaml === undefined ? [] : ["--provider-config", file];
-    const { code, stderr } = await desk(["run", "--data-dir", dataDir, ...fileArgs, ...args], env);
+    const { code, stderr } = await giveCommand(["run", "--data-dir", dataDir, ...fileArgs, ...args], env);
     assert.equal(code, 2, stderr);
     for (const pattern of says) assert.match(stderr, pattern);
     assert.ok(!existsSync(dataDir));

@@ -14,16 +14,16 @@ export interface Given {
   readonly stderr: string;
 }
 
-export type Desk = (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Given>;
+export type GiveCommand = (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Given>;
 
 /** Begins with the first command. */
-export function openDesk(owner: Owner): Desk {
+export function takeCommands(owner: Owner): GiveCommand {
   let child: ReturnType<typeof start> | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   function start() {
     const stdio = ["pipe", "pipe", "inherit"] as const;
-    const path = join(import.meta.dirname, "command-desk-child.ts");
+    const path = join(import.meta.dirname, "given-commands-child.ts");
     const process_ = spawn(process.execPath, [path], { stdio: [...stdio], env: bareEnvironment });
     const answers = createInterface({ input: process_.stdout })[Symbol.asyncIterator]();
     owner.after(() => void process_.stdin.end());
