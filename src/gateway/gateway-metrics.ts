@@ -4,6 +4,7 @@ import type { Metrics } from "../runtime/metrics.ts";
 import type { Route } from "./rest/route.ts";
 import type { Refusal } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
+import type { Admission } from "./streams/admission.ts";
 
 /** Seconds: from an answer out of a cache to a manifest that waits for the chain. */
 const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
@@ -13,8 +14,10 @@ interface GatewayTally {
   answered(route: Route | undefined, status: number, tookMs: number): void;
   handshakeFailed(reason: HandshakeFailure): void;
   refused(reason: Refusal): void;
-  measure(metrics: Metrics, connections: () => number): void;
+  measure(metrics: Metrics, connections: () => number, streams: () => Streams | undefined): void;
 }
+
+type Streams = Pick<Admission, "count" | "endings">;
 
 export function createGatewayTally(): GatewayTally {
   const requests = new Map<Route | undefined, number[]>();
@@ -34,7 +37,20 @@ export function createGatewayTally(): GatewayTally {
     },
     handshakeFailed: (reason) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
     refused: (reason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
-    measure(metrics, connections) {
+    measure(metrics, connections, streams) {
+      metrics.read(
+        { name: "akash_provider_gateway_streams", help: "Open logs, events and shells of tenants", kind: "gauge" },
+        () => streams()?.count ?? 0,
+      );
+      metrics.read(
+        {
+          name: "akash_provider_gateway_stream_ends_total",
+          help: "Streams that did not come to their own end, by error code",
+          kind: "counter",
+          labels: ["reason"],
+        },
+        () => [...(streams()?.endings ?? [])].map(([reason, count]) => [{ reason }, count] as const),
+      );
       metrics.read(
         {
           name: "akash_provider_gateway_requests_total",

@@ -37,7 +37,7 @@ import { type BidScreen, createScreener } from "./screening/screener.ts";
 import { chainFreshness, type Part, toldReason } from "./status/part-freshness.ts";
 import type { Freshness, StatusParts } from "./status/status-parts.ts";
 import { createStatusSnapshot } from "./status/status-snapshot.ts";
-import { createAdmission } from "./streams/admission.ts";
+import { type Admission, createAdmission } from "./streams/admission.ts";
 import { eventsRoute } from "./streams/events-route.ts";
 import { logsRoute } from "./streams/logs-route.ts";
 import { shellRoute } from "./streams/shell-route.ts";
@@ -93,6 +93,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
   const tally = createGatewayTally();
   let server: RestServer | undefined;
   let grpc: GrpcGateway | undefined;
+  let admission: Admission | undefined;
   const queues: Queue[] = [];
   let accounts: KnownAccounts | undefined;
   let isServed = () => false;
@@ -141,11 +142,12 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
       const { clock } = ground;
-      const admission = createAdmission({ chain, authenticator, clock });
+      const admitting = createAdmission({ chain, authenticator, clock });
+      admission = admitting;
       const rest = createRest({
         routes: withOpenapi(routes, { version: options.version, provider }),
         authenticator,
-        streams: { provider, upgrades: createUpgrades({ admission, clock, log }) },
+        streams: { provider, upgrades: createUpgrades({ admission: admitting, clock, log }) },
         clock: ground.clock,
         log,
         onAnswer: tally.answered,
@@ -162,7 +164,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         },
       });
       scope.onStop(() => {
-        admission.stop();
+        admitting.stop();
         return started.close();
       });
       server = started;
@@ -170,7 +172,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       if (!options.grpcListen) return;
       const [orders, deployments] = await Promise.all([ground.status.orders, ground.status.deployments]);
       const identify = createIdentify(authenticator);
-      const calls = createLeaseCalls({ provider, identify, admission });
+      const calls = createLeaseCalls({ provider, identify, admission: admitting });
       const opened = await startGrpcGateway({
         listen: options.grpcListen,
         own: certificates.own,
@@ -198,7 +200,8 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     detail: () => (server ? [server.url, isServed() ? "" : noOwnCertificate].filter(Boolean).join(", ") : ""),
     status: () => server && { url: server.url, port: server.port, grpcPort: grpc?.port },
     measure(metrics) {
-      tally.measure(metrics, () => (server?.connections ?? 0) + (grpc?.connections ?? 0));
+      const connections = () => (server?.connections ?? 0) + (grpc?.connections ?? 0);
+      tally.measure(metrics, connections, () => admission);
       accounts?.measure(metrics);
     },
   };

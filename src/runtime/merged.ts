@@ -41,8 +41,9 @@ export function createMerged<T>(): Merged<T> {
       for (;;) {
         const next = here.shift();
         if (next) {
-          next.more();
           yield next.take();
+          // Not before: of each source no more is held than what is being taken.
+          next.more();
           continue;
         }
         if (failure) throw failure.thrown;

@@ -53,7 +53,7 @@ test("a stream ends with the step of the chain that revokes its certificate", as
 });
 
 test("a stream ends with the step of the chain that closes its lease; one of no lease goes on", async (t) => {
-  const { port, step, world } = await serveStreams(t, idle);
+  const { port, step, world, admission } = await serveStreams(t, idle);
   world.leaseState = "closed";
   const early = await openStream(port);
   world.leaseState = "active";
@@ -64,6 +64,7 @@ test("a stream ends with the step of the chain that closes its lease; one of no 
   await client.until(() => client.close !== undefined);
   assert.deepEqual(client.close, { code: 1000, reason: "the lease is closed" });
   assert.equal(early.frames.length, 0);
+  assert.deepEqual([...admission.endings], [["AKP_STREAM_LEASE_CLOSED", 1]]);
 });
 
 test("while the chain cannot be asked, no stream ends for it", async (t) => {

@@ -34,6 +34,8 @@ export interface Admission {
   /** Throws AKP_STREAMS_TOO_MANY. */
   admit(asked: StreamAsked): AdmittedStream;
   readonly count: number;
+  /** How often streams were ended by what; those that came to their own end are not among them. */
+  readonly endings: ReadonlyMap<string, number>;
   /** Ends all, and lets in no more. */
   stop(): void;
 }
@@ -54,12 +56,15 @@ interface Admitted extends StreamAsked {
 export function createAdmission({ chain, authenticator, clock }: AdmissionDeps): Admission {
   const streams = new Set<Admitted>();
   const ofTenants = createCounts();
+  const endings = new Map<string, number>();
   let isStopping = false;
 
   const runsNow = (lease: LeaseId | undefined) => lease !== undefined && runs(chain.mirror.lease(lease));
 
   function end({ ending }: Admitted, why: ProviderError): void {
-    if (!ending.signal.aborted) ending.abort(why);
+    if (ending.signal.aborted) return;
+    endings.set(why.code, (endings.get(why.code) ?? 0) + 1);
+    ending.abort(why);
   }
 
   /** Timers are short beside what certificates are good for. */
@@ -110,6 +115,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
         },
       };
     },
+    endings,
     get count() {
       return streams.size;
     },

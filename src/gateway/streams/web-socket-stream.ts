@@ -43,6 +43,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
   const writes = createWrites(socket, clock);
   let pings = clock.timer(limits.streamPingMs, beat);
   let farewell: { cancel(): void } | undefined;
+  let isOver = false;
 
   function beat(): void {
     pings = clock.timer(limits.streamPingMs, beat);
@@ -58,6 +59,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
 
   /** The tenant may still read what was said last. */
   function finish(close: Close): void {
+    isOver = true;
     farewell?.cancel();
     webSocket.closeWith(signal.aborted ? closeFor(signal.reason) : close);
     leaveLater();
@@ -81,7 +83,9 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     }
   }
 
-  const gone = () => admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
+  const gone = () => {
+    if (!isOver) admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
+  };
   webSocket.onLeave = gone;
   webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
   // Who pings and does not read makes us hold nothing.

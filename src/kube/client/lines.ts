@@ -1,6 +1,7 @@
 /** The lines of an answer while they come. Nothing more is read from the wire until the last ones were taken. */
 import type { Readable } from "node:stream";
 import type { Clock, Timer } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
 
 /** The server said nothing for too long: the connection may be dead without knowing it. */
 export class Silence extends Error {
@@ -108,7 +109,7 @@ function cutAt(line: Buffer, at: number): number {
   return end;
 }
 
-/** What has come in, all of it at once: a server may send every line by itself. */
+/** What has come in, much of it at once: a server may send every line by itself. */
 function piecesOf(body: Readable, { clock, silenceMs }: LineOptions) {
   let isOver = false;
   let wake: (() => void) | undefined;
@@ -118,7 +119,10 @@ function piecesOf(body: Readable, { clock, silenceMs }: LineOptions) {
     news();
   };
   body.on("readable", news).on("end", ended).on("error", ended).on("close", ended);
-  const read = () => (body.read() as Buffer | null) ?? undefined;
+  const read = (): Buffer | undefined => {
+    const size = Math.min(body.readableLength, limits.kubePieceBytes);
+    return body.read(size > 0 ? size : undefined) ?? undefined;
+  };
 
   return {
     read,
