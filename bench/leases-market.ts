@@ -140,7 +140,7 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
 const compiled = join(import.meta.dirname, "../node_modules/.cache/bench");
 
 export function launch(program: string, ...args: readonly string[]): ChildProcess {
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
+  const env = { ...process.env, NODE_COMPILE_CACHE: compiled, MALLOC_ARENA_MAX: "2" };
   return fork(join(import.meta.dirname, program), args, { execArgv: nodeFlags, serialization: "advanced", env });
 }
 

@@ -13,7 +13,7 @@ export const otherSigner = createSigner(random.bytes(32));
 export const firstOfOther = 1_000_000;
 
 /** Each has one deployment, from here on. */
-export const crowdSigners = Array.from({ length: 8 }, () => createSigner(random.bytes(32)));
+export const crowdSigners = Array.from({ length: 16 }, () => createSigner(random.bytes(32)));
 export const firstOfCrowd = 2_000_000;
 
 /** Images whose containers print something. */

@@ -18,7 +18,7 @@ test("hundreds of slow readers of logs and shells cost little memory, and nobody
   t.after(provider.stop);
   const { port } = provider.start;
   const dseqs = crowdSigners.map((_, n) => firstOfCrowd + n);
-  // One in eight has printed more than what lies between him and us can hold.
+  // One in sixteen has printed more than what lies between him and us can hold.
   const sdlOf = (dseq: number) => cell(dseq === firstOfCrowd ? talking.more : talking.some);
   for (const dseq of [firstOfOther, ...dseqs]) {
     await market.lease([dseq], sdlOf(dseq));
