@@ -1,24 +1,76 @@
-/** The gateway over gRPC, on a whole provider and over real TLS. */
-import { deepEqual, equal, match } from "node:assert/strict";
+/** The gateway over gRPC, on a whole provider and over real TLS: what anybody may know. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { Status } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { providerV1Status } from "../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
+import { eventually } from "./eventually.ts";
 import { publicHost, startGatewayStage } from "./gateway-stage.ts";
-import { openGrpcClient } from "./grpc-client.ts";
+import { frame, openGrpcClient } from "./grpc-client.ts";
+import { createOwner } from "./owner.ts";
 
-const getStatus = "/akash.provider.v1.ProviderRPC/GetStatus";
+const path = (method: string) => `/akash.provider.v1.ProviderRPC/${method}`;
 
-test("anybody is told the status, and whoever shows credentials shows good ones", async (t) => {
-  const stage = await startGatewayStage(t);
-  const client = openGrpcClient(t, `https://127.0.0.1:${stage.grpcPort}`, { rejectUnauthorized: false });
-  const told = await client.call(getStatus);
-  equal(told.status, grpcCodes.OK);
-  deepEqual(Status.decode(told.message).publicHostnames, [publicHost]);
+test("the provider tells of itself over gRPC", async (t) => {
+  await using owner = createOwner();
+  const stage = await startGatewayStage(owner);
+  const { tenant } = stage;
+  const url = `https://127.0.0.1:${stage.grpcPort}`;
+  const client = openGrpcClient(owner, url, { rejectUnauthorized: false });
 
-  for (const authorization of ["Bearer x", "x", "Bearer a b", "Basic eDp5"]) {
-    const { status, words } = await client.call(getStatus, new Uint8Array(), { authorization });
-    equal(status, grpcCodes.Unauthenticated, authorization);
-    match(words, /JWT|authorization/, authorization);
-  }
-  equal((await client.call(getStatus)).status, grpcCodes.OK, "and the provider goes on");
+  await t.test("every quantity of the status is set, and the network's own codec reads it", async () => {
+    const told = await client.call(path("GetStatus"));
+    equal(told.status, grpcCodes.OK);
+    deepEqual(Status.decode(told.message).publicHostnames, [publicHost]);
+    const { cluster, bidEngine, manifest, timestamp } = providerV1Status.decode(told.message);
+    ok(cluster?.leases && bidEngine && manifest && timestamp !== undefined);
+    const { inventory } = cluster;
+    ok(inventory?.cluster && inventory.cluster.nodes.length > 0);
+    const texts = quantitiesIn(inventory);
+    ok(texts.length > 20);
+    deepEqual(
+      texts.filter((text) => !/^-?\d/.test(text)),
+      [],
+    );
+    equal(inventory.leasedIp?.allocated?.string, "0");
+  });
+
+  await t.test("who follows the status has it at once, then each change, and leaves nothing behind", async () => {
+    const { messages, stream } = client.stream(path("StreamStatus"));
+    await eventually("the status", () => messages.length === 1);
+    await tenant.deployed(7n);
+    const active = () => providerV1Status.decode(messages.at(-1) ?? Buffer.alloc(0)).cluster?.leases?.active;
+    await eventually("the lease in it", () => active() === 1);
+    stream.close();
+  });
+
+  await t.test("whoever shows credentials shows good ones, and no header ends the process", async () => {
+    for (const authorization of ["Bearer x", "x", "Bearer a b", "Basic eDp5"]) {
+      const { status, words } = await client.call(path("GetStatus"), new Uint8Array(), { authorization });
+      equal(status, grpcCodes.Unauthenticated, authorization);
+      match(words, /JWT|authorization/, authorization);
+    }
+    const good = { authorization: tenant.token() };
+    equal((await client.call(path("GetStatus"), new Uint8Array(), good)).status, grpcCodes.OK, "a bare token");
+    const { cert, key } = await tenant.certificate();
+    const own = openGrpcClient(owner, url, { rejectUnauthorized: false, cert, key });
+    equal((await own.call(path("GetStatus"))).status, grpcCodes.OK, "a certificate on the chain");
+  });
+
+  await t.test("what is compressed is read, and answered in kind; a bomb is not unpacked", async () => {
+    const headers = { "grpc-encoding": "gzip" };
+    const reply = await client.send(path("GetStatus"), frame(gzipSync(Buffer.alloc(0)), 1), headers);
+    deepEqual([reply.status, reply.headers["grpc-encoding"]], [grpcCodes.OK, "gzip"]);
+    const bomb = frame(gzipSync(Buffer.alloc(5 * 1024 * 1024)), 1);
+    equal((await client.send(path("GetStatus"), bomb, headers)).status, grpcCodes.ResourceExhausted);
+  });
 });
+
+/** Every Quantity in it, wherever it stands. */
+function quantitiesIn(value: unknown): string[] {
+  if (value instanceof Map) return [...value.values()].flatMap(quantitiesIn);
+  if (Array.isArray(value)) return value.flatMap(quantitiesIn);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => (key === "string" ? [String(each)] : quantitiesIn(each)));
+}

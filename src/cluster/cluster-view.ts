@@ -5,6 +5,7 @@ import { ephemeralClass, storageOf, totalOf } from "../market/group-totals.ts";
 import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
 import type { Amount, PictureNode } from "./inventory/feed.ts";
+import { inventoryMessage } from "./inventory-message.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
 import { endless, nodeResources, type Room } from "./placement/room.ts";
@@ -29,7 +30,7 @@ interface Promised extends Amounts {
 const atWork: ReadonlySet<LeaseState["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
 
 interface ViewDeps {
-  readonly keeper: Pick<CapacityKeeper, "book" | "picture" | "pods">;
+  readonly keeper: Pick<CapacityKeeper, "addresses" | "book" | "picture" | "pods">;
   readonly leaseKeeper: Pick<LeaseKeeper, "live" | "states" | "trouble">;
   readonly provider: Address;
 }
@@ -78,6 +79,15 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
       for (const { class: name } of book.picture?.storage ?? []) {
         yield { class: name, free: book.room.classes.get(name) ?? 0n };
       }
+    },
+
+    /** All that is known of nodes and classes, in the network's words. */
+    get inventoryMessage() {
+      return book.picture && inventoryMessage(book.picture);
+    },
+
+    get addresses() {
+      return keeper.addresses;
     },
 
     /** How far nodes and classes may be believed: by the picture, and by the pods that are not in it yet. */

@@ -19,7 +19,7 @@ import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
 import { createLeaseCalls } from "./grpc/lease-calls.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
-import { statusMessage } from "./grpc/status-message.ts";
+import { createStatusMessage } from "./grpc/status-message.ts";
 import { addressRoutes } from "./rest/address-route.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
 import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
@@ -170,7 +170,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       server = started;
       log.info("gateway listening", { url: started.url });
       if (!options.grpcListen) return;
-      const [orders, deployments] = await Promise.all([ground.status.orders, ground.status.deployments]);
+      const status = await createStatusMessage({ publicHost: options.publicHost, parts: ground.status, clock });
       const identify = createIdentify(authenticator);
       const calls = createLeaseCalls({ provider, identify, admission: admitting });
       const opened = await startGrpcGateway({
@@ -178,17 +178,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         own: certificates.own,
         services: [
           ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
-          createProviderRpc({
-            identify,
-            screening,
-            status: () =>
-              statusMessage({
-                leases: clusterPart?.leases ?? 0,
-                orders: orders?.() ?? 0,
-                deployments: deployments?.() ?? 0,
-                publicHost: options.publicHost,
-              }),
-          }),
+          createProviderRpc({ identify, status, screening, clock }),
         ],
         ...{ clock: ground.clock, log },
         ...{ onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused },

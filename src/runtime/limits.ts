@@ -995,6 +995,10 @@ export const limits = {
   gatewayGrpcCalls: 256,
   /** Calls with many answers, of everybody together. */
   gatewayGrpcStreams: 2_048,
+  /** Of them, those from one place: a console that follows all of its providers has one of each. */
+  gatewayGrpcStreamsOfPlace: 256,
+  /** How often it is looked whether the status has changed, while somebody follows it. */
+  gatewayStatusLookMs: second,
   /** What the network's gateway takes, and Go clients expect to be taken. */
   gatewayGrpcRequestBytes: 4 * 1024 * 1024,
   /** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */

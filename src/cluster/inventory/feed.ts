@@ -39,6 +39,8 @@ export interface ClusterPicture {
    * operator does not tell, as the network's does not.
    */
   readonly podsVersion: string | undefined;
+  /** The same in the words of who told it: akash.inventory.v1.Cluster. They say more, as which processors there are. */
+  network?(): Uint8Array;
   /** When it came, by the clock that only grows. */
   readonly cameAtMs: number;
   /** What was left out of it, because it made no sense. */

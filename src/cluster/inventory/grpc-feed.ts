@@ -15,7 +15,7 @@ import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { ClusterPicture, InventoryFeed } from "./feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
-import { createClusterReader } from "./read-cluster.ts";
+import { clusterIn, createClusterReader } from "./read-cluster.ts";
 
 interface GrpcFeedDeps {
   /** Where the operator is right now; says why where it is not known. */
@@ -56,7 +56,12 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
   function read(message: Uint8Array): Told {
     const content = readCluster(message);
     const proof = proofIn(message);
-    const picture = { ...content, podsVersion: proof?.podsVersion || undefined, cameAtMs: clock.monotonicMs() };
+    const picture = {
+      ...content,
+      network: () => clusterIn(message),
+      podsVersion: proof?.podsVersion || undefined,
+      cameAtMs: clock.monotonicMs(),
+    };
     return { picture, ageMs: Number(proof?.ageMs ?? 0n) };
   }
 

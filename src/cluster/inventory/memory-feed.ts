@@ -1,5 +1,5 @@
 /** Follows an inventory operator in the same process: the same pictures, without the wire between. */
-import type { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { Cluster, type Node, type Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { reasonOf } from "../../runtime/errors.ts";
@@ -52,7 +52,12 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
       nodes.map((node) => ({ name: node.name, read: readOnce(node) })),
       storage.map((each) => attempt(() => readClass(each))),
     );
-    newest.show({ ...content, podsVersion: picture.inventory.podsVersion, cameAtMs: clock.monotonicMs() });
+    newest.show({
+      ...content,
+      network: () => Cluster.encode({ nodes: [...nodes], storage: [...storage] }).finish(),
+      podsVersion: picture.inventory.podsVersion,
+      cameAtMs: clock.monotonicMs(),
+    });
   }
 
   async function followChanges(from: PictureSource, signal: AbortSignal): Promise<never> {

@@ -43,6 +43,11 @@ export function createClusterReader(): (message: Uint8Array) => PictureContent {
   };
 }
 
+/** The message without what our operator adds to it for us alone. */
+export function clusterIn(message: Uint8Array): Uint8Array {
+  return clusterParts.encode(clusterParts.decode(message));
+}
+
 function sameBytes(known: KnownNode | undefined, bytes: Uint8Array): KnownNode | undefined {
   return known && Buffer.compare(known.bytes, bytes) === 0 ? known : undefined;
 }

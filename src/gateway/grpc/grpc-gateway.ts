@@ -9,9 +9,11 @@ import { type Health, healthFile, healthMethods } from "../../runtime/grpc/healt
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { untilAborted } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
+import { placeOf } from "../auth/place.ts";
 import { type CertificateSource, noCertificate } from "../certificate/served-certificate.ts";
 import { createConnections } from "../rest/connections.ts";
 import type { Refusal } from "../rest/server.ts";
@@ -49,7 +51,10 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
   const health: Health = {
     serving: (service) => (known.has(service) ? true : undefined),
     // Who is answered at all is answered well; what is known of chain and cluster is told with each answer.
-    changed: (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    async changed(signal) {
+      await untilAborted(signal);
+      signal.throwIfAborted();
+    },
   };
   const server = createGrpcServer({
     methods: methodsOf(
@@ -64,6 +69,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       calls: limits.gatewayGrpcCalls,
       streams: limits.gatewayGrpcStreams,
       requestBytes: limits.gatewayGrpcRequestBytes,
+      streamsOfPlace: { most: limits.gatewayGrpcStreamsOfPlace, placeOf },
     },
     front(accept) {
       const front = createTlsFront({

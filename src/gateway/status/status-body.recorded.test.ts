@@ -80,6 +80,8 @@ function clusterOf({ cluster: { leases, inventory } }: StatusJson): ClusterPart 
         allocatable: amountsOf(node.allocatable),
         free: amountsOf(node.available),
       })),
+    inventoryMessage: undefined,
+    addresses: { total: 0n, left: 0n },
     storage: () => (available.storage ?? []).map(({ class: name, size }) => ({ class: name, free: BigInt(size) })),
     ...{ inventory: fresh, workloads: fresh },
   };

@@ -15,6 +15,10 @@ export interface ClusterPart {
   /** By name. */
   nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }>;
   storage(): Iterable<{ readonly class: string; readonly free: bigint }>;
+  /** All of it as the network tells it: akash.inventory.v1.Cluster; undefined until something is known of it. */
+  readonly inventoryMessage: Uint8Array | undefined;
+  /** Of those that can be leased. */
+  readonly addresses: { readonly total: bigint; readonly left: bigint };
   readonly inventory: Freshness;
   readonly workloads: Freshness;
 }

@@ -36,6 +36,8 @@ function aCluster(): ClusterPart & { leases: number; inventory: ClusterPart["inv
     leases: 1,
     reservations: () => [],
     nodes: () => [{ name: "one", allocatable: amounts, free: amounts }],
+    inventoryMessage: undefined,
+    addresses: { total: 0n, left: 0n },
     storage: () => [],
     inventory: { ageMs: 2_000, trouble: undefined },
     workloads: { ageMs: 1_000, trouble: undefined },

@@ -48,7 +48,7 @@ export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Arra
   try {
     return codec.decode(request);
   } catch (thrown) {
-    throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no ${name}: ${reasonOf(thrown)}`);
+    throw new GrpcRefusal(grpcCodes.Internal, `grpc: error unmarshalling request: no ${name}: ${reasonOf(thrown)}`);
   }
 }
 

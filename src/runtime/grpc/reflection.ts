@@ -2,7 +2,7 @@
  * grpc.reflection in both versions that tools ask for: which services there are, and the descriptors of their files.
  * `grpcurl -plaintext HOST:PORT list` begins here.
  */
-import { bytes, type Decoded, int32, messageOf, optional, repeated, required, text } from "../protobuf.ts";
+import { bytes, type Decoded, int32, messageOf, optional, plain, repeated, required, text } from "../protobuf.ts";
 import { grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
 import { descriptorOf, type ProtoFile, symbolsOf, withImports } from "./proto-file.ts";
@@ -23,7 +23,7 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
     if (!file) {
       // Nothing of ours has extensions, which belong to the language before this one.
       const what = ["file" as const, "symbol" as const].find((each) => asked[each] !== undefined);
-      const message = `there is no ${what ?? "extension"} ${(what && asked[what]) ?? ""}`;
+      const message = `unknown ${what ?? "extension"}: ${(what && asked[what]) ?? ""}`;
       return answer({ error: { code: grpcCodes.NotFound, message } });
     }
     // With those it needs, so that nobody has to come back for them.
@@ -83,7 +83,7 @@ const requestCodec = messageOf({
 });
 
 const responseCodec = messageOf({
-  validHost: required(1, text, ""),
+  validHost: plain(1, text, ""),
   originalRequest: required(2, bytes, new Uint8Array()),
   files: optional(4, messageOf({ descriptor: repeated(1, bytes) })),
   services: optional(6, messageOf({ service: repeated(1, messageOf({ name: required(1, text, "") })) })),

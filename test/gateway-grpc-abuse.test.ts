@@ -1,0 +1,117 @@
+/** What strangers may do to the gateway over gRPC: nobody else is kept waiting, and nothing of them stays. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
+import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
+import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { eventually } from "./eventually.ts";
+import { certificateOf } from "./gateway-stage.ts";
+import { openGrpcClient } from "./grpc-client.ts";
+import type { Owner } from "./owner.ts";
+import { connectRaw, flags, frameTypes, greeting, rawFrame } from "./raw-http2.ts";
+
+const paths = { one: "/test.Service/One", many: "/test.Service/Many" };
+const one: GrpcMethod = { kind: "unary", answer: () => ({ message: Buffer.from("answer") }) };
+const many: GrpcMethod = {
+  kind: "stream",
+  async *answers(_, { signal }) {
+    yield Buffer.from("first");
+    await untilAborted(signal);
+  },
+};
+const file = { name: "test.proto", package: "test", services: { Service: [] } };
+const settings = rawFrame(frameTypes.settings, 0, 0);
+
+async function start(owner: Owner, clock = realClock) {
+  const gateway = await startGrpcGateway({
+    ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), clock, log: silentLog },
+    services: [
+      {
+        file,
+        methods: [
+          [paths.one, one],
+          [paths.many, many],
+        ],
+      },
+    ],
+    ...{ onHandshakeFailure: () => undefined, onRefusal: () => undefined },
+  });
+  owner.after(() => gateway.close());
+  const good = openGrpcClient(owner, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false });
+  equal((await good.call(paths.one)).status, grpcCodes.OK);
+  const open = async () => {
+    const socket = await connectRaw(gateway.port);
+    owner.after(() => void socket.destroy());
+    socket.on("error", () => undefined);
+    return socket;
+  };
+  /** While somebody does this, others are answered; then nothing of him is left. */
+  const others = async (what: string) => {
+    equal((await good.call(paths.one)).status, grpcCodes.OK, what);
+    await eventually(`the end of ${what}`, () => gateway.connections === 1 && gateway.streams === 0);
+  };
+  return { gateway, good, open, others };
+}
+
+function received(socket: TLSSocket): () => Buffer {
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks);
+}
+
+test("garbage in HTTP/2 ends the connection that it came on, and no other", async (t) => {
+  const { open, others } = await start(t);
+  for (const garbage of [
+    Buffer.from("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+    Buffer.alloc(1_000, 0xff),
+    Buffer.concat([greeting, settings, Buffer.alloc(1_000, 0xff)]),
+    Buffer.concat([greeting, settings, rawFrame(frameTypes.headers, flags.endHeaders, 1, Buffer.alloc(50, 0xff))]),
+    Buffer.concat([greeting, settings, rawFrame(frameTypes.data, 0, 77, Buffer.alloc(50))]),
+  ]) {
+    const socket = await open();
+    socket.resume();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.write(garbage);
+    await closed;
+  }
+  await others("garbage");
+});
+
+test("a flood of pings is told to be quiet and hung up on; some are answered", async (t) => {
+  const { open, others } = await start(t);
+  const ping = rawFrame(frameTypes.ping, 0, 0, Buffer.from("12345678"));
+  const some = await open();
+  const answers = received(some);
+  some.write(Buffer.concat([greeting, settings, ...Array.from({ length: 100 }, () => ping)]));
+  await eventually("100 answers", () => answers().toString("latin1").split("12345678").length === 101);
+  some.destroy();
+  const socket = await open();
+  const told = received(socket);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(Buffer.concat([greeting, settings]));
+  for (let n = 0; n < 3; n++) {
+    socket.write(Buffer.concat(Array.from({ length: limits.grpcPings.atOnce / 2 }, () => ping)));
+    await realClock.yield();
+  }
+  await closed;
+  ok(told().includes("too_many_pings"));
+  await others("pings");
+});
+
+test("who is gone without a word, or reads nothing, is not kept", async (t) => {
+  const clock: VirtualClock = createVirtualClock();
+  const { gateway, open } = await start(t, clock);
+  const mute = await open();
+  const closed = new Promise((resolve) => mute.once("close", resolve));
+  mute.resume();
+  await eventually("his connection", () => gateway.connections === 2);
+  await clock.advance(limits.grpcPingMs);
+  await clock.advance(limits.grpcPingMs);
+  await closed;
+  deepEqual(gateway.streams, 0);
+});
