@@ -3,7 +3,7 @@ import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { providerLeaseV1SendManifestRequest, providerLeaseV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
-import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
+import { GrpcRefusal, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { limits } from "../../runtime/limits.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
@@ -34,7 +34,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
       const { owner, dseq } = lease;
       const taking = manifests.submit({ owner, dseq }, manifestText(request.manifest), call.signal);
       await withDeadline(clock, limits.gatewayAnswerMs, taking.catch(otherVersion), () => {
-        throw new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
+        throw late();
       });
       return { message: new Uint8Array() };
     },

@@ -1,9 +1,9 @@
 /** Reads what comes with a request, up to a bound. How long that may take is the server's to say. */
 import type { IncomingMessage } from "node:http";
+import { createCounts } from "../../runtime/counts.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { placeOf } from "../auth/place.ts";
-import { createCounts } from "./counts.ts";
 import { firstHeader } from "./raw-headers.ts";
 
 export const noBody = new Uint8Array();

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../runtime/clock.ts";
+import { createCounts } from "../../runtime/counts.ts";
 import { limits } from "../../runtime/limits.ts";
 import { placeOf } from "../auth/place.ts";
-import { createCounts } from "./counts.ts";
 
 export type ConnectionRefusal = "address" | "handshakes" | "pipelined" | "stalled";
 

@@ -7,11 +7,11 @@ import type { Chain } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
+import { createCounts } from "../../runtime/counts.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { placeOf } from "../auth/place.ts";
-import { createCounts } from "../rest/counts.ts";
 
 export interface StreamAsked {
   readonly credentials: Credentials;

@@ -9,13 +9,14 @@ import {
 } from "node:http2";
 import type { Server, Socket } from "node:net";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
+import { createCounts } from "../counts.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { createPatience } from "../patience.ts";
 import { readMessages } from "./framing.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, late, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
 import { createReply, type Reply, refuse, respondOnly } from "./reply.ts";
 import { type RequestHead, readHead } from "./request-head.ts";
@@ -62,7 +63,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     stream.close(constants.NGHTTP2_CANCEL);
   });
   const unary = { requestBytes: bounds.requestBytes, clock, asking, answering, stalled, failed };
-  const places = new Map<string, number>();
+  const places = createCounts();
   let streams = 0;
   let listener: Listener | undefined;
   server.on("session", (session) => {
@@ -107,7 +108,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     method: ManyMethod,
     reply: Reply,
   ): Promise<void> {
-    if (timeoutMs !== undefined) endAfter(reply, timeoutMs, "context deadline exceeded");
+    if (timeoutMs !== undefined) endAfter(reply, timeoutMs, late().message);
     const socket = stream.session?.socket;
     const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
     const requests = requestsOf(stream, headers, reply);
@@ -149,7 +150,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     if (streams >= bounds.streams) {
       throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
     }
-    const ofPlace = places.get(place) ?? 0;
+    const ofPlace = places.of(place);
     if (bounds.streamsOfPlace && ofPlace >= bounds.streamsOfPlace.most) {
       throw new GrpcRefusal(
         grpcCodes.ResourceExhausted,
@@ -157,7 +158,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
       );
     }
     streams += 1;
-    places.set(place, ofPlace + 1);
+    places.add(place, 1);
     try {
       for await (const message of messages) {
         await reply.send(message, headers?.());
@@ -165,9 +166,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
       }
     } finally {
       streams -= 1;
-      const left = (places.get(place) ?? 1) - 1;
-      if (left > 0) places.set(place, left);
-      else places.delete(place);
+      places.add(place, -1);
     }
   }
 

@@ -43,6 +43,11 @@ export class GrpcRefusal extends Error {
   }
 }
 
+/** In the words that clients know. */
+export function late(): GrpcRefusal {
+  return new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
+}
+
 /** What a client sent and cannot be read is its own fault. */
 export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Array): T {
   try {

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { Patience } from "../patience.ts";
 import { frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
 import { answerHeaders, refuse } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -153,8 +153,4 @@ function sendOk(this: ServerHttp2Stream): void {
 
 function joined(chunks: readonly Buffer[]): Buffer {
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-}
-
-function late(): GrpcRefusal {
-  return new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
 }
