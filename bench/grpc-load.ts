@@ -26,7 +26,7 @@ const frames = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7,
 const flags = { ack: 1, endStream: 1, endHeaders: 4 } as const;
 const mostWindow = 2 ** 31 - 1;
 
-export async function loadGrpc({ port, path, streams, calls }: GrpcLoad): Promise<GrpcLoaded> {
+async function loadGrpc({ port, path, streams, calls }: GrpcLoad): Promise<GrpcLoaded> {
   const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["h2"] });
   await once(socket, "secureConnect");
   socket.setNoDelay(true);

@@ -7,7 +7,7 @@ import { round } from "./report.ts";
 import { type StreamClients, tokenOf } from "./stream-clients.ts";
 import type { StreamTarget } from "./stream-load.ts";
 
-export interface SlowReaders {
+interface SlowReaders {
   /** Deployments whose logs are read and in which shells are open, each by its own tenant, in turn. */
   readonly dseqs: readonly number[];
   readonly logs: number;
@@ -16,7 +16,7 @@ export interface SlowReaders {
   readonly otherDseq: number;
 }
 
-export interface SlowReading {
+interface SlowReading {
   /** How many are open in the end. */
   readonly open: number;
   readonly failure: string | undefined;

@@ -11,7 +11,7 @@ import { bytes, messageOf, optional, plain, repeated, text } from "../src/runtim
 import { openGrpcClient } from "./grpc-client.ts";
 import type { Owner } from "./owner.ts";
 
-export interface Connecting {
+interface Connecting {
   readonly grpcPort: number;
   readonly authorization?: string;
   readonly certificate?: { readonly cert: string; readonly key: string };
@@ -23,7 +23,7 @@ const response = messageOf({
   services: optional(6, messageOf({ service: repeated(1, messageOf({ name: plain(1, text, "") })) })),
 });
 
-export interface Reflected {
+interface Reflected {
   readonly services: readonly string[];
   readonly registry: FileRegistry;
 }

@@ -14,7 +14,7 @@ export interface Given {
   readonly stderr: string;
 }
 
-export type GiveCommand = (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Given>;
+type GiveCommand = (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Given>;
 
 /** Begins with the first command. */
 export function takeCommands(owner: Owner): GiveCommand {

@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, connect, type IncomingHttpHeaders, type SecureC
 import { createCutter, headBytes } from "../src/runtime/grpc/framing.ts";
 import type { Owner } from "./owner.ts";
 
-export interface GrpcReply {
+interface GrpcReply {
   readonly headers: IncomingHttpHeaders;
   readonly trailers: IncomingHttpHeaders;
   readonly messages: readonly Buffer[];
@@ -15,7 +15,7 @@ export interface GrpcReply {
 }
 
 /** A call whose answers are looked at while they come. */
-export interface OpenCall {
+interface OpenCall {
   readonly stream: ClientHttp2Stream;
   /** The messages so far. */
   readonly messages: readonly Buffer[];

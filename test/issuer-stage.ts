@@ -31,7 +31,7 @@ interface StandIn extends Authority {
   host: string;
 }
 
-export interface IssuerStage {
+interface IssuerStage {
   readonly clock: VirtualClock;
   readonly dir: string;
   readonly authority: StandIn;

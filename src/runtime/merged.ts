@@ -1,6 +1,6 @@
 /** What comes from several sources, as one: each is asked for more when what it gave last is taken. */
 
-export interface Merged<T> {
+interface Merged<T> {
   add(source: AsyncIterable<T>): void;
   /** No other source comes: it is over with the last of them. */
   finish(): void;

@@ -30,7 +30,7 @@ export interface Authority {
   complete(order: { readonly url: string; readonly key: string }, tries: number, signal: AbortSignal): Promise<Issued>;
 }
 
-export interface Issued {
+interface Issued {
   /** Ours first, then those that lead to the authority. */
   readonly certificate: string;
   readonly url: string;

@@ -13,7 +13,7 @@ import { isRecord } from "../../runtime/is-record.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { addFile, completeSet, putSet, removeLeftovers, replaceFile } from "./whole-files.ts";
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly dir: string;
   /** The ACME directory of the authority. */
   readonly directoryUrl: string;
@@ -21,14 +21,14 @@ export interface StorageOptions {
   readonly host: string;
 }
 
-export interface IssuerAccount {
+interface IssuerAccount {
   readonly key: string;
   /** Where the authority has it; undefined while it is not known to be registered. */
   readonly url: string | undefined;
 }
 
 /** A certificate that is on its way, or was to be. */
-export interface IssuerOrder {
+interface IssuerOrder {
   /** Of the certificate that is to be: kept before the authority hears of it, so that what it issues is never lost. */
   readonly key: string;
   readonly url?: string;
@@ -41,7 +41,7 @@ export interface Attempts {
   readonly why: string;
 }
 
-export interface IssuedCertificate extends CertificateWithKey {
+interface IssuedCertificate extends CertificateWithKey {
   /** Where the authority has it. */
   readonly url: string;
 }

@@ -25,7 +25,7 @@ export interface ClientOptions {
   readonly clock: Clock;
 }
 
-export interface Connector {
+interface Connector {
   readonly url: URL;
   /** A new connection, on which nothing has been said. */
   open(signal?: AbortSignal): Promise<TLSSocket>;

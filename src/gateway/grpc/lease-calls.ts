@@ -37,7 +37,7 @@ interface Permitted<Request> {
   readonly request: Request;
 }
 
-export interface MeantServices {
+interface MeantServices {
   readonly lease: LeaseId;
   /** In the request; none: all that may be seen. */
   readonly named: readonly string[];

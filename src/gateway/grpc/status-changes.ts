@@ -4,7 +4,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { StatusMessage } from "./status-message.ts";
 
 /** The status as it is, then as often as it changes; who is slow finds the newest next. */
-export type FollowStatus = (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>;
+type FollowStatus = (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>;
 
 export function createStatusChanges(status: () => StatusMessage, clock: Clock): FollowStatus {
   let next: Promise<void> | undefined;

@@ -11,7 +11,7 @@ export interface ScreeningDeps {
   readonly hostRefusal: BidScreen["hostRefusal"];
 }
 
-export interface AskedBid {
+interface AskedBid {
   readonly owner: Address;
   /** Undefined: it was forgotten. */
   readonly group: GroupSpec | undefined;

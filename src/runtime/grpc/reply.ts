@@ -6,7 +6,7 @@ import { framed, framedGzip } from "./framing.ts";
 import { type GrpcStatus, grpcOk, statusHeaders } from "./grpc-status.ts";
 import type { RequestHead } from "./request-head.ts";
 
-export type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
+type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
 
 export interface Reply {
   /** Resolves when the client's connection had room for all of it; at once when the call is over. */
@@ -17,7 +17,7 @@ export interface Reply {
   readonly over: AbortSignal;
 }
 
-export interface ReplyDeps {
+interface ReplyDeps {
   readonly clock: Clock;
   /** Clients that have not taken what they were sent. */
   readonly stalled: Patience<ServerHttp2Stream>;

@@ -13,7 +13,7 @@ export interface RequestHead {
 }
 
 /** Answered with headers alone. */
-export interface NoCall {
+interface NoCall {
   readonly refusal: OutgoingHttpHeaders;
 }
 

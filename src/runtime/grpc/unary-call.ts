@@ -12,7 +12,7 @@ import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
 import { answerHeaders, refuse } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
 
-export interface UnaryDeps {
+interface UnaryDeps {
   readonly requestBytes: number;
   readonly clock: Clock;
   /** Those whose request is not whole. */
