@@ -36,11 +36,7 @@ import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import { createReclaimer, measureReclaimer, type Reclaimer } from "./leases/reclaimer.ts";
 import { createTenantLeases } from "./leases/tenant-leases.ts";
 import type { LeaseOccurrence } from "./occurrences/lease-history.ts";
-import {
-  createOccurrenceKeeper,
-  type OccurrenceKeeper,
-  type OccurrenceListener,
-} from "./occurrences/occurrence-keeper.ts";
+import { createOccurrenceKeeper, type OccurrenceKeeper } from "./occurrences/occurrence-keeper.ts";
 import { measureOccurrences } from "./occurrences/occurrence-metrics.ts";
 import { measureDrift } from "./reconcile/drift-metrics.ts";
 import { reconcileAnswers } from "./reconcile/reconcile-answers.ts";
@@ -79,8 +75,6 @@ export interface Cluster {
   reconcile: Reconciler["reconcile"];
   /** What its tenant may know of what happened to a lease, the newest last; also of one that is gone, for a while. */
   occurrencesOf(leaseKey: string): readonly LeaseOccurrence[];
-  /** Told whenever there is more of it; the answer ends it. */
-  onOccurrence(leaseKey: string, listener: OccurrenceListener): () => void;
 }
 
 interface ClusterGround {
@@ -194,7 +188,6 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
         reconcile: reconciler.reconcile,
         occurrencesOf: occurrences.of,
-        onOccurrence: occurrences.onOccurrence,
       });
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {

@@ -19,7 +19,7 @@ import { historyOf, isForTenant, type LeaseOccurrence, occurrenceOf, ourselves }
 import { createToldDeeds } from "./told-deeds.ts";
 import { createWatchedEvents } from "./watched-events.ts";
 
-export type OccurrenceListener = (occurrence: LeaseOccurrence) => void;
+type OccurrenceListener = (occurrence: LeaseOccurrence) => void;
 
 interface OccurrenceKeeperDeps {
   readonly chain: Pick<Chain, "onStep">;

@@ -10,6 +10,7 @@ import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { StreamRoute } from "../rest/route.ts";
 import type { TenantLeases, TenantPods } from "../tenant-side.ts";
+import { closeCodes } from "./close-codes.ts";
 import {
   failureFrame,
   readShellInput,
@@ -90,7 +91,7 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
           return aborted ? resultFrame({ exitCode: 137, message: reasonOf(reason) }) : lastFrame(thrown, lease);
         });
         await stream.send(last);
-        return { code: 1000 };
+        return { code: closeCodes.done };
       };
     },
   };

@@ -2,7 +2,7 @@
  * A .proto file as data: messages and methods in the words of the language itself. Of it comes the descriptor by which
  * clients that know nothing of us, like grpcurl, learn what we serve.
  */
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
@@ -28,26 +28,18 @@ export interface ProtoFile {
   readonly descriptor?: Uint8Array;
 }
 
-export const emptyFile: ProtoFile = {
-  name: "google/protobuf/empty.proto",
-  package: "google.protobuf",
-  messages: { Empty: [] },
-  descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_empty.proto),
-};
+export const emptyFile = wellKnown("Empty", file_google_protobuf_empty);
+export const timestampFile = wellKnown("Timestamp", file_google_protobuf_timestamp);
+export const durationFile = wellKnown("Duration", file_google_protobuf_duration);
 
-export const timestampFile: ProtoFile = {
-  name: "google/protobuf/timestamp.proto",
-  package: "google.protobuf",
-  messages: { Timestamp: [] },
-  descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_timestamp.proto),
-};
-
-export const durationFile: ProtoFile = {
-  name: "google/protobuf/duration.proto",
-  package: "google.protobuf",
-  messages: { Duration: [] },
-  descriptor: toBinary(FileDescriptorProtoSchema, file_google_protobuf_duration.proto),
-};
+function wellKnown(message: string, { proto }: DescFile): ProtoFile {
+  return {
+    name: `google/protobuf/${message.toLowerCase()}.proto`,
+    package: "google.protobuf",
+    messages: { [message]: [] },
+    descriptor: toBinary(FileDescriptorProtoSchema, proto),
+  };
+}
 
 /** It and what it needs, each once, and none before what it needs itself. */
 export function withImports(file: ProtoFile): ProtoFile[] {
