@@ -9,6 +9,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
+import { createListeners } from "../../runtime/listeners.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { HealthView } from "../health/lease-health.ts";
@@ -40,10 +41,10 @@ export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;
 
 export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
   const { chain, kube, journal, live, leaseIn, trouble, clock, log } = deps;
-  /** By lease: who listens to one costs the others nothing. */
-  const listeners = new Map<string, Set<OccurrenceListener>>();
+  /** By lease. */
+  const listeners = createListeners<OccurrenceListener>();
   const onOccurrence = (leaseKey: string, occurrence: LeaseOccurrence) => {
-    for (const listener of listeners.get(leaseKey) ?? []) {
+    for (const listener of listeners.of(leaseKey)) {
       try {
         listener(occurrence);
       } catch (thrown) {
@@ -67,14 +68,7 @@ export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
     of: (leaseKey: string): LeaseOccurrence[] =>
       historyOf(journal.read, leaseKey, limits.leaseHistoryMostLines, isForTenant),
     /** Told of every change of this lease, also of a count; the answer ends it. */
-    onOccurrence(leaseKey: string, listener: OccurrenceListener): () => void {
-      const own = listeners.get(leaseKey) ?? new Set();
-      listeners.set(leaseKey, own.add(listener));
-      return () => {
-        own.delete(listener);
-        if (own.size === 0 && listeners.get(leaseKey) === own) listeners.delete(leaseKey);
-      };
-    },
+    onOccurrence: listeners.on,
     open(scope: Scope): void {
       // Whatever part of us did it has written it down; a block comes every few seconds.
       chain.onStep(deeds.look);

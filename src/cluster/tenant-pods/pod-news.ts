@@ -1,4 +1,5 @@
 /** That something of a lease's pods has changed, for whoever follows them for a while. */
+import { createListeners } from "../../runtime/listeners.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 
 export interface PodNews {
@@ -9,19 +10,10 @@ export interface PodNews {
 }
 
 export function createPodNews(pods: Pick<LeasePods, "onChange">): PodNews {
-  const listeners = new Map<string, Set<() => void>>();
+  const { of, on } = createListeners<() => void>();
   pods.onChange(({ value }) => {
-    for (const tell of [...(listeners.get(value.namespace) ?? [])]) tell();
+    for (const tell of of(value.namespace)) tell();
   });
-
-  function on(namespace: string, listener: () => void): () => void {
-    const own = listeners.get(namespace) ?? new Set();
-    listeners.set(namespace, own.add(listener));
-    return () => {
-      own.delete(listener);
-      if (own.size === 0 && listeners.get(namespace) === own) listeners.delete(namespace);
-    };
-  }
 
   return {
     on,

@@ -4,6 +4,7 @@
  */
 import { formatBytes, formatCount, formatCpuMilli } from "../../market/quantity.ts";
 import { type Clock, msToNs } from "../../runtime/clock.ts";
+import { goodFor } from "../../runtime/good-for.ts";
 import {
   inventoryV1ResourcePair,
   providerV1BidEngineStatus,
@@ -51,10 +52,8 @@ const timeCodec = messageOf({ timestamp: optional(6, nanoseconds) });
 export async function createStatusMessage({ publicHost, parts, clock }: StatusDeps): Promise<() => StatusMessage> {
   const [cluster, orders, deployments] = await Promise.all([parts.cluster, parts.orders, parts.deployments]);
   const { reclamationWindowMs } = parts;
-  let current: StatusMessage | undefined;
-  let goodUntilMs = 0;
 
-  function make(): StatusMessage {
+  function make(before: StatusMessage | undefined): StatusMessage {
     const content = contentCodec.encode({
       cluster: cluster && { leases: { active: cluster.leases }, inventory: inventoryOf(cluster) },
       bidEngine: orders && { orders: orders() },
@@ -63,17 +62,11 @@ export async function createStatusMessage({ publicHost, parts, clock }: StatusDe
       reclamationWindow: reclamationWindowMs > 0 ? msToNs(reclamationWindowMs) : undefined,
     });
     // What has not changed stays the same bytes, so that nobody need compare them twice.
-    const same = current && Buffer.compare(current.content, content) === 0 ? current.content : content;
+    const same = before && Buffer.compare(before.content, content) === 0 ? before.content : content;
     return { content: same, message: Buffer.concat([same, timeCodec.encode({ timestamp: msToNs(clock.now()) })]) };
   }
 
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (current && nowMs < goodUntilMs) return current;
-    current = make();
-    goodUntilMs = nowMs + limits.gatewayStatusMs;
-    return current;
-  };
+  return goodFor(limits.gatewayStatusMs, clock, make);
 }
 
 function inventoryOf(view: ClusterPart): Inventory {

@@ -4,6 +4,7 @@
  */
 import type { Address } from "../../market/address.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
+import { goodFor } from "../../runtime/good-for.ts";
 import { limits } from "../../runtime/limits.ts";
 import { chainFreshness, type Part, toldReason, unread } from "./part-freshness.ts";
 import { type StalePart, statusBody } from "./status-body.ts";
@@ -29,8 +30,6 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
   const [orders, deployments] = [kept(parts.orders), kept(parts.deployments)];
   /** Since when each part is not fresh, on the wall clock. */
   const staleSince = new Map<string, number>();
-  let current: Snapshot | undefined;
-  let goodUntilMs = 0;
 
   function freshnessOf(): [what: Part, Freshness][] {
     const own: [Part, Freshness][] = [["chain", chainFreshness(chain())]];
@@ -72,13 +71,7 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
     return { body, ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
   }
 
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (current && nowMs < goodUntilMs) return current;
-    current = make();
-    goodUntilMs = nowMs + limits.gatewayStatusMs;
-    return current;
-  };
+  return goodFor(limits.gatewayStatusMs, clock, make);
 }
 
 /** What a promise was kept with, once it is. */
