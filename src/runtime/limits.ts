@@ -990,29 +990,7 @@ export const limits = {
   /** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
   clientFrameBytes: 16 * 2 ** 20,
   /** A provider that was not heard for so long is gone: four of its pings are missing. */
-  clientSilenceMs: 45_000,
-  /** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
-  gatewayGrpcCalls: 256,
-  /** Calls with many answers, of everybody together. */
-  gatewayGrpcStreams: 2_048,
-  /** Of them, those from one place: a console that follows all of its providers has one of each. */
-  gatewayGrpcStreamsOfPlace: 256,
-  /** How often it is looked whether the status has changed, while somebody follows it. */
-  gatewayStatusLookMs: second,
-  /** What the network's gateway takes, and Go clients expect to be taken. */
-  gatewayGrpcRequestBytes: 4 * 1024 * 1024,
-  /** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */
-  manifestItems: 50_000,
-  /** Services that one call names; who means more names none. */
-  leaseServicesNamed: 1_000,
-  /** How often a stream of a lease's status looks for what has changed. */
-  leaseStatusLookMs: second,
-  /** Of logs in one answer: Go clients take 4 MB. */
-  leaseLogsBytes: 3 * 2 ** 20,
-  /** Of each container there, or gigabytes would be read for them. */
-  leaseLogsLines: 20_000,
-  /** Of logs in one message of a stream. */
-  leaseLogsMessageBytes: 2 ** 20,
+  clientSilenceMs: 45 * second,
   /** Up to here, encoding a text costs less than sending it in two pieces does. */
   gatewaySmallChars: 8_192,
   /** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
@@ -1062,6 +1040,28 @@ export const limits = {
   /** Longest pause while it cannot be asked, and before the chain is offered again what it did not take. */
   certificateRetryMs: minute,
 
+  // gRPC
+  /** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
+  gatewayGrpcCalls: 256,
+  /** Calls with many answers, of everybody together. */
+  gatewayGrpcStreams: 2_048,
+  /** Of them, those from one place: a console that follows all of its providers has one of each. */
+  gatewayGrpcStreamsOfPlace: 256,
+  /** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
+  followedStatusMs: second,
+  /** What the network's gateway takes, and Go clients expect to be taken. */
+  gatewayGrpcRequestBytes: 4 * 2 ** 20,
+  /** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */
+  manifestItems: 50_000,
+  /** Services that one call names; who means more names none. */
+  leaseServicesNamed: 1_000,
+  /** Of logs in one answer: Go clients take 4 MB. */
+  leaseLogsBytes: 3 * 2 ** 20,
+  /** Of each container there, or gigabytes would be read for them. */
+  leaseLogsLines: 20_000,
+  /** Of logs in one message of a stream. */
+  leaseLogsMessageBytes: 2 ** 20,
+
   // Streams
   /** Logs, events and shells at once. Each costs some 250 KB with its TLS, what waits for its reader and its way into the cluster. */
   streams: 1_024,
@@ -1084,28 +1084,28 @@ export const limits = {
   /** What the shell of a container tells of a process before it becomes the command: a number. */
   shellWordChars: 32,
   /** A command whose tenant has left may tidy up for so long. */
-  shellHangUpMs: 1 * second,
+  shellHangUpMs: second,
   /** Commands left behind that are ended at once; each takes the time above and next to nothing else. */
   shellEndsAtOnce: 16,
   /** For so long it is tried to end one, with pauses between: an API server that restarts is back by then. */
   shellEndMs: 10 * minute,
-  shellEndPauseMs: 1 * second,
+  shellEndPauseMs: second,
   shellEndPauseMostMs: 30 * second,
   /** How long our own end waits for theirs. */
   shellCloseMs: 10 * second,
 
   // ACME
   /** Of an authority to one request; those that make us wait longer are asked again. */
-  acmeAnswerMs: 30_000,
+  acmeAnswerMs: 30 * second,
   /** A chain of certificates has 10 KB. */
-  acmeAnswerBytes: 262_144,
+  acmeAnswerBytes: 256 * 1024,
   /** Of what an authority says is wrong. */
   acmeReasonChars: 400,
   /** From an order to its certificate: the authority asks us within seconds, and again for a while. */
   acmeOrderMs: 10 * minute,
   /** How often an order is looked at, at first and later: validation takes seconds. */
-  acmePollFirstMs: 1_000,
-  acmePollMostMs: 15_000,
+  acmePollFirstMs: second,
+  acmePollMostMs: 15 * second,
   /** Between attempts, at first … */
   acmePauseFirstMs: minute,
   /** … and at most, also where the authority names a time: then a person may have put it right long ago. */
@@ -1115,7 +1115,7 @@ export const limits = {
   /** Of the authority and of whoever else comes by while a challenge is answered. */
   acmeConnections: 64,
   /** For one question of the authority. */
-  acmeChallengeMs: 10_000,
+  acmeChallengeMs: 10 * second,
   /** What a crash left half written is taken away when it is older than any write lasts. */
   acmeLeftoverMs: hour,
 

@@ -62,7 +62,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
     let told = leaseStatusMessage(found, shown);
     yield told;
     for (;;) {
-      await sleep(clock, limits.leaseStatusLookMs, signal);
+      await sleep(clock, limits.followedStatusMs, signal);
       const now = statusKnown(lease, shown) ?? told;
       if (Buffer.compare(now, told) !== 0) yield now;
       told = now;

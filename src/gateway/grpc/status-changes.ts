@@ -11,7 +11,7 @@ export function createStatusChanges(status: () => StatusMessage, clock: Clock): 
 
   /** The same look for all who wait. */
   function nextLook(): Promise<void> {
-    next ??= sleep(clock, limits.gatewayStatusLookMs).then(() => {
+    next ??= sleep(clock, limits.followedStatusMs).then(() => {
       next = undefined;
     });
     return next;
