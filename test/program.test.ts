@@ -9,11 +9,14 @@ import { setTimeout } from "node:timers/promises";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import { parseCoins } from "../src/market/coin.ts";
 import { realClock } from "../src/runtime/clock.ts";
+import { providerV1Status } from "../src/runtime/grpc/akash-proto.ts";
+import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { testKey } from "./chain-signing.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { takeCommands } from "./given-commands.ts";
+import { openGrpcClient } from "./grpc-client.ts";
 import type { Owner } from "./owner.ts";
 import { type Program, startProgram } from "./program.ts";
 import { freePort, redisMissing, startRedis } from "./redis-server.ts";
@@ -72,6 +75,11 @@ async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[
   await lookAround(t, `${settings}; AP_DSEQ=${dseq.trim()}; ${enter}`);
   await shows(/^closed akash1/m, close);
   await shows(/"cluster":\{"leases":/, curl);
+  const { said: address } = await shell.paste("echo $GRPC");
+  const grpc = openGrpcClient(t, `https://${address.trim()}`, { rejectUnauthorized: false });
+  const told = await grpc.call("/akash.provider.v1.ProviderRPC/GetStatus");
+  assert.equal(told.status, grpcCodes.OK, told.words);
+  assert.deepEqual(providerV1Status.decode(told.message).publicHostnames, ["127.0.0.1"]);
   assert.deepEqual(rest, []);
 }
 

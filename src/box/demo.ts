@@ -56,6 +56,8 @@ export interface DemoStatus extends ProviderStatus {
   readonly left: { readonly namespaces: number; readonly reservations: number; readonly manifests: number };
 }
 
+/** On whatever port is free. */
+const loopback = { host: "127.0.0.1", port: 0 };
 /** Quick enough to watch, slow enough to follow. */
 const blockMs = 500;
 /** Four minutes of blocks: nobody asks for older ones, and the demo may run all day. */
@@ -118,7 +120,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   let workloads: Service<Workloads> | undefined;
   const provider = createProvider({
     dataDir,
-    metricsListener: { host: "127.0.0.1", port: 0 },
+    metricsListener: loopback,
     control: true,
     before: [createNodeService(node), createClusterService(cluster)],
     chain: { nodes: () => createHttpTransports([{ url: node.rpcUrl }], clock), signer, settings },
@@ -140,7 +142,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     },
     balance,
     gateway: {
-      ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: "127.0.0.1", version },
+      ...{ listen: loopback, grpcListen: loopback, publicHost: "127.0.0.1", version },
       certificate: { keptIn: { path: join(dataDir, "certificates.pem") } },
     },
     after(house) {
@@ -154,11 +156,12 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       const observed = createWorkloadsService({ kube: kube.opened });
       workloads = observed;
       tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings, stories }, house);
-      const gatewayUrl = () => {
-        const { gateway } = provider.status();
-        invariant(gateway, "the gateway has started");
-        return gateway.url;
+      const gateway = () => {
+        const { gateway: started } = provider.status();
+        invariant(started, "the gateway has started");
+        return started;
       };
+      const gatewayUrl = () => gateway().url;
       return [
         inventory,
         observed,
@@ -166,7 +169,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
         createRivalsService({ rivals, settings }, house),
         createVisitorService({
           ...{ dataDir, privateKey: visitorKey, provider: signer.address },
-          ...{ rpcUrl: () => node.rpcUrl, gatewayUrl },
+          ...{ rpcUrl: () => node.rpcUrl, gatewayUrl, grpcAddress: () => `${loopback.host}:${gateway().grpcPort}` },
         }),
         tenants,
       ];

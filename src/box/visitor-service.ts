@@ -7,12 +7,14 @@ interface VisitorOptions {
   readonly dataDir: string;
   readonly privateKey: Uint8Array;
   readonly provider: string;
-  /** Asked once both are there. */
+  /** Asked once all of them are there. */
   readonly rpcUrl: () => string;
   readonly gatewayUrl: () => string;
+  /** As gRPC clients want it: host and port. */
+  readonly grpcAddress: () => string;
 }
 
-/** In the order in which a person types them; `$GATEWAY` and what the program needs to know are set by the first. */
+/** In the order in which a person types them; `$GATEWAY`, `$GRPC` and what the program needs to know are set by the first. */
 export function visitorCommands(dataDir: string): string[] {
   const program = "bin/akash-provider";
   return [
@@ -28,7 +30,8 @@ export function visitorCommands(dataDir: string): string[] {
   ];
 }
 
-export function createVisitorService({ dataDir, privateKey, provider, rpcUrl, gatewayUrl }: VisitorOptions): Service {
+export function createVisitorService(options: VisitorOptions): Service {
+  const { dataDir, privateKey, provider, rpcUrl } = options;
   return {
     name: "visitor",
     start() {
@@ -39,7 +42,8 @@ export function createVisitorService({ dataDir, privateKey, provider, rpcUrl, ga
         ...Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`),
         // Another deployment every time that it is read.
         'export AP_DSEQ="$(date +%s)"',
-        `GATEWAY=${quoted(gatewayUrl())}`,
+        `GATEWAY=${quoted(options.gatewayUrl())}`,
+        `GRPC=${quoted(options.grpcAddress())}`,
       ];
       writeFileSync(join(dataDir, "tenant.sh"), `${lines.join("\n")}\n`);
     },

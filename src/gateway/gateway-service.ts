@@ -187,7 +187,11 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       grpc = opened;
       log.info("gRPC gateway listening", { port: opened.port });
     },
-    detail: () => (server ? [server.url, isServed() ? "" : noOwnCertificate].filter(Boolean).join(", ") : ""),
+    detail() {
+      if (!server) return "";
+      const told = [server.url, grpc && `gRPC on ${grpc.port}`, isServed() ? undefined : noOwnCertificate];
+      return told.filter((part) => part !== undefined).join(", ");
+    },
     status: () => server && { url: server.url, port: server.port, grpcPort: grpc?.port },
     measure(metrics) {
       const connections = () => (server?.connections ?? 0) + (grpc?.connections ?? 0);
