@@ -11,9 +11,9 @@ import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
 import { certificateOf } from "./gateway-stage.ts";
-import { openGrpcClient } from "./grpc-client.ts";
+import { frame, openGrpcClient } from "./grpc-client.ts";
 import type { Owner } from "./owner.ts";
-import { connectRaw, flags, frameTypes, greeting, rawFrame } from "./raw-http2.ts";
+import { connectRaw, flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
 
 const paths = { one: "/test.Service/One", many: "/test.Service/Many" };
 const one: GrpcMethod = { kind: "unary", answer: () => ({ message: Buffer.from("answer") }) };
@@ -114,4 +114,44 @@ test("who is gone without a word, or reads nothing, is not kept", async (t) => {
   await clock.advance(limits.grpcPingMs);
   await closed;
   deepEqual(gateway.streams, 0);
+});
+
+test("who resets a call in the same breath, before he has read its answer, or says good-bye and stays, ends only himself", async (t) => {
+  const clock = createVirtualClock();
+  const { gateway, good, open } = await start(t, clock);
+  const begin = (stream: number, path: string) =>
+    rawFrame(frameTypes.headers, flags.endHeaders, stream, headerBlock(path));
+  const reset = (stream: number) => rawFrame(frameTypes.reset, 0, stream, Buffer.of(0, 0, 0, 8));
+  const called = ["/test.Service/None", paths.one, paths.many, "/grpc.health.v1.Health/Check"];
+
+  const hasty = await open();
+  hasty.resume();
+  hasty.write(
+    Buffer.concat([greeting, settings, ...called.flatMap((path, n) => [begin(2 * n + 1, path), reset(2 * n + 1)])]),
+  );
+
+  const mute = await open();
+  mute.resume();
+  const noWindow = rawFrame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0));
+  const watch = [
+    begin(1, "/grpc.health.v1.Health/Watch"),
+    rawFrame(frameTypes.data, flags.endStream, 1, frame(Buffer.alloc(0))),
+  ];
+  mute.write(Buffer.concat([greeting, noWindow, ...watch]));
+  await eventually("his stream", () => gateway.streams === 1);
+  await realClock.yield();
+  mute.write(reset(1));
+  await eventually("its end", () => gateway.streams === 0);
+  equal((await good.call(paths.one)).status, grpcCodes.OK);
+  hasty.destroy();
+  mute.destroy();
+
+  const leaving = await open();
+  leaving.pause();
+  leaving.write(Buffer.concat([greeting, settings, rawFrame(frameTypes.goAway, 0, 0, Buffer.alloc(8))]));
+  await eventually("only those two", () => gateway.connections === 2);
+  await eventually("his end", async () => {
+    await clock.advance(limits.grpcPingMs);
+    return gateway.connections === 1;
+  });
 });

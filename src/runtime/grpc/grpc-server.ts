@@ -66,11 +66,16 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   const places = createCounts();
   let streams = 0;
   let listener: Listener | undefined;
+  // A session keeps its socket from everybody; the event of this one comes while that of its session is still to come.
+  let arriving: Socket;
+  server.prependListener("connection", (socket: Socket) => {
+    arriving = socket;
+  });
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
-    keepHeartbeat(session, clock, limits.grpcPingMs);
+    keepHeartbeat(session, arriving, clock, limits.grpcPingMs);
     boundPings(session, clock);
   });
   const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });

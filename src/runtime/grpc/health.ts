@@ -53,6 +53,8 @@ export function healthMethods(health: Health): [path: string, method: GrpcMethod
       const service = serviceIn(request);
       for (let told: number | undefined; ; ) {
         const changed = health.changed(signal);
+        // Who leaves before he has read what was said last is not waited for here.
+        changed.catch(() => undefined);
         const status = statusOf(service);
         if (status !== told) yield checkResponse.encode({ status });
         told = status;

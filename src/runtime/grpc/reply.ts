@@ -35,9 +35,9 @@ export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock
 
   return {
     async send(message, headers) {
-      if (stream.destroyed || status) return;
+      if (isGone(stream) || status) return;
       const frame = head.gzip ? await framedGzip(message) : framed(message);
-      if (stream.destroyed || status) return;
+      if (isGone(stream) || status) return;
       if (!stream.headersSent) stream.respond(answerHeaders(head, headers), { waitForTrailers: true });
       const waiting = stalled.begin(stream);
       // Also called, with an error, when the client leaves instead.
@@ -75,9 +75,14 @@ export function refuse(
 
 /** An answer of headers alone. */
 export function respondOnly(stream: ServerHttp2Stream, clock: Clock, headers: OutgoingHttpHeaders): void {
-  if (stream.destroyed || stream.headersSent) return;
+  if (isGone(stream) || stream.headersSent) return;
   stream.respond(headers, { endStream: true });
   hangUp(stream, clock);
+}
+
+/** A stream that was reset is closed some turns before it is destroyed, and to answer it then is an error. */
+export function isGone(stream: ServerHttp2Stream): boolean {
+  return stream.closed || stream.destroyed;
 }
 
 /** Whatever the client still sends is not looked at. Told so at once, it might not see its answer for that. */

@@ -1,14 +1,22 @@
 /** What is looked after on each connection: that somebody is still there, and that he does not ring for nothing. */
 import { constants, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
 import type { Clock, Timer } from "../clock.ts";
 import { limits } from "../limits.ts";
 
-/** Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. */
-export function keepHeartbeat(session: ServerHttp2Session, clock: Clock, periodMs: number): void {
+/**
+ * Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. One that says
+ * good-bye has its session destroyed while its connection stays until it closes that too, which it need not.
+ */
+export function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock: Clock, periodMs: number): void {
   let answered = true;
   let timer: Timer;
   const beat = () => {
-    if (!answered) return session.destroy();
+    if (!answered || session.destroyed) {
+      session.destroy();
+      socket.destroy();
+      return;
+    }
     answered = false;
     // An error only says that the connection is closing.
     session.ping((error) => {

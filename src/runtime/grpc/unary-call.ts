@@ -9,7 +9,7 @@ import type { Patience } from "../patience.ts";
 import { frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
-import { answerHeaders, refuse } from "./reply.ts";
+import { answerHeaders, isGone, refuse } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
 
 interface UnaryDeps {
@@ -52,7 +52,7 @@ export class UnaryCall implements GrpcCall {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      if (this.#isOver || this.#stream.destroyed) abort.abort();
+      if (this.#isOver || isGone(this.#stream)) abort.abort();
       else this.#stream.once("close", () => abort.abort());
     }
     return this.#abort.signal;
@@ -130,7 +130,7 @@ export class UnaryCall implements GrpcCall {
 
   #send(frame: Buffer, { headers }: GrpcAnswer): void {
     const stream = this.#stream;
-    if (this.#isOver || stream.destroyed) return;
+    if (this.#isOver || isGone(stream)) return;
     this.#isOver = true;
     const { stalled } = this.#deps;
     const waiting = stalled.begin(stream);
@@ -142,7 +142,7 @@ export class UnaryCall implements GrpcCall {
 
   #fail(thrown: unknown): void {
     // Work for somebody who has left may end with any error.
-    if (this.#isOver || this.#stream.destroyed) return;
+    if (this.#isOver || isGone(this.#stream)) return;
     this.end(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
   }
 }
