@@ -10,27 +10,16 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { eventually } from "./eventually.ts";
 import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
 import {
+  checkAllSeen,
   createComparison,
+  createRecordings,
   createTranslation,
-  type RecordedVector,
   readGatewayVectors,
   requestOf,
 } from "./recorded-gateway.ts";
+import type { RecordedStream } from "./recorded-streams.ts";
 import { openStream, upgradeHeaders } from "./stream-stage.ts";
 import { vectorsPresent } from "./vectors.ts";
-
-interface RecordedFrame {
-  readonly dir: "client" | "server";
-  readonly type: string;
-  readonly text?: string;
-  readonly code?: number;
-  readonly at?: number;
-}
-
-interface RecordedStream extends RecordedVector {
-  readonly frames: readonly RecordedFrame[];
-  readonly close: { readonly code: number | null };
-}
 
 interface ToldEvent {
   readonly reportingController?: string;
@@ -79,8 +68,8 @@ if (!vectorsPresent) {
 
 async function createReplay(stage: GatewayStage) {
   const file = readGatewayVectors("events.json");
-  const waiting = new Set(file.vectors as readonly RecordedStream[]);
-  const streams = [...waiting];
+  const streams = file.vectors as readonly RecordedStream[];
+  const recordings = createRecordings(streams);
   const unseen = new Set(intended);
   let ownSeen = 0;
   const [one, two, three] = stage.tenants;
@@ -160,7 +149,7 @@ async function createReplay(stage: GatewayStage) {
         await client.until(() => recordedAmong(told()).length >= wanted.length);
         client.send("close", Buffer.of(0x03, 0xe8));
       }
-      const code = row?.code ?? close.code;
+      const code = row?.code ?? close?.code ?? null;
       if (row?.code !== undefined) {
         await client.until(() => recordedAmong(told()).length >= wanted.length);
         await two?.close(4_100_103n);
@@ -179,26 +168,14 @@ async function createReplay(stage: GatewayStage) {
   }
 
   return {
-    /** Those with such a name, in the order of the recording. What is yet to come is waited for. */
+    /** What is yet to come is waited for. */
     async play(names: RegExp): Promise<void> {
-      const chosen = [...waiting].filter(({ name }) => names.test(name));
-      assert.ok(chosen.length > 0, `${names}`);
-      for (const vector of chosen) {
-        waiting.delete(vector);
+      for (const vector of recordings.take(names))
         await eventually(vector.name, async () => (await playOne(vector)) ?? true, 10_000);
-      }
     },
     finish(): void {
-      assert.deepEqual(
-        [...waiting].map(({ name }) => name),
-        [],
-        "not asked",
-      );
-      assert.deepEqual(
-        [...unseen].map(({ why }) => why),
-        [],
-        "intended differences that nothing shows",
-      );
+      recordings.finish();
+      checkAllSeen(unseen);
       assert.ok(ownSeen > 0, "what we do and see ourselves is told too");
       comparison.finish();
     },

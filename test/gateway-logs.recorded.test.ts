@@ -12,7 +12,7 @@ import type { Sdl } from "../src/market/sdl/sdl.ts";
 import { eventually } from "./eventually.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
 import type { GatewayTenant } from "./gateway-tenant.ts";
-import { readGatewayVectors, refusedWith, requestOf } from "./recorded-gateway.ts";
+import { createRecordings, readGatewayVectors, refusedWith, requestOf } from "./recorded-gateway.ts";
 import { createStreamComparison, type IntendedStream, type RecordedStream } from "./recorded-streams.ts";
 import { oneService, services, threeServices } from "./recorded-tenants.ts";
 import { vectorsPresent } from "./vectors.ts";
@@ -94,7 +94,7 @@ if (!vectorsPresent) {
 
     const { vectors } = readGatewayVectors("logs.json");
     const certificate = await one.certificate();
-    const waiting = new Set(vectors as readonly RecordedStream[]);
+    const recordings = createRecordings(vectors as readonly RecordedStream[]);
     const comparison = createStreamComparison({
       ...{ show: (frames) => shown(frames), intended, translate: (recorded) => recorded },
       answers: [
@@ -126,10 +126,7 @@ if (!vectorsPresent) {
       translate = (path: string) => path,
       then?: () => Promise<void>,
     ): Promise<void> {
-      const chosen = [...waiting].filter(({ name }) => names.some((each) => each.test(name)));
-      assert.ok(chosen.length > 0);
-      for (const vector of chosen) {
-        waiting.delete(vector);
+      for (const vector of recordings.take(...names)) {
         const request = { ...requestOf(vector, translate), ...credentialsOf(vector) };
         await comparison.play(stage.port, vector, request, then);
       }
@@ -179,11 +176,7 @@ if (!vectorsPresent) {
     await eventually("trouble", async () => (await stage.house.cluster)?.view.workloads.trouble !== undefined);
     await play([/^API server unreachable/]);
     stage.cluster.faults.clear();
-    assert.deepEqual(
-      [...waiting].map(({ name }) => name),
-      [],
-      "not asked",
-    );
+    recordings.finish();
     comparison.finish();
   });
 }

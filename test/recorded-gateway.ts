@@ -148,12 +148,29 @@ export function createComparison(intended: readonly IntendedAnswer[], translate:
       if (wanted.headers)
         assert.deepEqual(shownHeaders(ours.headers), shownHeaders(wanted.headers), `headers of ${of}`);
     },
+    finish: () => checkAllSeen(unseen),
+  };
+}
+
+export function checkAllSeen(unseen: ReadonlySet<{ readonly why: string }>): void {
+  const left = [...unseen].map(({ why }) => why);
+  assert.deepEqual(left, [], "intended differences that nothing shows");
+}
+
+/** Recordings that wait to be asked; at the end, none may. */
+export function createRecordings<Vector extends RecordedVector>(vectors: readonly Vector[]) {
+  const waiting = new Set(vectors);
+  return {
+    /** Those with such a name, in the order of the recording. */
+    take(...names: readonly RegExp[]): Vector[] {
+      const chosen = [...waiting].filter(({ name }) => names.some((each) => each.test(name)));
+      assert.ok(chosen.length > 0, `recordings named ${names}`);
+      for (const vector of chosen) waiting.delete(vector);
+      return chosen;
+    },
     finish(): void {
-      assert.deepEqual(
-        [...unseen].map(({ why }) => why),
-        [],
-        "intended differences that nothing shows",
-      );
+      const left = [...waiting].map(({ name }) => name);
+      assert.deepEqual(left, [], "not asked");
     },
   };
 }
