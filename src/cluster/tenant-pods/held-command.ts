@@ -55,12 +55,17 @@ export async function startHeld(at: ObjectAt, options: ExecOptions, deps: StartD
   const session = await kube.exec(at, { ...options, command });
   const told = await withDeadline(clock, limits.kubeCallMs, firstWords(session.stdout, mark), () => "late");
   if (told !== undefined && /^\d+$/.test(told)) return { session, process: told };
-  if (told === "late") session.close();
-  if (told === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
-  if (told !== undefined) throw new ProviderError("AKP_SHELL_NOT_STARTED", {});
-  // It ended without a word of ours: there is no such shell, unless there is worse.
-  const failed = await session.exit.then(() => undefined, shellError);
-  if (failed && !failed.code.startsWith("AKP_SHELL_NO")) throw failed;
+  try {
+    if (told === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
+    if (told !== undefined) throw notStarted();
+    // It ended without a word of ours: there is no such shell, unless there is worse.
+    const over = session.exit.then(() => undefined, shellError);
+    const failed = await withDeadline(clock, limits.kubeCallMs, over, () => Promise.reject(notStarted()));
+    if (failed && !failed.code.startsWith("AKP_SHELL_NO")) throw failed;
+  } finally {
+    // The shell is the tenant's: one of his own making may stay for ever.
+    session.close();
+  }
   return { session: await kube.exec(at, options), process: undefined };
 }
 
@@ -73,7 +78,8 @@ function firstWords(stdout: Readable, mark: string): Promise<string | undefined>
       if (rest.length > 0) stdout.unshift(rest);
       resolve(words);
     }
-    const ended = () => done(undefined, seen);
+    // Nothing can be put back into what has ended: that would be an error that nobody listens for.
+    const ended = () => done(undefined, Buffer.alloc(0));
     function look(): void {
       for (let piece = stdout.read() as Buffer | null; piece !== null; piece = stdout.read() as Buffer | null) {
         seen = Buffer.concat([seen, piece]);
@@ -89,13 +95,24 @@ function firstWords(stdout: Readable, mark: string): Promise<string | undefined>
   });
 }
 
+function notStarted(): ProviderError {
+  return new ProviderError("AKP_SHELL_NOT_STARTED", {});
+}
+
+interface EndDeps extends Pick<StartDeps, "kube" | "clock"> {
+  readonly signal: AbortSignal;
+}
+
 /** Resolves when it is gone. */
 export async function endHeld(
   at: ObjectAt,
   { container, process }: { readonly container: string; readonly process: string },
-  { kube, signal }: { readonly kube: Pick<Kube, "exec">; readonly signal: AbortSignal },
+  { kube, clock, signal }: EndDeps,
 ): Promise<void> {
   const session = await kube.exec(at, { container, command: [...shell, endScript, "sh", process], signal });
   for (const output of [session.stdout, session.stderr]) output.resume();
-  await session.exit;
+  await withDeadline(clock, limits.kubeCallMs, session.exit, () => {
+    session.close();
+    throw new Error("the shell of the container does not end");
+  });
 }

@@ -5,10 +5,10 @@ import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { createFairTurns } from "../../runtime/fair-turns.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
-import { createSlots } from "../../runtime/slots.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { endHeld, startHeld } from "./held-command.ts";
 import { shellError } from "./shell-error.ts";
@@ -28,6 +28,8 @@ interface CommandAsked extends Pick<ExecOptions, "command" | "tty" | "stdin"> {
   readonly signal: AbortSignal;
 }
 
+type PodAt = ObjectAt & { readonly namespace: string };
+
 interface Left {
   readonly container: string;
   readonly process: string;
@@ -37,11 +39,12 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   /** Each with when it is known how it ended. */
   const open = new Map<ExecSession, Promise<unknown>>();
   const ending = new Set<Promise<void>>();
-  const slots = createSlots(limits.shellEndsAtOnce);
+  /** By lease: the shell that ends a command is the tenant's, and may take all the time it is given. */
+  const inTurn = createFairTurns(limits.shellEndsAtOnce);
   const givingUp = new AbortController();
 
   /** Those that are on their way out have been replaced, and count no more. */
-  function podOf(namespace: string, { service, podIndex }: CommandAsked): ObjectAt {
+  function podOf(namespace: string, { service, podIndex }: CommandAsked): PodAt {
     const names = [...pods.in(namespace)]
       .filter(({ facts: { service: own, state } }) => own === service && (state === "ready" || state === "unready"))
       .map(({ name }) => name)
@@ -53,12 +56,11 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   }
 
   /** Tried again for a while: what cut the connection may well be an API server that is away. */
-  async function end(at: ObjectAt, left: Left): Promise<void> {
+  async function end(at: PodAt, left: Left): Promise<void> {
     const untilMs = clock.monotonicMs() + limits.shellEndMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        const giveBack = await slots.take(givingUp.signal);
-        await endHeld(at, left, { kube, signal: givingUp.signal }).finally(giveBack);
+        await inTurn(at.namespace, () => endHeld(at, left, { kube, clock, signal: givingUp.signal }));
         return;
       } catch (thrown) {
         if (shellError(thrown).code.startsWith("AKP_SHELL_")) return;
@@ -73,7 +75,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   }
 
   /** What is left behind is ended, and that is waited for when we stop. */
-  function endLater(at: ObjectAt, left: Left): void {
+  function endLater(at: PodAt, left: Left): void {
     const task = end(at, left).finally(() => ending.delete(task));
     ending.add(task);
   }

@@ -19,10 +19,12 @@ export function readShellRequest(query: URLSearchParams): ShellRequest | undefin
 
 /** cmd0, cmd1 and so on, up to the first that is missing. An empty word is a word. */
 function commandIn(query: URLSearchParams): string[] {
+  // Of several with one name the first counts. A query looks through all it has for each that it is asked for.
+  const given = new Map([...query].reverse());
   const words: string[] = [];
   for (;;) {
-    const word = query.get(`cmd${words.length}`);
-    if (word === null) return words;
+    const word = given.get(`cmd${words.length}`);
+    if (word === undefined) return words;
     words.push(word);
   }
 }
