@@ -89,8 +89,10 @@ const noOwnCertificate = "no certificate of ours is valid on the chain, so that 
 const none: Certificates = { own: noCertificate, public: noCertificate };
 
 export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
+  const { clock } = ground;
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
+  const serving = { clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
   let server: RestServer | undefined;
   let grpc: GrpcGateway | undefined;
   let admission: Admission | undefined;
@@ -109,14 +111,11 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
       queues.push(accounts.queue);
       scope.task("lease owners", accounts.queue.run);
-      const authenticator = createAuthenticator({
-        ...{ provider, clock: ground.clock },
-        keys: accounts.keys,
-        certificates: accounts.certificates,
-      });
-      const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock: ground.clock });
-      const [leases, manifests, bids] = await Promise.all([ground.leases, ground.manifests, ground.bids]);
-      const pods = await ground.pods;
+      const { keys } = accounts;
+      const authenticator = createAuthenticator({ provider, clock, keys, certificates: accounts.certificates });
+      const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock });
+      const sold = [ground.leases, ground.pods, ground.manifests, ground.bids] as const;
+      const [leases, pods, manifests, bids] = await Promise.all(sold);
       const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
       const dependencies = (): Dependency[] => [
         { name: "chain", trouble: toldTrouble("chain", chainFreshness(chainPart)) },
@@ -128,41 +127,28 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
             ]
           : []),
       ];
-      const screening = bids && { screen: createScreener(bids, ground.clock), hostRefusal: bids.hostRefusal };
+      const screening = bids && { screen: createScreener(bids, clock), hostRefusal: bids.hostRefusal };
       const routes = [
         ...addressRoutes(provider),
-        ...versionRoutes({ kube: await ground.kube, version: options.version, clock: ground.clock }),
+        ...versionRoutes({ kube: await ground.kube, version: options.version, clock }),
         ...healthRoutes(dependencies),
-        ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock: ground.clock, log })),
+        ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock, log })),
         ...statusRoutes(snapshot),
         ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
         ...screeningRoutes(screening),
-        ...(pods ? [eventsRoute({ provider, pods, clock: ground.clock })] : []),
+        ...(pods ? [eventsRoute({ provider, pods, clock })] : []),
         ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
-      const { clock } = ground;
       const admitting = createAdmission({ chain, authenticator, clock });
       admission = admitting;
       const rest = createRest({
         routes: withOpenapi(routes, { version: options.version, provider }),
         authenticator,
         streams: { provider, upgrades: createUpgrades({ admission: admitting, clock, log }) },
-        clock: ground.clock,
-        log,
-        onAnswer: tally.answered,
+        ...{ clock, log, onAnswer: tally.answered },
       });
-      const started = await startRestServer({
-        ...options,
-        ...{
-          certificates,
-          rest,
-          clock: ground.clock,
-          log,
-          onHandshakeFailure: tally.handshakeFailed,
-          onRefusal: tally.refused,
-        },
-      });
+      const started = await startRestServer({ ...options, ...serving, certificates, rest });
       scope.onStop(() => {
         admitting.stop();
         return started.close();
@@ -174,14 +160,11 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const identify = createIdentify(authenticator);
       const calls = createLeaseCalls({ provider, identify, admission: admitting });
       const opened = await startGrpcGateway({
-        listen: options.grpcListen,
-        own: certificates.own,
+        ...{ ...serving, listen: options.grpcListen, own: certificates.own },
         services: [
           ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
           createProviderRpc({ identify, status, screening, clock }),
         ],
-        ...{ clock: ground.clock, log },
-        ...{ onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused },
       });
       scope.onStop(() => opened.close());
       grpc = opened;

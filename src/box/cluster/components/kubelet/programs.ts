@@ -58,16 +58,16 @@ const table: Readonly<Record<string, Program>> = {
     return lines.length > 0 ? print(stdout, lines.sort().join("\n")) : 0;
   },
   printf: ([form = ""], { stdout }) => write(stdout, Buffer.from(unescaped(form), "latin1")),
-  hostname: (_, { place, stdout }) => print(stdout, place.host),
-  env: (_, { place, stdout }) =>
+  hostname: (_, { surroundings, stdout }) => print(stdout, surroundings.host),
+  env: (_, { surroundings, stdout }) =>
     print(
       stdout,
-      Object.entries(place.environment)
+      Object.entries(surroundings.environment)
         .map(([name, value]) => `${name}=${value}`)
         .join("\n"),
     ),
-  ps([, only], { place, processes, stdout }) {
-    const all = [{ id: 1, words: [place.image] }, ...processes.list()];
+  ps([, only], { surroundings, processes, stdout }) {
+    const all = [{ id: 1, words: [surroundings.image] }, ...processes.list()];
     if (only === "args") return print(stdout, ["COMMAND", ...all.map(({ words }) => words.join(" "))].join("\n"));
     const rows = all.map(({ id, words }) => `${String(id).padStart(5)} root     ${words.join(" ")}`);
     return print(stdout, ["PID   USER     COMMAND", ...rows].join("\n"));

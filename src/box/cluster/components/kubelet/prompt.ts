@@ -8,7 +8,7 @@ interface Typing {
   readonly isTerminal: boolean;
 }
 
-/** Runs every line; a number that it answers ends the shell with that code. */
+/** Runs every line; when it answers that it is over, the shell ends with its code. */
 type Runner = (line: string) => Promise<{ readonly code: number; readonly isOver: boolean }>;
 
 const prompt = "/ # ";

@@ -59,7 +59,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     });
     const seat = {
       ...{ ...streams, signal: process.signal, process, processes, size: () => size },
-      place: placeOf(object, containerOf(object, name)),
+      surroundings: surroundingsOf(object, containerOf(object, name)),
       isTerminal: streams.stdout === streams.stderr,
       sleep: (ms: number, signal: AbortSignal) => sleep(clock, ms, signal),
     };
@@ -106,7 +106,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
   };
 }
 
-function placeOf(object: KubeObject, run: ContainerRun | undefined) {
+function surroundingsOf(object: KubeObject, run: ContainerRun | undefined) {
   const variables = (run?.container["env"] ?? []) as readonly { readonly name: string; readonly value?: string }[];
   const environment = Object.fromEntries(variables.map(({ name, value = "" }) => [name, value]));
   return { host: object.metadata.name, image: run?.container.image ?? "", environment };

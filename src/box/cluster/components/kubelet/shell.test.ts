@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { createProcesses } from "./processes.ts";
 import { runProgram } from "./shell.ts";
 
-const place = { host: "web-0", image: "nginx:1.27", environment: { GREETING: "hello" } };
+const surroundings = { host: "web-0", image: "nginx:1.27", environment: { GREETING: "hello" } };
 
 async function run(command: readonly string[], typed: string, isTerminal = true) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
@@ -14,7 +14,7 @@ async function run(command: readonly string[], typed: string, isTerminal = true)
   const size = () => ({ columns: 80, rows: 24 });
   const streams = { stdin, stdout, stderr: isTerminal ? stdout : stderr, onResize: () => undefined };
   const own = { processes, process, signal: process.signal, isTerminal, sleep: () => Promise.resolve() };
-  const seat = { ...streams, ...own, size, place };
+  const seat = { ...streams, ...own, size, surroundings };
   stdin.end(typed);
   const code = await runProgram(command, seat);
   for (const stream of [stdout, stderr]) stream.end();

@@ -10,8 +10,7 @@ import { openTerminal, terminalOutput } from "./terminal.ts";
 export interface ShellSeat extends ExecStreams {
   /** The last size of the terminal that was told. */
   readonly size: () => TerminalSize | undefined;
-  /** Where it runs. */
-  readonly place: ShellPlace;
+  readonly surroundings: Surroundings;
   readonly processes: Processes;
   /** The one that it is. */
   readonly process: Process;
@@ -21,7 +20,7 @@ export interface ShellSeat extends ExecStreams {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-interface ShellPlace {
+interface Surroundings {
   /** The name of the pod. */
   readonly host: string;
   readonly image: string;
@@ -105,8 +104,8 @@ function wordsOf(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|[^\s']+/g)].map(([word, quoted]) => quoted ?? word);
 }
 
-function expanded(text: string, code: number, { place, process }: ShellSeat): string {
-  const { environment } = place;
+function expanded(text: string, code: number, { surroundings, process }: ShellSeat): string {
+  const { environment } = surroundings;
   return text.replace(/\$(\?|\$|\w+)/g, (_, name: string) => {
     if (name === "?") return String(code);
     if (name === "$") return String(process.id);
