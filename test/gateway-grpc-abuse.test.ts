@@ -121,7 +121,7 @@ test("who resets a call in the same breath, before he has read its answer, or sa
   const { gateway, good, open } = await start(t, clock);
   const begin = (stream: number, path: string) =>
     rawFrame(frameTypes.headers, flags.endHeaders, stream, headerBlock(path));
-  const reset = (stream: number) => rawFrame(frameTypes.reset, 0, stream, Buffer.of(0, 0, 0, 8));
+  const reset = (stream: number) => rawFrame(frameTypes.reset, 0, stream, Buffer.alloc(4));
   const called = ["/test.Service/None", paths.one, paths.many, "/grpc.health.v1.Health/Check"];
 
   const hasty = await open();
@@ -154,4 +154,13 @@ test("who resets a call in the same breath, before he has read its answer, or sa
     await clock.advance(limits.grpcPingMs);
     return gateway.connections === 1;
   });
+});
+
+test("a name that nobody has is told in few words, whatever its length, and the connection stays", async (t) => {
+  const { good } = await start(t);
+  const name = Buffer.concat([Buffer.of(0x0a, 0xc0, 0x84, 0x3d), Buffer.alloc(1_000_000, "x")]);
+  const { status, words } = await good.call("/grpc.health.v1.Health/Check", name);
+  equal(status, grpcCodes.NotFound);
+  equal(words.length, limits.grpcStatusChars);
+  equal((await good.call(paths.one)).status, grpcCodes.OK);
 });

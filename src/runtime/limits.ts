@@ -552,6 +552,8 @@ export const limits = {
   grpcStalledMs: 30 * second,
   /** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
   grpcPings: { atOnce: 1_000, perS: 50 },
+  /** Of what a status says to people, which travels as a header and may repeat what the client sent: a longer one ends its connection. */
+  grpcStatusChars: 2_048,
   /** Clients are told that the server stops; one that does not listen is not waited for. */
   grpcStopMs: second,
 

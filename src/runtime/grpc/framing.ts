@@ -35,29 +35,74 @@ export async function* readMessages(
   if (cut.held > 0) throw new GrpcRefusal(grpcCodes.Internal, "grpc: the call ends within a message");
 }
 
+/** Up to here a piece is copied. */
+const smallBytes = 1_024;
+const blockBytes = 16 * smallBytes;
+/** Of a request as clients send it. */
+const fewPieces = 8;
+
+/**
+ * Bytes that come in pieces, joined when they are asked for. Of many pieces the small ones are copied together: one of a single
+ * byte costs two hundred, and keeps alive whatever came with it.
+ */
+export class Pile {
+  #pieces: Buffer[] = [];
+  /** Where small ones go; as far as it is filled it is the last piece. */
+  #block: Buffer | undefined;
+  #filled = 0;
+  size = 0;
+
+  add(piece: Buffer): void {
+    this.size += piece.length;
+    if (this.#block && this.#filled + piece.length <= blockBytes) this.#copy(this.#block, piece);
+    else if (piece.length > smallBytes || this.#pieces.length < fewPieces) {
+      this.#block = undefined;
+      this.#pieces.push(piece);
+    } else {
+      this.#block = Buffer.allocUnsafeSlow(blockBytes);
+      this.#filled = 0;
+      this.#pieces.push(this.#block);
+      this.#copy(this.#block, piece);
+    }
+  }
+
+  #copy(block: Buffer, piece: Buffer): void {
+    block.set(piece, this.#filled);
+    this.#filled += piece.length;
+    this.#pieces[this.#pieces.length - 1] = block.subarray(0, this.#filled);
+  }
+
+  get pieces(): number {
+    return this.#pieces.length;
+  }
+
+  whole(): Buffer {
+    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)];
+    this.#block = undefined;
+    return this.#pieces[0] as Buffer;
+  }
+}
+
 /** Cuts what comes in into frames. Pieces are joined once one is whole: a large one comes in hundreds of them. */
 export function createCutter(mostBytes: number) {
-  let pieces: Buffer[] = [];
-  let held = 0;
+  let pile = new Pile();
   let needed = headBytes;
   return {
     *take(chunk: Buffer): Generator<Buffer> {
-      pieces.push(chunk);
-      held += chunk.length;
-      while (held >= needed) {
-        const joined = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
-        pieces = [joined];
+      pile.add(chunk);
+      while (pile.size >= needed) {
+        const joined = pile.whole();
         needed = frameBytes(joined, mostBytes);
-        if (held < needed) return;
+        if (pile.size < needed) return;
         yield joined.subarray(0, needed);
-        pieces = [joined.subarray(needed)];
-        held -= needed;
+        pile = new Pile();
+        pile.add(joined.subarray(needed));
         needed = headBytes;
       }
     },
     /** Bytes of a message that is not whole yet. */
     get held() {
-      return held;
+      return pile.size;
     },
   };
 }

@@ -57,7 +57,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   const sessions = new Set<ServerHttp2Session>();
   const replies = new Set<Reply>();
   const answering = new Set<UnaryCall>();
-  const asking = createPatience<UnaryCall>(clock, limits.grpcRequestMs, (call) => call.end(requestLate));
+  const asking = createPatience<UnaryCall>(clock, limits.grpcRequestMs, (call) => call.endWith(requestLate));
   const stalled = createPatience<ServerHttp2Stream>(clock, limits.grpcStalledMs, (stream) => {
     log.debug("gRPC client does not read");
     stream.close(constants.NGHTTP2_CANCEL);
@@ -203,7 +203,8 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     async stop() {
       const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
       await listener?.close((closed) => {
-        for (const each of [...replies, ...answering, ...asking.all()]) each.end(stopping);
+        for (const reply of replies) reply.end(stopping);
+        for (const call of [...answering, ...asking.all()]) call.endWith(stopping);
         for (const session of sessions) session.close();
         return withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
       });

@@ -1,6 +1,7 @@
 /** How a gRPC call ends: a code for programs and words for people. */
 import type { OutgoingHttpHeaders } from "node:http2";
 import { ProviderError, reasonOf } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Codec } from "../protobuf.ts";
 
 export interface GrpcStatus {
@@ -70,7 +71,7 @@ export function statusOfThrown(thrown: unknown): GrpcStatus {
 }
 
 export function statusHeaders({ code, message }: GrpcStatus): OutgoingHttpHeaders {
-  return { "grpc-status": `${code}`, "grpc-message": encodeMessage(message) };
+  return { "grpc-status": `${code}`, "grpc-message": encodeMessage(message.slice(0, limits.grpcStatusChars)) };
 }
 
 /** Text for the grpc-message header: what is not plain ASCII travels percent-encoded. */

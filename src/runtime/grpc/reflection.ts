@@ -14,6 +14,15 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
   const services = [...files.values()].flatMap((file) => symbolsOf(file).services).sort();
   const bySymbol = new Map([...files.values()].flatMap((file) => symbolsOf(file).all.map((name) => [name, file])));
 
+  const described = new Map<ProtoFile, Uint8Array[]>();
+
+  /** With those it needs, so that nobody has to come back for them. Strangers may ask without end: it is made once. */
+  function descriptorsOf(file: ProtoFile): Uint8Array[] {
+    const made = described.get(file) ?? withImports(file).toReversed().map(descriptorOf);
+    described.set(file, made);
+    return made;
+  }
+
   function answerTo(request: Uint8Array): Uint8Array {
     const { host = "", ...asked } = readRequest("ServerReflectionRequest", requestCodec, request);
     const answer = ({ files, services, error }: Partial<Decoded<typeof responseCodec>>) =>
@@ -26,8 +35,7 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
       const message = `unknown ${what ?? "extension"}: ${(what && asked[what]) ?? ""}`;
       return answer({ error: { code: grpcCodes.NotFound, message } });
     }
-    // With those it needs, so that nobody has to come back for them.
-    return answer({ files: { descriptor: withImports(file).toReversed().map(descriptorOf) } });
+    return answer({ files: { descriptor: descriptorsOf(file) } });
   }
 
   const info: GrpcMethod = {

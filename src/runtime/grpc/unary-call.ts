@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { Patience } from "../patience.ts";
-import { frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
+import { frameBytes, framed, framedGzip, headBytes, messageIn, Pile } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
 import { answerHeaders, isGone, refuse } from "./reply.ts";
@@ -61,20 +61,19 @@ export class UnaryCall implements GrpcCall {
   serve(method: UnaryMethod): void {
     const { asking, requestBytes, clock } = this.#deps;
     const awaited = asking.begin(this);
-    const chunks: Buffer[] = [];
-    let [size, needed] = [0, 0];
+    const pile = new Pile();
+    let needed = 0;
     const fail = (thrown: unknown) => {
       asking.end(awaited);
       this.#fail(thrown);
     };
     this.#stream.on("data", (chunk: Buffer) => {
       // One message is asked for; what comes behind it is nobody's.
-      if (this.#isOver || (needed > 0 && size >= needed)) return;
-      chunks.push(chunk);
-      size += chunk.length;
-      if (needed > 0 || size < headBytes) return;
+      if (this.#isOver || (needed > 0 && pile.size >= needed)) return;
+      pile.add(chunk);
+      if (needed > 0 || pile.size < headBytes) return;
       try {
-        needed = frameBytes(joined(chunks), requestBytes);
+        needed = frameBytes(pile.whole(), requestBytes);
       } catch (thrown) {
         fail(thrown);
       }
@@ -86,9 +85,9 @@ export class UnaryCall implements GrpcCall {
       const leftMs = timeoutMs === undefined ? undefined : timeoutMs - (clock.monotonicMs() - awaited.sinceMs);
       try {
         if (leftMs !== undefined && leftMs <= 0) throw late();
-        if (size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
-        if (needed === 0 || size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
-        this.#answer(method, joined(chunks).subarray(0, needed), leftMs);
+        if (pile.size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
+        if (needed === 0 || pile.size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
+        this.#answer(method, pile.whole().subarray(0, needed), leftMs);
       } catch (thrown) {
         this.#fail(thrown);
       }
@@ -96,8 +95,8 @@ export class UnaryCall implements GrpcCall {
     this.#stream.on("close", () => asking.end(awaited));
   }
 
-  /** Ends it with a status, if it has none yet. */
-  end(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
+  /** Ends it with a status, if it has none yet. Not `end`: that is what a call that goes on has, for whatever was thrown. */
+  endWith(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
     if (this.#isOver) return;
     this.#isOver = true;
     refuse(this.#stream, this.#head, status, this.#deps.clock, headers);
@@ -143,14 +142,10 @@ export class UnaryCall implements GrpcCall {
   #fail(thrown: unknown): void {
     // Work for somebody who has left may end with any error.
     if (this.#isOver || isGone(this.#stream)) return;
-    this.end(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
+    this.endWith(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
   }
 }
 
 function sendOk(this: ServerHttp2Stream): void {
   this.sendTrailers(okTrailers);
-}
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }

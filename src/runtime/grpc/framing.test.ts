@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createCutter, framed, Pile } from "./framing.ts";
+
+test("bytes are the same in whatever pieces they come, and many small pieces keep little alive", () => {
+  const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7_919) % 251));
+  for (const sizes of [[1], [1, 1_025], [5, 16_384, 3], [1_024], [40_000]]) {
+    const pile = new Pile();
+    for (let at = 0, n = 0; at < bytes.length; n++) {
+      const size = sizes[n % sizes.length] ?? 1;
+      pile.add(bytes.subarray(at, at + size));
+      at += size;
+    }
+    assert.equal(pile.size, bytes.length);
+    assert.ok(pile.pieces <= 8 + Math.ceil(bytes.length / 1_024), `${sizes}: ${pile.pieces} pieces`);
+    assert.ok(pile.whole().equals(bytes), `${sizes}`);
+  }
+});
+
+test("messages are cut out of single bytes, and out of a piece that holds several", () => {
+  const texts = ["", "one", "x".repeat(50_000), "last"];
+  const wire = Buffer.concat(texts.map((text) => framed(Buffer.from(text))));
+  for (const size of [1, 7, wire.length]) {
+    const cut = createCutter(100_000);
+    const found: string[] = [];
+    for (let at = 0; at < wire.length; at += size)
+      for (const frame of cut.take(wire.subarray(at, at + size))) found.push(frame.subarray(5).toString());
+    assert.deepEqual(found, texts);
+    assert.equal(cut.held, 0);
+  }
+});
