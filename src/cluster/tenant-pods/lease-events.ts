@@ -114,6 +114,6 @@ function createWaiting(signal: AbortSignal) {
 /** By what it is about: Events carry no label of the service. */
 function isOf({ object }: LeaseOccurrence, services: ReadonlySet<string> | undefined, known: readonly string[]) {
   if (!services) return true;
-  const service = serviceOf(object, [...services, ...known]);
+  const service = serviceOf(object, (name) => services.has(name) || known.includes(name));
   return service !== undefined && services.has(service);
 }

@@ -2,12 +2,16 @@
 import { familyOf } from "../occurrences/same-occurrence.ts";
 
 /** Of something like "Pod web-5d9c7b-x2kqz"; where it may be of several, of the one with the longest name. */
-export function serviceOf(object: string, services: readonly string[]): string | undefined {
+export function serviceOf(object: string, isService: (name: string) => boolean): string | undefined {
   const at = object.indexOf(" ");
   const [kind, name] = [object.slice(0, at), object.slice(at + 1)];
   const family = familyOf(kind, name);
-  const own = services.filter((service) => belongs(kind, family, service));
-  return own.sort((a, b) => b.length - a.length)[0];
+  // By what the name can mean, which is little: of services a tenant may name as many as a request can hold.
+  for (let end = family.length; end > 0; end = family.lastIndexOf("-", end - 1)) {
+    const service = family.slice(0, end);
+    if (belongs(kind, family, service) && isService(service)) return service;
+  }
+  return undefined;
 }
 
 function belongs(kind: string, family: string, service: string): boolean {
