@@ -1,7 +1,8 @@
 /** Starts akash-provider as its users do: a process of its own, whose output and exit code are all one knows of it. */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
 
@@ -29,6 +30,25 @@ export function startProgram(owner: Owner, args: readonly string[], env: Record<
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...bareEnvironment, ...env },
   });
+  const heard = hear(owner, child);
+  return {
+    get said() {
+      return heard.said;
+    },
+    async says(pattern, limitMs) {
+      await heard.until(`the program says ${pattern}`, () => pattern.test(heard.said), limitMs);
+    },
+    signal: (name) => void child.kill(name),
+    stopReading: () => void child.stdout.destroy(),
+    async ended() {
+      await heard.closed;
+      return child.exitCode ?? child.signalCode;
+    },
+  };
+}
+
+/** What a process says on both channels. It ends with its owner. */
+export function hear(owner: Owner, child: ChildProcessByStdio<Writable | null, Readable, Readable>) {
   let said = "";
   for (const channel of [child.stdout, child.stderr]) {
     channel.setEncoding("utf8").on("data", (text: string) => {
@@ -41,19 +61,13 @@ export function startProgram(owner: Owner, args: readonly string[], env: Record<
     await closed;
   });
   return {
+    closed,
     get said() {
       return said;
     },
-    async says(pattern, limitMs) {
-      await eventually(`the program says ${pattern}`, () => pattern.test(said), limitMs).catch((error) => {
+    until: <T>(what: string, isSo: () => T | undefined, limitMs?: number) =>
+      eventually(what, isSo, limitMs).catch((error) => {
         throw new Error(`${String(error)}; it said:\n${said}`);
-      });
-    },
-    signal: (name) => void child.kill(name),
-    stopReading: () => void child.stdout.destroy(),
-    async ended() {
-      await closed;
-      return child.exitCode ?? child.signalCode;
-    },
+      }),
   };
 }

@@ -1,12 +1,12 @@
 /** A terminal as a person sits at one: what is typed goes to a program that has a real pty. By `script`, which every Debian has. */
 import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
+import { hear } from "./program.ts";
 
 export interface Terminal {
   /** Everything that was on the screen so far. */
@@ -27,31 +27,17 @@ export async function openTerminal(owner: Owner, command: string, env: Record<st
     ...{ stdio: ["pipe", "pipe", "pipe"], cwd: join(import.meta.dirname, "..") },
     env: { PATH: process.env["PATH"] ?? "", SHELL: "/bin/sh", TERM: "xterm", ...env },
   });
-  let said = "";
+  const heard = hear(owner, child);
   let read = 0;
-  for (const channel of [child.stdout, child.stderr]) {
-    channel.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-    });
-  }
-  const closed = once(child, "close");
-  owner.after(async () => {
-    child.kill("SIGKILL");
-    await closed;
-  });
   await eventually("a terminal", () => existsSync(device) && readFileSync(device, "utf8").endsWith("\n"));
   return {
     get said() {
-      return said;
+      return heard.said;
     },
     type: (keys) => void child.stdin.write(keys),
     async shows(pattern) {
-      const found = await eventually(
-        `the terminal shows ${pattern}`,
-        () => pattern.exec(said.slice(read)) ?? undefined,
-      ).catch((error) => {
-        throw new Error(`${String(error)}; it said:\n${said}`);
-      });
+      const isShown = () => pattern.exec(heard.said.slice(read)) ?? undefined;
+      const found = await heard.until(`the terminal shows ${pattern}`, isShown);
       read += found.index + found[0].length;
     },
     async resize({ columns, rows }) {
@@ -59,7 +45,7 @@ export async function openTerminal(owner: Owner, command: string, env: Record<st
       await promisify(execFile)("stty", ["-F", tty, "cols", `${columns}`, "rows", `${rows}`]);
     },
     async ended() {
-      await closed;
+      await heard.closed;
       return child.exitCode;
     },
   };
