@@ -28,6 +28,7 @@ const file = { name: "test.proto", package: "test", services: { Service: [] } };
 const settings = rawFrame(frameTypes.settings, 0, 0);
 
 async function start(owner: Owner, clock = realClock) {
+  const refusals: string[] = [];
   const gateway = await startGrpcGateway({
     ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), clock, log: silentLog },
     services: [
@@ -39,7 +40,7 @@ async function start(owner: Owner, clock = realClock) {
         ],
       },
     ],
-    ...{ onHandshakeFailure: () => undefined, onRefusal: () => undefined },
+    ...{ onHandshakeFailure: () => undefined, onRefusal: (reason) => void refusals.push(reason) },
   });
   owner.after(() => gateway.close());
   const good = openGrpcClient(owner, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false });
@@ -55,7 +56,7 @@ async function start(owner: Owner, clock = realClock) {
     equal((await good.call(paths.one)).status, grpcCodes.OK, what);
     await eventually(`the end of ${what}`, () => gateway.connections === 1 && gateway.streams === 0);
   };
-  return { gateway, good, open, others };
+  return { gateway, good, open, others, refusals };
 }
 
 function received(socket: TLSSocket): () => Buffer {
@@ -83,7 +84,7 @@ test("garbage in HTTP/2 ends the connection that it came on, and no other", asyn
 });
 
 test("a flood of pings is told to be quiet and hung up on; some are answered", async (t) => {
-  const { open, others } = await start(t);
+  const { open, others, refusals } = await start(t);
   const ping = rawFrame(frameTypes.ping, 0, 0, Buffer.from("12345678"));
   const some = await open();
   const answers = received(some);
@@ -101,6 +102,7 @@ test("a flood of pings is told to be quiet and hung up on; some are answered", a
   await closed;
   ok(told().includes("too_many_pings"));
   await others("pings");
+  deepEqual(refusals, ["pings"]);
 });
 
 test("who is gone without a word, or reads nothing, is not kept", async (t) => {

@@ -65,6 +65,37 @@ test("the provider tells of itself over gRPC", async (t) => {
     const bomb = frame(gzipSync(Buffer.alloc(5 * 1024 * 1024)), 1);
     equal((await client.send(path("GetStatus"), bomb, headers)).status, grpcCodes.ResourceExhausted);
   });
+
+  await t.test("calls are counted by method and status, and nothing that a stranger sent is in a label", async () => {
+    const counted = async () => {
+      const text = await stage.house.metrics.text();
+      const lines = text.matchAll(/^akash_provider_gateway_grpc_calls_total\{(.*)\} (\d+)$/gm);
+      return new Map([...lines].map(([, labels = "", count]) => [labels.replaceAll(/\w+="([^"]*)"/g, "$1"), count]));
+    };
+    const before = await counted();
+    equal((await client.call(path("Strange"))).status, grpcCodes.Unimplemented);
+    equal((await client.call("/strange.Service/Method")).status, grpcCodes.Unimplemented);
+    const { messages, stream } = client.stream(path("StreamStatus"));
+    await eventually("the status", () => messages.length === 1);
+    match(await stage.house.metrics.text(), /^akash_provider_gateway_grpc_streams 1$/m);
+    stream.close();
+    await client.call(path("GetStatus"));
+    const left = "akash.provider.v1.ProviderRPC,StreamStatus,Canceled";
+    const after = await eventually("the one who left", async () => {
+      const now = await counted();
+      return Number(now.get(left)) > Number(before.get(left) ?? 0) && now;
+    });
+    const more = [...after].map(([labels, count]) => [labels, Number(count) - Number(before.get(labels) ?? 0)]);
+    deepEqual(
+      more.filter(([, count]) => count !== 0),
+      [
+        ["akash.provider.v1.ProviderRPC,GetStatus,OK", 1],
+        [left, 1],
+        ["other,other,Unimplemented", 2],
+      ],
+    );
+    equal(before.get("akash.provider.v1.ProviderRPC,GetStatus,Unauthenticated"), "4");
+  });
 });
 
 /** Every Quantity in it, wherever it stands. */

@@ -1,6 +1,10 @@
 /** What is counted of the gateway. Labels are routes of ours and reasons of ours, never what somebody sent. */
+import type { CallEnds } from "../runtime/grpc/call-ends.ts";
+import { grpcCodes } from "../runtime/grpc/grpc-status.ts";
+import { serviceOf } from "../runtime/grpc/methods.ts";
 import { createHistogram } from "../runtime/histogram.ts";
 import type { Metrics } from "../runtime/metrics.ts";
+import type { GrpcGateway } from "./grpc/grpc-gateway.ts";
 import type { Route } from "./rest/route.ts";
 import type { Refusal } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
@@ -14,10 +18,15 @@ interface GatewayTally {
   answered(route: Route | undefined, status: number, tookMs: number): void;
   handshakeFailed(reason: HandshakeFailure): void;
   refused(reason: Refusal): void;
-  measure(metrics: Metrics, connections: () => number, streams: () => Streams | undefined): void;
+  measure(metrics: Metrics, measured: Measured): void;
 }
 
-type Streams = Pick<Admission, "count" | "endings">;
+/** Undefined is what has not begun. */
+interface Measured {
+  readonly connections: () => number;
+  readonly streams: () => Pick<Admission, "count" | "endings"> | undefined;
+  readonly grpc: () => Pick<GrpcGateway, "streams" | "ends"> | undefined;
+}
 
 export function createGatewayTally(): GatewayTally {
   const requests = new Map<Route | undefined, number[]>();
@@ -37,7 +46,7 @@ export function createGatewayTally(): GatewayTally {
     },
     handshakeFailed: (reason) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
     refused: (reason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
-    measure(metrics, connections, streams) {
+    measure(metrics, { connections, streams, grpc }) {
       metrics.read(
         { name: "akash_provider_gateway_streams", help: "Open logs, events and shells of tenants", kind: "gauge" },
         () => streams()?.count ?? 0,
@@ -59,6 +68,23 @@ export function createGatewayTally(): GatewayTally {
           labels: ["route", "status"],
         },
         () => [...requests].flatMap(([route, counts]) => seriesOf(labelOf(route), counts)),
+      );
+      metrics.read(
+        {
+          name: "akash_provider_gateway_grpc_calls_total",
+          help: "gRPC calls that ended, by method and status; other is what has no method, and Canceled whoever left before",
+          kind: "counter",
+          labels: ["service", "method", "status"],
+        },
+        () => grpcSeries(grpc()?.ends),
+      );
+      metrics.read(
+        {
+          name: "akash_provider_gateway_grpc_streams",
+          help: "Open gRPC calls with many answers, those about leases among them",
+          kind: "gauge",
+        },
+        () => grpc()?.streams ?? 0,
       );
       metrics.readHistogram(
         { name: "akash_provider_gateway_request_seconds", help: "Time from a request's headers to its answer" },
@@ -94,6 +120,18 @@ function seriesOf(route: string, counts: readonly number[]) {
   return classes.flatMap((status, at) => {
     const count = counts[at] ?? 0;
     return count > 0 ? [[{ route, status }, count] as const] : [];
+  });
+}
+
+function grpcSeries(ends: CallEnds | undefined) {
+  const rows = ends ? ([...ends.methods, ["/other/other", ends.others]] as const) : [];
+  return rows.flatMap(([path, counts]) => {
+    const service = serviceOf(path);
+    const method = path.slice(service.length + 2);
+    return Object.entries(grpcCodes).flatMap(([status, code]) => {
+      const count = counts[code] ?? 0;
+      return count > 0 ? [[{ service, method, status }, count] as const] : [];
+    });
   });
 }
 

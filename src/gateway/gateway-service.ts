@@ -178,7 +178,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
     status: () => server && { url: server.url, port: server.port, grpcPort: grpc?.port },
     measure(metrics) {
       const connections = () => (server?.connections ?? 0) + (grpc?.connections ?? 0);
-      tally.measure(metrics, connections, () => admission);
+      tally.measure(metrics, { connections, streams: () => admission, grpc: () => grpc });
       accounts?.measure(metrics);
     },
   };

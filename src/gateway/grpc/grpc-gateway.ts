@@ -4,6 +4,7 @@
  */
 import { createServer } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
+import type { CallEnds } from "../../runtime/grpc/call-ends.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
@@ -40,6 +41,7 @@ export interface GrpcGateway {
   readonly connections: number;
   /** Calls that go on until somebody ends them. */
   readonly streams: number;
+  readonly ends: CallEnds;
   close(): Promise<void>;
 }
 
@@ -90,6 +92,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
         if (connections.admit(socket)) front(socket);
       });
     },
+    onPingFlood: () => deps.onRefusal("pings"),
     ...{ clock, log },
   });
   const port = await server.listen({
@@ -104,6 +107,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
     get streams() {
       return server.streams;
     },
+    ends: server.ends,
     close: () => server.stop(),
   };
 }

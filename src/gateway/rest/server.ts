@@ -24,7 +24,7 @@ interface RestServerDeps {
 }
 
 /** Why a connection was ended by us, its handshake aside. */
-export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "slow";
+export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "pings" | "slow";
 
 export interface RestServer extends Pick<Listener, "port" | "url"> {
   readonly connections: number;

@@ -15,6 +15,7 @@ import { limits } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { createPatience } from "../patience.ts";
+import { type CallEnds, countEnd, createCallEnds } from "./call-ends.ts";
 import { readMessages } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, late, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
@@ -28,6 +29,8 @@ interface GrpcServerOptions {
   readonly bounds: GrpcBounds;
   /** The server that listens, where that is another one; it hands on what speaks HTTP/2. */
   readonly front?: (accept: (socket: Socket) => void) => Server;
+  /** A connection was ended because nothing but pings came, and many of them. */
+  readonly onPingFlood?: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -50,12 +53,15 @@ export interface GrpcServer {
   stop(): Promise<void>;
   readonly connections: number;
   readonly streams: number;
+  /** How calls ended so far. */
+  readonly ends: CallEnds;
 }
 
-export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcServerOptions): GrpcServer {
+export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, log }: GrpcServerOptions): GrpcServer {
   const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
   const sessions = new Set<ServerHttp2Session>();
   const replies = new Set<Reply>();
+  const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
   const asking = createPatience<UnaryCall>(clock, limits.grpcRequestMs, (call) => call.endWith(requestLate));
   const stalled = createPatience<ServerHttp2Stream>(clock, limits.grpcStalledMs, (stream) => {
@@ -76,16 +82,21 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
     keepHeartbeat(session, arriving, clock, limits.grpcPingMs);
-    boundPings(session, clock);
+    boundPings(session, clock, onPingFlood);
   });
   const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
   server.on("stream", (stream, headers) => {
     stream.on("error", callFailed);
     const head = readHead(headers);
-    if ("refusal" in head) return respondOnly(stream, clock, head.refusal);
+    if ("refusal" in head) {
+      countEnd(ends.others, head.code);
+      return respondOnly(stream, clock, head.refusal);
+    }
     const method = methods.find(head.path);
-    if (!method) refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
-    else if (method.kind === "unary") new UnaryCall(stream, headers, head, unary).serve(method);
+    if (!method) {
+      countEnd(ends.others, grpcCodes.Unimplemented);
+      refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
+    } else if (method.kind === "unary") new UnaryCall(stream, headers, head, unary, ends.of(head.path)).serve(method);
     else serveMany(stream, headers, head, method);
   });
 
@@ -96,7 +107,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
   }
 
   function serveMany(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, method: ManyMethod) {
-    const reply = createReply(stream, head, { clock, stalled });
+    const reply = createReply(stream, head, { clock, stalled, ends: ends.of(head.path) });
     replies.add(reply);
     reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
     answerMany(stream, headers, head, method, reply).catch((thrown) => {
@@ -211,6 +222,7 @@ export function createGrpcServer({ methods, bounds, front, clock, log }: GrpcSer
       asking.close();
       stalled.close();
     },
+    ends,
     get connections() {
       return sessions.size;
     },

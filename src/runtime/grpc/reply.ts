@@ -2,8 +2,9 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Clock } from "../clock.ts";
 import type { Patience } from "../patience.ts";
+import { countEnd, type Ends } from "./call-ends.ts";
 import { framed, framedGzip } from "./framing.ts";
-import { type GrpcStatus, grpcOk, statusHeaders } from "./grpc-status.ts";
+import { type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
 import type { RequestHead } from "./request-head.ts";
 
 type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
@@ -21,17 +22,32 @@ interface ReplyDeps {
   readonly clock: Clock;
   /** Clients that have not taken what they were sent. */
   readonly stalled: Patience<ServerHttp2Stream>;
+  /** Of its method. */
+  readonly ends: Ends;
 }
 
-export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock, stalled }: ReplyDeps): Reply {
+const left: GrpcStatus = { code: grpcCodes.Canceled, message: "the client left" };
+
+export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock, stalled, ends }: ReplyDeps): Reply {
   const abort = new AbortController();
   let status: GrpcStatus | undefined;
-  stream.once("close", () => abort.abort());
+  stream.once("close", () => {
+    settle(left);
+    abort.abort();
+  });
   // No sooner than Node asks for them, or they would overtake the messages.
   stream.once("wantTrailers", () => {
     stream.sendTrailers(statusHeaders(status ?? grpcOk));
     hangUp(stream, clock);
   });
+
+  /** Whether it was the first end. */
+  function settle(ending: GrpcStatus): boolean {
+    if (status) return false;
+    status = ending;
+    countEnd(ends, ending.code);
+    return true;
+  }
 
   return {
     async send(message, headers) {
@@ -45,10 +61,9 @@ export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock
       stalled.end(waiting);
     },
     end(ending = grpcOk, headers) {
-      if (status) return;
-      status = ending;
+      if (!settle(ending)) return;
       if (stream.headersSent) stream.end();
-      else refuse(stream, head, status, clock, headers);
+      else refuse(stream, head, ending, clock, headers);
       abort.abort();
     },
     over: abort.signal,

@@ -14,6 +14,8 @@ export interface RequestHead {
 
 /** Answered with headers alone. */
 interface NoCall {
+  /** The same as in the headers. */
+  readonly code: number;
   readonly refusal: OutgoingHttpHeaders;
 }
 
@@ -59,5 +61,5 @@ function readTimeout(text: string): number | string {
 }
 
 function noCall(http: number, code: number, message: string): NoCall {
-  return { refusal: { ":status": http, "content-type": grpc, ...statusHeaders({ code, message }) } };
+  return { code, refusal: { ":status": http, "content-type": grpc, ...statusHeaders({ code, message }) } };
 }

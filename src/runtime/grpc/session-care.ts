@@ -32,7 +32,7 @@ export function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock
  * A ping is cheap, and some clients measure the way with many while they are sent much. Those who send nothing else are told
  * to be quiet, in the words that clients know, and hung up on.
  */
-export function boundPings(session: ServerHttp2Session, clock: Clock): void {
+export function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => void): void {
   const { atOnce, perS } = limits.grpcPings;
   let left: number = atOnce;
   let atMs = clock.monotonicMs();
@@ -42,6 +42,7 @@ export function boundPings(session: ServerHttp2Session, clock: Clock): void {
     atMs = nowMs;
     if (left >= 0 || session.destroyed) return;
     left = Number.POSITIVE_INFINITY;
+    onFlood?.();
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
     // In a later turn: at once it would overtake what it was told.
     clock.timer(0, () => session.destroy());

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { Patience } from "../patience.ts";
+import { countEnd, type Ends } from "./call-ends.ts";
 import { frameBytes, framed, framedGzip, headBytes, messageIn, Pile } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
@@ -33,15 +34,17 @@ export class UnaryCall implements GrpcCall {
   readonly #stream: ServerHttp2Stream;
   readonly #head: RequestHead;
   readonly #deps: UnaryDeps;
+  readonly #ends: Ends;
   #abort: AbortController | undefined;
   #isOver = false;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, deps: UnaryDeps) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, deps: UnaryDeps, ends: Ends) {
     this.path = head.path;
     this.headers = headers;
     this.#stream = stream;
     this.#head = head;
     this.#deps = deps;
+    this.#ends = ends;
   }
 
   get socket(): Socket | undefined {
@@ -92,13 +95,15 @@ export class UnaryCall implements GrpcCall {
         this.#fail(thrown);
       }
     });
-    this.#stream.on("close", () => asking.end(awaited));
+    this.#stream.on("close", () => {
+      asking.end(awaited);
+      this.#settle(grpcCodes.Canceled);
+    });
   }
 
   /** Ends it with a status, if it has none yet. Not `end`: that is what a call that goes on has, for whatever was thrown. */
   endWith(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (!this.#settle(status.code)) return;
     refuse(this.#stream, this.#head, status, this.#deps.clock, headers);
     this.#abort?.abort();
   }
@@ -129,14 +134,21 @@ export class UnaryCall implements GrpcCall {
 
   #send(frame: Buffer, { headers }: GrpcAnswer): void {
     const stream = this.#stream;
-    if (this.#isOver || isGone(stream)) return;
-    this.#isOver = true;
+    if (isGone(stream) || !this.#settle(grpcCodes.OK)) return;
     const { stalled } = this.#deps;
     const waiting = stalled.begin(stream);
     stream.respond(answerHeaders(this.#head, headers), answered);
     stream.on("wantTrailers", sendOk);
     stream.on("close", () => stalled.end(waiting));
     stream.end(frame);
+  }
+
+  /** Whether it was the first end. */
+  #settle(code: number): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    countEnd(this.#ends, code);
+    return true;
   }
 
   #fail(thrown: unknown): void {
