@@ -110,8 +110,17 @@ function nested<T, Absent extends T | undefined>(number: number, codec: Codec<T>
     write(writer, value) {
       if (value !== undefined) writer.tag(number, WireType.LengthDelimited).bytes(codec.encode(value));
     },
-    read: (reader) => codec.decode(reader.bytes()),
+    read(reader, before) {
+      // The last one counts, but whoever sent the others has them all read.
+      if (before !== absent) takeItem();
+      return codec.decode(reader.bytes());
+    },
   };
+}
+
+function takeItem(): void {
+  itemsLeft -= 1;
+  if (itemsLeft < 0) throw new RangeError("it has more items than are read");
 }
 
 export function repeated<T>(number: number, codec: Codec<T>): Field<T[]> {
@@ -123,8 +132,7 @@ export function repeated<T>(number: number, codec: Codec<T>): Field<T[]> {
       for (const value of values) writer.tag(number, WireType.LengthDelimited).bytes(codec.encode(value));
     },
     read(reader, before) {
-      itemsLeft -= 1;
-      if (itemsLeft < 0) throw new RangeError("its lists have more items than are read");
+      takeItem();
       before.push(codec.decode(reader.bytes()));
       return before;
     },

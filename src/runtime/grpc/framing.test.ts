@@ -29,3 +29,10 @@ test("messages are cut out of single bytes, and out of a piece that holds severa
     assert.equal(cut.held, 0);
   }
 });
+
+test("a large message that goes to many is kept once, however many do not take it", () => {
+  const [status, other] = [Buffer.alloc(100_000, 1), Buffer.alloc(100_000, 2)];
+  assert.equal(framed(status), framed(status));
+  assert.deepEqual(framed(other).subarray(5), other);
+  assert.deepEqual(framed(status).subarray(5), status);
+});

@@ -7,8 +7,21 @@ import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 
 export const headBytes = 5;
 
-/** A message with its head, ready to be sent. */
-export function framed(message: Uint8Array, isCompressed = false): Buffer {
+/** From here on the last one is kept with its frame. */
+const largeBytes = 4_096;
+let last: { readonly message: Uint8Array; readonly frame: Buffer } | undefined;
+
+/**
+ * A message with its head, ready to be sent. The same large one, as a status that hundreds ask for, has the same frame each time:
+ * clients that do not take it would otherwise have us keep one for each call.
+ */
+export function framed(message: Uint8Array): Buffer {
+  if (message.length < largeBytes) return frameOf(message, false);
+  if (last?.message !== message) last = { message, frame: frameOf(message, false) };
+  return last.frame;
+}
+
+function frameOf(message: Uint8Array, isCompressed: boolean): Buffer {
   const frame = Buffer.allocUnsafe(headBytes + message.length);
   frame[0] = isCompressed ? 1 : 0;
   frame.writeUInt32BE(message.length, 1);
@@ -20,7 +33,7 @@ const [compress, decompress] = [promisify(gzip), promisify(gunzip)];
 
 /** The same compressed: by other threads, so that a large one holds nobody up. */
 export async function framedGzip(message: Uint8Array): Promise<Buffer> {
-  return framed(await compress(message), true);
+  return frameOf(await compress(message), true);
 }
 
 /** The messages of one side of a call, each as soon as it is whole. The stream is left to whoever gave it. */
