@@ -6,6 +6,7 @@ import type { Clock, Timer } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Scope } from "../auth/identity.ts";
+import { closeCodes } from "../streams/close-codes.ts";
 import type { Close } from "../streams/tenant-stream.ts";
 import { readBounded, refusalOf } from "./provider-answer.ts";
 
@@ -111,7 +112,7 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
       webSocket.readyState === WebSocket.OPEN
         ? new Promise((sent) => webSocket.send(frame, () => sent()))
         : Promise.resolve(),
-    leave: () => webSocket.close(1000),
+    leave: () => webSocket.close(closeCodes.done),
   };
 }
 
