@@ -48,8 +48,6 @@ interface AdmissionDeps {
 
 interface Admitted extends StreamAsked {
   readonly ending: AbortController;
-  /** It ran when the stream began: what does not run any more has been closed. */
-  readonly hasLease: boolean;
   timer: Timer | undefined;
 }
 
@@ -59,7 +57,8 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
   const endings = new Map<string, number>();
   let isStopping = false;
 
-  const runsNow = (lease: LeaseId | undefined) => lease !== undefined && runs(chain.mirror.lease(lease));
+  /** Also where it had been closed before: while it is torn down, there is something to be read, and nobody would end that. */
+  const isClosed = (lease: LeaseId | undefined) => lease !== undefined && !runs(chain.mirror.lease(lease));
 
   function end({ ending }: Admitted, why: ProviderError): void {
     if (ending.signal.aborted) return;
@@ -77,7 +76,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
   }
 
   async function look(stream: Admitted): Promise<void> {
-    if (stream.hasLease && !runsNow(stream.lease)) {
+    if (isClosed(stream.lease)) {
       end(stream, new ProviderError("AKP_STREAM_LEASE_CLOSED", {}));
       return;
     }
@@ -101,7 +100,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
       if (ofTenants.of(tenant) >= limits.streamsOfTenant)
         throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
       const ending = new AbortController();
-      const stream: Admitted = { ...asked, ending, hasLease: runsNow(asked.lease), timer: undefined };
+      const stream: Admitted = { ...asked, ending, timer: undefined };
       streams.add(stream);
       ofTenants.add(tenant, 1);
       watchExpiry(stream);
