@@ -25,6 +25,13 @@ test("what is too long for one message goes on in the next, byte by byte", () =>
   assert.deepEqual([of("web").toString(), of("api").toString()], [`${text}\n`, "x\n"]);
 });
 
+test("short lines by turns from two pods make no message that is too large for its reader", () => {
+  const lines = Array.from({ length: 10_000 }, (_, n) => line(`web-${n % 2}`, "x"));
+  const messages = [...logsMessages(lines, 10_000)];
+  assert.equal(messages.flatMap(read).length, 10_000);
+  for (const { length } of messages) assert.ok(length < 11_000, `${length} bytes`);
+});
+
 test("of too much to tell at once each pod keeps its last lines, and a chatty one hides no quiet one", () => {
   const gathered = gatherLogs(60);
   gathered.add([line("web-2", "quiet")]);

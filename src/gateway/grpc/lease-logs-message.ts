@@ -10,6 +10,9 @@ interface Entry {
   readonly logs: Uint8Array;
 }
 
+/** Of an entry, beside its name and lines: of single letters by turns from two pods most of the message is not lines. */
+const entryBytes = 12;
+
 /** A batch as one message, or as several where one would be too large for who reads it. */
 export function* logsMessages(lines: readonly PodLine[], mostBytes: number): Generator<Uint8Array> {
   let entries: Entry[] = [];
@@ -19,7 +22,7 @@ export function* logsMessages(lines: readonly PodLine[], mostBytes: number): Gen
       const logs = rest.subarray(0, left);
       entries.push({ name, logs });
       rest = rest.subarray(logs.length);
-      left -= logs.length;
+      left -= logs.length + name.length + entryBytes;
       if (left > 0) continue;
       yield encode(entries);
       [entries, left] = [[], mostBytes];
