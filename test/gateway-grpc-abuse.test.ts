@@ -166,3 +166,27 @@ test("a name that nobody has is told in few words, whatever its length, and the 
   equal(words.length, limits.grpcStatusChars);
   equal((await good.call(paths.one)).status, grpcCodes.OK);
 });
+
+test("ten thousand streams on one connection end it, and are gone also where he left in the middle", async (t) => {
+  const clock: VirtualClock = createVirtualClock();
+  const { gateway, good, open } = await start(t, clock);
+  const streams = Array.from({ length: 10_000 }, (_, n) => [
+    rawFrame(frameTypes.headers, flags.endHeaders, 1 + 2 * n, headerBlock(paths.many)),
+    rawFrame(frameTypes.data, flags.endStream, 1 + 2 * n, Buffer.alloc(5)),
+  ]);
+  const flood = Buffer.concat([greeting, settings, ...streams.flat()]);
+  const [polite, rude] = [await open(), await open()];
+  const told = new Promise((resolve) => polite.once("close", resolve));
+  polite.resume();
+  polite.write(flood);
+  await told;
+  rude.write(flood);
+  await eventually("his first streams", () => gateway.streams > 0);
+  rude.destroy();
+  equal((await good.call(paths.one)).status, grpcCodes.OK);
+  await eventually("the end of both", async () => {
+    // Where Node is not told that he left, he is missed at the second beat.
+    await clock.advance(limits.grpcPingMs);
+    return gateway.connections <= 1 && gateway.streams === 0;
+  });
+});
