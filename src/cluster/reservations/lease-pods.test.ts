@@ -29,6 +29,7 @@ test("of a pod it is kept whose it is, where it runs and what it asks for", () =
     boundAtMs: Date.UTC(2026, 0, 1),
     requests: { cpuMilli: 1_500n, memoryBytes: 2n ** 30n, gpus: 2n, volumes: 1n },
     version: "7",
+    runs: 0,
   });
 });
 
