@@ -64,6 +64,13 @@ export async function startHttpFace(owner: Owner, cluster: SimulatedCluster) {
       socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
     });
   });
+  let connections = 0;
+  server.on("connection", (socket) => {
+    connections += 1;
+    socket.once("close", () => {
+      connections -= 1;
+    });
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
@@ -85,6 +92,9 @@ export async function startHttpFace(owner: Owner, cluster: SimulatedCluster) {
     },
     /** Cuts every connection there is, in the middle of whatever they carry. */
     cut: () => server.closeAllConnections(),
+    get connections() {
+      return connections;
+    },
     get execs() {
       return sockets.clients.size;
     },
