@@ -523,6 +523,8 @@ export const limits = {
   kubeLogLineBytes: 256 * 1024,
   /** Of an answer that is read line by line, at a time: some hundred lines, and what each of many slow readers makes us hold. */
   kubePieceBytes: 32 * 1024,
+  /** What Node takes from a connection at once. */
+  kubeReadBytes: 64 * 1024,
   /** One message of an exec: the server cuts output into pieces of 32 KiB. */
   kubeExecMessageBytes: 1024 * 1024,
   /** And so are we to cut the input: the server's buffers for it are of this size. */

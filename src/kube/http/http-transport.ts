@@ -9,6 +9,7 @@ import type { SentRequest, Transport } from "../client/transport.ts";
 import { createAgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
+import { gathered } from "./gathering.ts";
 
 interface HttpTransportDeps {
   readonly credentials: Credentials;
@@ -32,8 +33,10 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
       const agent = agents.at(access)[lane];
       const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
       const headers = { "user-agent": userAgent, ...request.headers, ...authorization };
-      const body = await start({ request: { ...request, headers, answerMs }, untilMs, access, agent, clock, closing });
-      return { status: body.statusCode ?? 0, headers: body.headers, body, peer: access };
+      const sent = { request: { ...request, headers, answerMs }, untilMs, access, agent, clock, closing };
+      const response = await start(sent);
+      const body = lane === "streams" ? gathered(response) : response;
+      return { status: response.statusCode ?? 0, headers: response.headers, body, peer: access };
     },
     exec: (at, options) => exec(at, options, { credentials, clock, closing }),
     peer: () => credentials.current(),
