@@ -185,12 +185,12 @@ function keepAlive(socket: WebSocket, clock: Clock): void {
     heard = true;
   });
   function beat(): void {
-    // While we do not read, an answer cannot be heard either.
-    if (!heard && !socket.isPaused) {
+    if (!heard) {
       socket.terminate();
       return;
     }
-    heard = false;
+    // While we do not read, an answer cannot be heard either.
+    heard = socket.isPaused;
     socket.ping();
     timer = clock.timer(limits.kubePingMs, beat);
   }
