@@ -46,8 +46,10 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
       const first = shop({ host });
       const lease = await tenant.lease(BigInt(100 + 10 * index), first);
       assert.equal(await eventually("a manifest taken", () => sent(cli, lease, first)), "PASS");
-      const { services } = await ready(cli, lease);
-      assert.ok(services["page"]?.uris?.includes(host));
+      const { services } = await eventually("its name", async () => {
+        const status = await ready(cli, lease);
+        return status.services["page"]?.uris?.includes(host) && status;
+      });
       const { name, total, uris } = await cli.serviceStatus(lease, "page");
       assert.deepEqual([name, total, uris], ["page", 1, services["page"]?.uris]);
       assert.deepEqual(await cli.getManifest(lease), JSON.parse(JSON.stringify(first.manifest)));

@@ -138,7 +138,7 @@ test("a host that cannot be had, a missing group, too many who ask and what cann
   const none = BidScreeningResponse.decode((await stage.call("BidScreening", new Uint8Array())).message);
   assert.deepEqual(none.reasons, ["missing group spec"]);
   const garbage = await stage.call("BidScreening", Buffer.from([0x0a, 0xff]));
-  assert.deepEqual([garbage.status, garbage.words.includes("BidScreeningRequest")], [grpcCodes.InvalidArgument, true]);
+  assert.deepEqual([garbage.status, garbage.words.includes("BidScreeningRequest")], [grpcCodes.Internal, true]);
   stage.set({ inputs: someInputs() }, 7);
   const asked = BidScreeningRequest.encode(
     BidScreeningRequest.fromPartial({ groupSpec: writeGroupSpec(group) }),
