@@ -16,7 +16,15 @@ import { realRandom } from "../src/runtime/random.ts";
 import { startHttpFace } from "../test/http-face.ts";
 import { machine, prepareCluster, purse } from "../test/lease-stage.ts";
 import { createOwner } from "../test/owner.ts";
-import { chainId, crowdSigners, leaseOf, otherSigner, providerSigner, talking, tenantSigner } from "./leases-people.ts";
+import {
+  chainId,
+  crowdSigners,
+  leaseOf,
+  otherSigner,
+  providerSigner,
+  talkative,
+  tenantSigner,
+} from "./leases-people.ts";
 import { sharedMs } from "./shared-time.ts";
 
 export type Told =
@@ -49,11 +57,8 @@ const machines = 10;
 
 /** Long enough for a pod that is missed to be seen as missing, whatever else the machine does. */
 const quiet = { startMs: 2_000 };
-/** By image, what a container has printed: 300 KB; and some 10 MB, more than what is between a reader and us can hold. */
-const talks: Readonly<Record<string, Behaviour>> = {
-  [talking.some]: { logs: (line) => (line < 1_000 ? `${line} `.padEnd(300, "x") : undefined) },
-  [talking.more]: { logs: (line) => `${line} `.padEnd(1_000, "x") },
-};
+/** Some 10 MB. */
+const talks: Behaviour = { logs: (line) => `${line} `.padEnd(1_000, "x") };
 
 let nextBlock: Timer | undefined;
 const [folder = ""] = process.argv.slice(2);
@@ -72,7 +77,7 @@ makeBlock();
 const cluster = createSimulatedCluster(
   {
     nodes: Array.from({ length: machines }, (_, n) => ({ ...machine, name: `node-${n}` })),
-    behaviour: (image) => talks[image] ?? quiet,
+    behaviour: (image) => (image === talkative ? talks : quiet),
   },
   deps,
 );

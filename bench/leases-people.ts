@@ -16,8 +16,8 @@ export const firstOfOther = 1_000_000;
 export const crowdSigners = Array.from({ length: 16 }, () => createSigner(random.bytes(32)));
 export const firstOfCrowd = 2_000_000;
 
-/** Images whose containers print something. */
-export const talking = { some: "example.com/talking:1", more: "example.com/talking:2" };
+/** An image whose containers print more than what is between a reader and us can hold. */
+export const talkative = "example.com/talkative:1";
 
 export function signerOf(dseq: number): Signer {
   const inCrowd = crowdSigners[dseq - firstOfCrowd];

@@ -16,7 +16,7 @@ interface SlowReaders {
   readonly otherDseq: number;
 }
 
-interface SlowReading {
+export interface SlowReading {
   /** How many are open in the end. */
   readonly open: number;
   readonly failure: string | undefined;
@@ -30,6 +30,7 @@ const bytesPerS = 4_000;
 /** Two pings long. */
 const heldMs = 21_000;
 const requests = 100;
+const [looks, lookPauseMs] = [4, 3_000];
 
 export async function holdSlowReaders(
   provider: Pick<BenchedProvider, "start" | "memory">,
@@ -48,17 +49,27 @@ export async function holdSlowReaders(
   const idleMb = await provider.memory();
   const all = [
     ...targets(logs, "logs?follow=true"),
-    ...targets(shells, "shell?service=cell&podIndex=0&tty=0&stdin=1&cmd0=cat"),
+    ...targets(shells, "shell?service=cell&podIndex=0&tty=0&stdin=1&cmd0=yes"),
   ];
   const { failure } = await clients.slow(all, bytesPerS);
   await sleep(realClock, heldMs);
-  const meanwhileMs = await otherWaits(port, otherDseq);
+  const meanwhileMs = await quietestMs(port, otherDseq);
   // What the first look has freed, the second one finds gone.
   await provider.memory();
   await sleep(realClock, 1_000);
   const addedMb = round((await provider.memory()) - idleMb, 1);
   const { open } = await clients.slow([], bytesPerS);
   return { open, failure, addedMb, beforeMs, meanwhileMs };
+}
+
+/** What these streams slow down they always do; the machine may be busy with something else for a while. */
+async function quietestMs(port: number, dseq: number): Promise<number> {
+  let leastMs = await otherWaits(port, dseq);
+  for (let look = 1; look < looks; look += 1) {
+    await sleep(realClock, lookPauseMs);
+    leastMs = Math.min(leastMs, await otherWaits(port, dseq));
+  }
+  return leastMs;
 }
 
 /** In the middle, for an answer about a lease. */

@@ -20,10 +20,18 @@ export function readExecUrl({ pathname, searchParams }: URL): { at: ObjectAt; op
   };
 }
 
+/** Output is cut into pieces of so many bytes. */
+const pieceBytes = 32 * 1024;
+
 export function bridgeExec(socket: WebSocket, session: ExecSession): void {
-  const send = (channel: number, bytes: Buffer) => socket.send(Buffer.concat([Buffer.of(channel), bytes]));
+  const send = (channel: number, bytes: Buffer) =>
+    new Promise((resolve) => socket.send(Buffer.concat([Buffer.of(channel), bytes]), resolve));
   const carry = async (channel: number, output: Readable) => {
-    for await (const bytes of output as AsyncIterable<Buffer>) send(channel, bytes);
+    for await (const bytes of output as AsyncIterable<Buffer>) {
+      for (let from = 0; from < bytes.length; from += pieceBytes) {
+        await send(channel, bytes.subarray(from, from + pieceBytes));
+      }
+    }
   };
   socket.on("message", (data: Buffer) => {
     const rest = data.subarray(1);
@@ -34,7 +42,10 @@ export function bridgeExec(socket: WebSocket, session: ExecSession): void {
     }
     if (data[0] === channels.close && data[1] === channels.stdin) session.stdin.end();
   });
-  socket.on("close", () => session.close());
+  socket.on("close", () => {
+    session.close();
+    for (const output of [session.stdout, session.stderr]) output.destroy();
+  });
   const outputs = Promise.all([carry(channels.stdout, session.stdout), carry(channels.stderr, session.stderr)]);
   session.exit
     .then(exitStatus, (thrown) => ({
@@ -45,7 +56,7 @@ export function bridgeExec(socket: WebSocket, session: ExecSession): void {
     }))
     .then(async (status) => {
       await outputs;
-      send(channels.status, Buffer.from(JSON.stringify(status)));
+      await send(channels.status, Buffer.from(JSON.stringify(status)));
       socket.close(1000);
     })
     // The one who asked has gone.

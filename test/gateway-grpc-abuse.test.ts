@@ -105,6 +105,28 @@ test("a flood of pings is told to be quiet and hung up on; some are answered", a
   deepEqual(refusals, ["pings"]);
 });
 
+test("floods of what nobody needs many of end the connection that they come on, and others are answered meanwhile", async (t) => {
+  const { good, open, others } = await start(t);
+  const begun = rawFrame(frameTypes.headers, 0, 1, headerBlock(paths.one));
+  const begunWhole = rawFrame(frameTypes.headers, flags.endHeaders, 1, headerBlock(paths.one));
+  const floods = {
+    settings: [settings, rawFrame(frameTypes.settings, 0, 0, Buffer.of(0, 3, 0, 0, 0, 100))],
+    "headers that go on": [begun, rawFrame(frameTypes.continuation, 0, 1, headerBlock(paths.one))],
+    "headers that go on with nothing": [begun, rawFrame(frameTypes.continuation, 0, 1)],
+    "empty messages": [begunWhole, rawFrame(frameTypes.data, 0, 1)],
+    "frames of no known type": [settings, rawFrame(0x77, 0, 0)],
+  };
+  for (const [what, [first = settings, again = settings]] of Object.entries(floods)) {
+    const socket = await open();
+    socket.resume();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.write(Buffer.concat([greeting, settings, first, ...Array.from({ length: 20_000 }, () => again)]));
+    equal((await good.call(paths.one)).status, grpcCodes.OK, what);
+    await closed;
+    await others(what);
+  }
+});
+
 test("who is gone without a word, or reads nothing, is not kept", async (t) => {
   const clock: VirtualClock = createVirtualClock();
   const { gateway, open } = await start(t, clock);

@@ -2,7 +2,16 @@
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
 
-export const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const;
+export const frameTypes = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
 export const flags = { ack: 1, endStream: 1, endHeaders: 4 } as const;
 export const frameHeadBytes = 9;
 export const greeting = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

@@ -515,16 +515,14 @@ export const limits = {
   /** From a definition of a custom resource to its first list: a server that is not overwhelmed takes a second. */
   kubeDefinitionMs: 30 * second,
   kubeDefinitionPollMs: 200,
-  /** Lines of one second that are remembered, to tell those that come again after a reconnect. */
-  kubeLogLines: 10_000,
   /** A log that is silent this long is asked for anew, in case its connection died without a word. */
   kubeLogSilenceMs: 2 * minute,
   /** A longer line of a log is cut into several: container runtimes cut at 16 KiB. */
   kubeLogLineBytes: 256 * 1024,
-  /** Of an answer that is read line by line, at a time: some hundred lines, and what each of many slow readers makes us hold. */
-  kubePieceBytes: 32 * 1024,
-  /** What Node takes from a connection at once. */
-  kubeReadBytes: 64 * 1024,
+  /** Of an answer that is read line by line, at a time: some hundred lines, and twice as much is held for each of many slow readers. */
+  kubePieceBytes: 8 * 1024,
+  /** What Node takes from a connection at once. More would be held of each that is paused, and of what is longer than a piece. */
+  kubeReadBytes: 8 * 1024,
   /** One message of an exec: the server cuts output into pieces of 32 KiB. */
   kubeExecMessageBytes: 1024 * 1024,
   /** And so are we to cut the input: the server's buffers for it are of this size. */
@@ -1067,13 +1065,20 @@ export const limits = {
   leaseLogsMessageBytes: 2 ** 20,
 
   // Streams
-  /** Logs, events and shells at once. Each costs some 250 KB with its TLS, what waits for its reader and its way into the cluster. */
+  /** Logs, events and shells at once. Each costs up to 280 KB with its TLS, what waits for its reader and its way into the cluster. */
   streams: 1_024,
   /** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
   streamsOfTenant: 128,
   /** The network's CLI leaves who has not pinged it for 15 s. */
   streamPingMs: 10 * second,
-  /** Who takes less than what a socket holds (64 KB) in so long is cut off: what he wanted to read is in the cluster's files. */
+  /** And who has left while a command takes none of his input is known to be gone after two of these. */
+  streamBeatMs: second,
+  /** Of what a tenant sends, read before the frame before it is taken: what the network's CLI sends of 64 KB. */
+  streamFramesAhead: 16,
+  streamBytesAhead: 64 * 1024,
+  /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
+  streamPieceBytes: 16 * 1024,
+  /** Who takes less than such a piece in so long is cut off: what he wanted to read is in the cluster's files. */
   streamStalledMs: minute,
   /** From the end of a stream's rights to its close frame; and from there to the end of its connection. */
   streamFarewellMs: second,
@@ -1085,6 +1090,8 @@ export const limits = {
   eventsWaiting: 1_000,
   /** Of these to one reader before others have their turn: about a millisecond. */
   eventsToldAtOnce: 64,
+  /** Of a command's output in one frame. Nodes send up to 32 KB at a time, which waits for a slow reader in halves. */
+  shellFrameBytes: 16 * 1024,
   /** What the shell of a container tells of a process before it becomes the command: a number. */
   shellWordChars: 32,
   /** A command whose tenant has left may tidy up for so long. */

@@ -1,26 +1,40 @@
-/** Hands on what a WebSocket brings, one frame after the other, and reads no more than whoever takes them can take. */
+/**
+ * Hands on what a WebSocket brings, one frame after the other, and reads little more than whoever takes them can take. A little:
+ * that its other side has left is to be read behind all that it sent.
+ */
 import type { RawData, WebSocket } from "ws";
+import { limits } from "../../runtime/limits.ts";
 
 type Take = (bytes: Buffer, isBinary: boolean) => Promise<void> | undefined;
 
 export function readFrames(webSocket: WebSocket, take: Take, onFailure: (thrown: unknown) => void): void {
-  /** Came in one packet with the frame that is being taken. */
+  /** Came behind the frame that is being taken. */
   const waiting: { readonly bytes: Buffer; readonly isBinary: boolean }[] = [];
+  let waitingBytes = 0;
   let isTaking = false;
+
+  function readOrNot(): void {
+    if (waiting.length >= limits.streamFramesAhead || waitingBytes >= limits.streamBytesAhead) webSocket.pause();
+    else webSocket.resume();
+  }
 
   async function takeAll(first: Promise<void>): Promise<void> {
     isTaking = true;
-    webSocket.pause();
     await first;
-    for (let next = waiting.shift(); next; next = waiting.shift()) await take(next.bytes, next.isBinary);
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      waitingBytes -= next.bytes.length;
+      readOrNot();
+      await take(next.bytes, next.isBinary);
+    }
     isTaking = false;
-    webSocket.resume();
   }
 
   webSocket.on("message", (data: RawData, isBinary) => {
     const bytes = data as Buffer;
     if (isTaking) {
       waiting.push({ bytes, isBinary });
+      waitingBytes += bytes.length;
+      readOrNot();
       return;
     }
     try {

@@ -4,7 +4,9 @@ import type { ExecSession } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import { bidOn, type LeaseId } from "../../market/ids.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { handOn, piecesOf } from "../../runtime/pieces.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
@@ -98,8 +100,8 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
 }
 
 /** No more is sent than is read, so that a slow reader slows the command down. */
-async function pass(output: Readable, code: number, stream: TenantStream): Promise<void> {
-  for await (const bytes of output) await stream.send(shellFrame(code, bytes as Buffer));
+function pass(output: Readable, code: number, stream: TenantStream): Promise<void> {
+  return handOn(piecesOf(output, limits.shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
 }
 
 /** And no more is read than the command takes. */

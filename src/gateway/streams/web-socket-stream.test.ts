@@ -154,6 +154,34 @@ test("what a tenant sends is read no faster than it is taken, in its order, and 
   client.socket.destroy();
 });
 
+test("a tenant who leaves while what he sent is not taken is known to be gone at once", async (t) => {
+  const { port, admission } = await serveStreams(t, async (stream) => {
+    stream.onFrame(() => new Promise(() => undefined));
+    return idle(stream);
+  });
+  const client = await openStream(port);
+  for (let left = 8; left > 0; left -= 1) client.send("binary", Buffer.alloc(4_096));
+  await eventually("all of it on its way", () => client.socket.writableLength === 0);
+  client.socket.destroy();
+  await eventually("an end", () => admission.count === 0);
+});
+
+test("so is one who has sent more than is read ahead, when he is pinged", async (t) => {
+  const { port, clock, admission } = await serveStreams(t, async (stream) => {
+    stream.onFrame(() => new Promise(() => undefined));
+    return idle(stream);
+  });
+  const client = await openStream(port);
+  for (let left = 16; left > 0; left -= 1) client.send("binary", Buffer.alloc(65_536));
+  await eventually("all of it on its way", () => client.socket.writableLength === 0);
+  client.socket.destroy();
+  const untilMs = clock.now() + limits.streamPingMs - limits.streamBeatMs;
+  await eventually("an end", async () => {
+    if (clock.now() < untilMs) await clock.advance(limits.streamBeatMs);
+    return admission.count === 0;
+  });
+});
+
 test("a ping is answered with what it brought; who pings without reading makes us hold nothing", async (t) => {
   let stream: TenantStream | undefined;
   const { port, admission } = await serveStreams(t, (own) => {

@@ -11,19 +11,24 @@ import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { AdmittedStream } from "./admission.ts";
 import { closeFor } from "./close-codes.ts";
+import { createFrameWriter } from "./frame-writer.ts";
 import { readFrames } from "./read-frames.ts";
 import type { Close, StreamHandler, TenantStream } from "./tenant-stream.ts";
 
 /** Echoes a close frame with its code alone, as the network's gateway does, and says that it was sent one. */
 export class StreamSocket extends WebSocket {
+  /** No frame may come after the one that closes. */
+  beforeClose: () => void = () => undefined;
   onLeave: () => void = () => undefined;
 
   override close(code?: number): void {
+    this.beforeClose();
     super.close(code);
     this.onLeave();
   }
 
   closeWith({ code, reason }: Close): void {
+    this.beforeClose();
     super.close(code, reason);
   }
 }
@@ -40,16 +45,20 @@ interface StreamDeps {
 export function serveStream(handler: StreamHandler, { webSocket, socket, admitted, clock, log }: StreamDeps): void {
   const { signal } = admitted;
   const isOpen = () => webSocket.readyState === WebSocket.OPEN;
-  const writes = createWrites(socket, clock);
-  let pings = clock.timer(limits.streamPingMs, beat);
+  const writes = createFrameWriter(socket, clock);
+  let beats = 0;
+  let nextBeat = clock.timer(limits.streamBeatMs, beat);
   let farewell: { cancel(): void } | undefined;
   let isOver = false;
 
   function beat(): void {
-    pings = clock.timer(limits.streamPingMs, beat);
+    nextBeat = clock.timer(limits.streamBeatMs, beat);
+    beats += 1;
+    // That somebody has left of whom nothing is read comes to light only by writing.
+    const isDue = webSocket.isPaused || (beats * limits.streamBeatMs) % limits.streamPingMs === 0;
     if (writes.waitedMs() > limits.streamStalledMs) cutOff();
     // Behind what waits already, a ping would say nothing.
-    else if (isOpen() && !socket.writableNeedDrain) webSocket.ping();
+    else if (isDue && isOpen() && !writes.room()) webSocket.ping();
   }
 
   function cutOff(): void {
@@ -87,6 +96,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     if (!isOver) admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
   };
   webSocket.onLeave = gone;
+  webSocket.beforeClose = writes.flush;
   webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
   // Who pings and does not read makes us hold nothing.
   webSocket.on("ping", (data) => {
@@ -100,8 +110,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     signal,
     send(frame) {
       if (!isOpen()) return undefined;
-      writes.cork();
-      webSocket.send(frame, { binary: typeof frame !== "string" });
+      writes.write(frame);
       return signal.aborted ? undefined : writes.room();
     },
     onFrame: (listener) =>
@@ -112,43 +121,8 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
   });
   webSocket.once("close", () => {
     gone();
-    pings.cancel();
+    nextBeat.cancel();
     farewell?.cancel();
     void running.then(admitted.release);
   });
-}
-
-/** What waits for a slow reader. */
-function createWrites(socket: Socket, clock: Clock) {
-  let waiting: (PromiseWithResolvers<void> & { readonly sinceMs: number }) | undefined;
-  let isCorked = false;
-
-  function release(): void {
-    waiting?.resolve();
-    waiting = undefined;
-  }
-
-  function uncork(): void {
-    isCorked = false;
-    socket.uncork();
-  }
-
-  socket.on("drain", release);
-  return {
-    release,
-    /** What is sent together travels together: a write for each line would cost more than the line. */
-    cork(): void {
-      if (isCorked) return;
-      isCorked = true;
-      socket.cork();
-      process.nextTick(uncork);
-    },
-    room(): Promise<void> | undefined {
-      if (!socket.writableNeedDrain) return undefined;
-      waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
-      return waiting.promise;
-    },
-    /** For how long the same bytes have waited to be taken. */
-    waitedMs: () => (waiting ? clock.monotonicMs() - waiting.sinceMs : 0),
-  };
 }

@@ -1,7 +1,9 @@
 /** The lines of an answer while they come. Nothing more is read from the wire until the last ones were taken. */
 import type { Readable } from "node:stream";
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { ownCopy } from "../../runtime/own-copy.ts";
+import { piecesOf } from "../../runtime/pieces.ts";
 
 /** The server said nothing for too long: the connection may be dead without knowing it. */
 export class Silence extends Error {
@@ -34,10 +36,13 @@ export interface Lines {
 
 const newline = 0x0a;
 
-/** Several lines at a time, as they came in. */
+/**
+ * Several lines at a time, as they came in. While whoever takes them makes us wait, we hold them and not also the bytes that they
+ * were made of: hence these are only seen by functions that have returned by then.
+ */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<Lines> {
-  const { mostBytes, tooLong } = options;
-  const pieces = piecesOf(body, options);
+  const { mostBytes, tooLong, clock, silenceMs } = options;
+  const pieces = piecesOf(body, limits.kubePieceBytes);
   /** What came of the line that has not ended; joined only then, or a long line would be copied with every piece of it. */
   let begun: Buffer[] = [];
   let begunBytes = 0;
@@ -80,22 +85,38 @@ export async function* linesOf(body: Readable, options: LineOptions): AsyncGener
     }
   }
 
-  try {
-    for (;;) {
-      const chunk = pieces.read() ?? (await pieces.next());
-      if (chunk === undefined) break;
-      const end = chunk.lastIndexOf(newline);
-      if (end >= 0) {
-        const whole = begunBytes > 0 ? Buffer.concat([...begun, chunk.subarray(0, end)]) : chunk.subarray(0, end);
-        yield* ended(whole);
-        [begun, begunBytes] = [[], 0];
-      }
-      const rest = end < 0 ? chunk : chunk.subarray(end + 1);
-      if (rest.length === 0) continue;
-      begun.push(rest);
-      begunBytes += rest.length;
-      if (begunBytes > mostBytes) yield* cut(Buffer.concat(begun));
+  function* linesIn(chunk: Buffer): Generator<Lines> {
+    const end = chunk.lastIndexOf(newline);
+    if (end >= 0) {
+      yield* ended(begunBytes > 0 ? Buffer.concat([...begun, chunk.subarray(0, end)]) : chunk.subarray(0, end));
+      [begun, begunBytes] = [[], 0];
     }
+    if (end + 1 === chunk.length) return;
+    // Copied, since the end of a line is short, and would keep all that came with it.
+    begun.push(end < 0 ? chunk : ownCopy(chunk.subarray(end + 1)));
+    begunBytes += chunk.length - end - 1;
+    if (begunBytes > mostBytes) yield* cut(Buffer.concat(begun));
+  }
+
+  /** Of what is there now; undefined where nothing is. */
+  function next(): readonly Lines[] | undefined {
+    const chunk = pieces.read();
+    return chunk && [...linesIn(chunk)];
+  }
+
+  async function more(): Promise<boolean> {
+    const timer = clock.timer(silenceMs, () => pieces.giveUp(new Silence(silenceMs)));
+    try {
+      return await pieces.more();
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  try {
+    do {
+      for (let lines = next(); lines; lines = next()) for (const each of lines) yield each;
+    } while (await more());
     if (begunBytes > 0) yield { texts: [Buffer.concat(begun).toString()], isRest, isBroken: true };
   } finally {
     pieces.close();
@@ -107,46 +128,4 @@ function cutAt(line: Buffer, at: number): number {
   let end = at;
   while (end > at - 4 && ((line[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return end;
-}
-
-/** What has come in, much of it at once: a server may send every line by itself. */
-function piecesOf(body: Readable, { clock, silenceMs }: LineOptions) {
-  let isOver = false;
-  let wake: (() => void) | undefined;
-  const news = () => wake?.();
-  const ended = () => {
-    isOver = true;
-    news();
-  };
-  body.on("readable", news).on("end", ended).on("error", ended).on("close", ended);
-  const read = (): Buffer | undefined => {
-    const size = Math.min(body.readableLength, limits.kubePieceBytes);
-    return body.read(size > 0 ? size : undefined) ?? undefined;
-  };
-
-  return {
-    read,
-    /** Undefined at the end. */
-    async next(): Promise<Buffer | undefined> {
-      for (;;) {
-        const piece = read();
-        if (piece !== undefined) return piece;
-        if (body.errored) throw body.errored;
-        if (body.readableEnded) return undefined;
-        if (isOver || body.destroyed) throw new Error("the answer broke off");
-        await new Promise<void>((resolve, reject) => {
-          const timer: Timer = clock.timer(silenceMs, () => reject(new Silence(silenceMs)));
-          wake = () => {
-            timer.cancel();
-            resolve();
-          };
-        });
-        wake = undefined;
-      }
-    },
-    close(): void {
-      body.off("readable", news);
-      body.destroy();
-    },
-  };
 }

@@ -2,6 +2,7 @@
  * How far a log was read. A stream that is asked for again begins with the second of the newest line, which is as fine as
  * the API takes it, so that what was read of that second comes once more: so many lines, in the same order.
  */
+import { ownText } from "../../runtime/own-copy.ts";
 
 interface LogMemory {
   /** Where to take it up again; undefined before any line. */
@@ -37,12 +38,12 @@ export function createLogMemory(): LogMemory {
   let expected = 0;
 
   function remember(time: string): void {
-    if (newest === "") oldest = time;
+    if (newest === "") oldest = ownText(time);
     if (newest === "" || isLater(time, newest)) newest = time;
     if (time.startsWith(second) && second !== "") {
       count += 1;
     } else if (newest === time) {
-      second = time.slice(0, secondChars);
+      second = ownText(time.slice(0, secondChars));
       zone = zonePattern.exec(time)?.[0] ?? "Z";
       count = 1;
     }

@@ -6,11 +6,11 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Lane } from "../client/transport.ts";
 import type { Access } from "./credentials.ts";
-import { GatheringAgent } from "./gathering.ts";
+import { GatheringAgent, PlainGatheringAgent } from "./gathering.ts";
 
 type Agents = Readonly<Record<Lane, http.Agent>>;
 
-interface AgentPool {
+export interface AgentPool {
   at(access: Access): Agents;
   close(): void;
 }
@@ -26,7 +26,7 @@ export function createAgentPool(): AgentPool {
       if (current) retired = [...retired, ...Object.values(current.agents)].filter(isInUse);
       const agents = {
         calls: makeAgent(access, { maxSockets: limits.kubeSockets }),
-        streams: makeAgent(access, {}, GatheringAgent),
+        streams: makeAgent(access, {}, { Plain: PlainGatheringAgent, Secure: GatheringAgent }),
         proxied: makeAgent(access, { maxSockets: limits.kubeProxySockets }),
       };
       current = { agents, mark: access.tlsMark };
@@ -42,13 +42,15 @@ function isInUse({ sockets, freeSockets }: http.Agent): boolean {
   return Object.keys(sockets).length + Object.keys(freeSockets).length > 0;
 }
 
-function makeAgent({ server, tls, path }: Access, bounds: http.AgentOptions, Secure = https.Agent): http.Agent {
+const ordinary = { Plain: http.Agent, Secure: https.Agent };
+
+function makeAgent({ server, tls, path }: Access, bounds: http.AgentOptions, made = ordinary): http.Agent {
   const options = { keepAlive: true, keepAliveMsecs: limits.kubeKeepAliveMs, timeout: limits.kubeIdleMs, ...bounds };
-  if (server.protocol !== "https:") return new http.Agent(options);
+  if (server.protocol !== "https:") return new made.Plain(options);
   try {
     // Else it would come to light only while connecting, looking like a failure of the server.
     createSecureContext(tls);
-    return new Secure({ ...options, ...tls });
+    return new made.Secure({ ...options, ...tls });
   } catch (thrown) {
     const reason = `its certificate or key: ${reasonOf(thrown)}`;
     throw new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason }, { cause: thrown });

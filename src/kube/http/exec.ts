@@ -10,6 +10,7 @@ import { objectPath } from "../client/paths.ts";
 import { connectionError, malformedAnswer, type Operation, type Peer, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
+import type { AgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
@@ -19,13 +20,14 @@ const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
 interface ExecDeps {
   readonly credentials: Credentials;
+  readonly agents: Pick<AgentPool, "at">;
   readonly clock: Clock;
   /** Aborted when the transport is closed. */
   readonly closing: AbortSignal;
 }
 
 export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
-  const { credentials, clock, closing } = deps;
+  const { credentials, agents, clock, closing } = deps;
   const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
   const { signal, deadlineMs = limits.kubeCallMs } = options;
   signal?.throwIfAborted();
@@ -34,7 +36,8 @@ export async function exec(at: ObjectAt, options: ExecOptions, deps: ExecDeps): 
   if (closing.aborted) throw connectionError(closing.reason, asked, access);
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const socket = new WebSocket(execUrl(access.server, at, options), protocols, {
-    ...access.tls,
+    // Of a connection that is paused nothing more is read: Node would else take 64 KB ahead of every slow reader.
+    agent: agents.at(access).streams,
     headers: authorization,
     maxPayload: limits.kubeExecMessageBytes,
     perMessageDeflate: false,
@@ -116,9 +119,9 @@ async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<
   throw refusalError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
 }
 
-/** A reader that is slow slows the command down, as a pipe would. */
+/** A reader that is slow slows the command down, as a pipe would: while anything is left of a message, the next is not read. */
 function output(socket: WebSocket): Readable {
-  return new Readable({ read: () => socket.resume() });
+  return new Readable({ highWaterMark: 1, read: () => socket.resume() });
 }
 
 function deliver(stream: Readable, bytes: Buffer, socket: WebSocket): void {

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createPlainServer, type Server } from "node:http";
 import { createServer } from "node:https";
-import { test } from "node:test";
+import type { Readable } from "node:stream";
+import { type TestContext, test } from "node:test";
+import { eventually } from "../../../test/eventually.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
 import { createHttpTransport } from "./http-transport.ts";
 
 const line = `${"x".repeat(49)}\n`;
@@ -15,25 +19,7 @@ test("lines that a server sends one by one are not held one by one", async (t) =
     for (let left = lines; left > 0; left -= 1) await new Promise((sent) => response.write(line, sent));
     response.end();
   });
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as { readonly port: number };
-  const access = {
-    ...{ path: "kubeconfig", server: new URL(`https://127.0.0.1:${port}`), authorization: undefined, tlsMark: "" },
-    tls: { ca: certPem, rejectUnauthorized: true },
-  };
-  const credentials = { current: () => Promise.resolve(access), refused: () => undefined, close: () => undefined };
-  const transport = createHttpTransport({ credentials, clock: createVirtualClock() });
-  t.after(transport.close);
-  const asked = {
-    ...{ verb: "read the log of", resource: "pod", method: "GET", path: "/" },
-    headers: {},
-    body: undefined,
-  };
-  const { body } = await transport.send({ ...asked, lane: "streams" });
+  const body = await answerOf(t, server, certPem);
   const places = new Set<ArrayBufferLike>();
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -43,3 +29,55 @@ test("lines that a server sends one by one are not held one by one", async (t) =
   assert.equal(bytes, lines * line.length);
   assert(places.size <= bytes / 2_048, `${places.size} places for ${bytes} bytes`);
 });
+
+for (const scheme of ["http", "https"]) {
+  test(`of an answer over ${scheme} that nobody reads, little is held`, async (t) => {
+    const { certPem, keyPem } = makeCertificate({ name: "api" });
+    const whole = 16 * 2 ** 20;
+    const respond = (_request: unknown, response: { write(bytes: string): void; end(): void }) => {
+      for (let sent = 0; sent < whole; sent += 1_024) response.write("x".repeat(1_024));
+      response.end();
+    };
+    const server =
+      scheme === "http" ? createPlainServer(respond) : createServer({ cert: certPem, key: keyPem }, respond);
+    const body = await answerOf(t, server, scheme === "http" ? undefined : certPem);
+    // Some of it is taken first, since a connection that was paused may be read again then.
+    let bytes = 0;
+    while (bytes < 2 ** 20) {
+      const some = body.read() as Buffer | null;
+      bytes += some?.length ?? 0;
+      if (!some) await once(body, "readable");
+    }
+    const held = await eventually("an end of reading", async () => {
+      const before = body.readableLength;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return before > 0 && before === body.readableLength && before;
+    });
+    assert(held <= 5 * limits.kubePieceBytes, `${held} bytes`);
+    for await (const chunk of body as AsyncIterable<Buffer>) bytes += chunk.length;
+    assert.equal(bytes, whole);
+  });
+}
+
+async function answerOf(t: TestContext, server: Server, ca: string | undefined): Promise<Readable> {
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as { readonly port: number };
+  const root = new URL(`${ca ? "https" : "http"}://127.0.0.1:${port}`);
+  const access = {
+    ...{ path: "kubeconfig", server: root, authorization: undefined, tlsMark: "" },
+    tls: { ...(ca !== undefined && { ca }), rejectUnauthorized: true },
+  };
+  const credentials = { current: () => Promise.resolve(access), refused: () => undefined, close: () => undefined };
+  const transport = createHttpTransport({ credentials, clock: createVirtualClock() });
+  t.after(transport.close);
+  const asked = {
+    ...{ verb: "read the log of", resource: "pod", method: "GET", path: "/" },
+    headers: {},
+    body: undefined,
+  };
+  return (await transport.send({ ...asked, lane: "streams" })).body;
+}

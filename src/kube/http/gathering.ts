@@ -4,30 +4,45 @@
  * collector does not count those: fifty logs at once took 300 MB. So none of them lives for longer than it takes to copy it,
  * also not while a slow reader makes us wait.
  */
+
 import type { ClientRequestArgs, IncomingMessage } from "node:http";
+import * as http from "node:http";
 import * as https from "node:https";
 import { Duplex, Readable } from "node:stream";
 import { realClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import { ownCopy } from "../../runtime/own-copy.ts";
 
 /** What has just arrived: Node reads one connection after the other, so that all of them can have the same place. */
 const arrived = Buffer.allocUnsafeSlow(limits.kubeReadBytes);
 
 /** Small records share their buffers, and of a connection that is told to pause nothing more is read. */
 export class GatheringAgent extends https.Agent {
-  override createConnection(options: ClientRequestArgs, created?: (error: Error | null, stream: Duplex) => void) {
-    const take = (bytes: number) =>
-      connection instanceof Duplex && connection.push(Buffer.from(arrived.subarray(0, bytes)));
-    const onread = { buffer: arrived, callback: take };
-    const connection = super.createConnection({ ...options, onread } as ClientRequestArgs, created);
-    return connection;
+  override createConnection(options: ClientRequestArgs, created?: Created) {
+    return gathering((more) => super.createConnection({ ...options, ...more } as ClientRequestArgs, created));
   }
+}
+
+/** The same without TLS. */
+export class PlainGatheringAgent extends http.Agent {
+  override createConnection(options: ClientRequestArgs, created?: Created) {
+    return gathering((more) => super.createConnection({ ...options, ...more } as ClientRequestArgs, created));
+  }
+}
+
+type Created = (error: Error | null, stream: Duplex) => void;
+type Connection = ReturnType<http.Agent["createConnection"]>;
+
+function gathering(connect: (more: object) => Connection): Connection {
+  const take = (bytes: number) => connection instanceof Duplex && connection.push(copyOf(arrived.subarray(0, bytes)));
+  const connection = connect({ onread: { buffer: arrived, callback: take } });
+  return connection;
 }
 
 type Give = (bytes: Buffer) => void;
 
 /** Of one answer at a time, for the same reason. */
-const place = Buffer.allocUnsafeSlow(limits.kubeReadBytes);
+const place = Buffer.allocUnsafeSlow(limits.kubePieceBytes);
 let filled = 0;
 let goesTo: Give | undefined;
 let isDue = false;
@@ -47,8 +62,12 @@ export function gathered(response: IncomingMessage): Readable {
   });
   // Who reads it looks for its error; nobody does before he began.
   body.on("error", () => undefined);
+  const pause = () => {
+    if (body.readableLength >= limits.kubePieceBytes && !response.complete) socket.pause();
+  };
   const give = (bytes: Buffer) => {
-    if (!body.destroyed && !body.push(bytes) && !response.complete) socket.pause();
+    // Later, but before more is read: what HTTP took in just now makes it go on a tick from here, whoever has told it to pause.
+    if (!body.destroyed && !body.push(bytes)) queueMicrotask(pause);
   };
   response.on("data", (part: Buffer) => gather(give, part));
   response.on("end", () => {
@@ -67,6 +86,10 @@ export function gathered(response: IncomingMessage): Readable {
 
 function gather(give: Give, part: Buffer): void {
   if (goesTo !== give || filled + part.length > place.length) handOver();
+  if (part.length > place.length) {
+    give(copyOf(part));
+    return;
+  }
   goesTo = give;
   filled += part.copy(place, filled);
   if (isDue) return;
@@ -80,7 +103,14 @@ function gather(give: Give, part: Buffer): void {
 
 function handOver(to = goesTo): void {
   if (!to || goesTo !== to) return;
-  const bytes = Buffer.from(place.subarray(0, filled));
+  const bytes = copyOf(place.subarray(0, filled));
   [goesTo, filled] = [undefined, 0];
   to(bytes);
+}
+
+/** A few lines share their memory with others; what is more may be held for long, and would keep all of that. */
+const smallBytes = 4_096;
+
+function copyOf(bytes: Buffer): Buffer {
+  return bytes.length < smallBytes ? Buffer.from(bytes) : ownCopy(bytes);
 }

@@ -38,7 +38,7 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
       const body = lane === "streams" ? gathered(response) : response;
       return { status: response.statusCode ?? 0, headers: response.headers, body, peer: access };
     },
-    exec: (at, options) => exec(at, options, { credentials, clock, closing }),
+    exec: (at, options) => exec(at, options, { credentials, agents, clock, closing }),
     peer: () => credentials.current(),
     refused: () => credentials.refused(),
     close() {

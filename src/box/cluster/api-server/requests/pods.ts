@@ -60,34 +60,40 @@ function followed(
   write: (line: LogLine) => string,
   open: Set<Readable>,
 ): Readable {
+  /** Of what was there at the start; it can be gone through in parts. */
+  const rest = lines[Symbol.iterator]();
   let last = "";
   let [isFull, isOver] = [false, false];
   const isOpen = () => !body.destroyed && !body.readableEnded && open.has(body);
 
   function push(some: Iterable<LogLine>): void {
     for (const line of some) {
-      if (isFull) return;
       last = line.time;
       isFull = !body.push(write(line));
+      if (isFull) return;
     }
+  }
+
+  function pushAll(): void {
+    isFull = false;
+    push(rest);
+    if (!isFull) push(log.lines.filter(({ time }) => time > last));
     if (isOver && !isFull) body.push(null);
   }
 
   const body = new Readable({
     read() {
-      if (!isFull || !isOpen()) return;
-      isFull = false;
-      push(log.lines.filter(({ time }) => time > last));
+      if (isFull && isOpen()) pushAll();
     },
   });
   body.on("error", () => undefined);
   open.add(body);
-  push(lines);
+  push(rest);
   const stop = log.follow({
-    line: (line) => void (isOpen() && push([line])),
+    line: (line) => void (isOpen() && !isFull && push([line])),
     end() {
       isOver = true;
-      if (isOpen()) push([]);
+      if (isOpen() && !isFull) body.push(null);
     },
   });
   body.on("close", () => {

@@ -25,8 +25,18 @@ export function containerLog(life: Life, source: LogSource): ContainerLog {
   };
 }
 
+/** Of those that have printed all at their start: who follows and waits asks for it again and again. */
+const atStart = new WeakMap<Life, LogLine[]>();
+
 /** The newest lines: a node keeps only so many. */
 function printed(life: Life, source: LogSource): LogLine[] {
+  if (life.behaviour.logEveryMs) return linesUpTo(life, source);
+  const lines = atStart.get(life) ?? linesUpTo(life, source);
+  atStart.set(life, lines);
+  return lines;
+}
+
+function linesUpTo(life: Life, source: LogSource): LogLine[] {
   const { startedMs, endedMs, behaviour } = life;
   const { logEveryMs = 0 } = behaviour;
   const ageMs = (endedMs ?? source.clock.monotonicMs()) - startedMs;

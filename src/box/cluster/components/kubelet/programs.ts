@@ -19,6 +19,13 @@ const table: Readonly<Record<string, Program>> = {
     }
     return 0;
   },
+  async yes([word = "y"], { stdout, signal }) {
+    const many = Buffer.from(`${word}\n`.repeat(4_096));
+    for (;;) {
+      signal.throwIfAborted();
+      if (!stdout.write(many)) await once(stdout, "drain", { signal });
+    }
+  },
   stty: (_, { size, stdout }) => print(stdout, `${size()?.rows ?? 0} ${size()?.columns ?? 0}`),
   tty: (_, { stdout, isTerminal }) => (isTerminal ? print(stdout, "/dev/pts/0") : print(stdout, "not a tty", 1)),
   true: () => 0,

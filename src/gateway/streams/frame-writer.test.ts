@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { test } from "node:test";
+import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createFrameWriter } from "./frame-writer.ts";
+
+/** Takes what is written when it is told to. */
+function stage() {
+  const writes: Buffer[] = [];
+  const taken: (() => void)[] = [];
+  const socket = new Duplex({
+    read: () => undefined,
+    write(bytes: Buffer, _encoding, done) {
+      writes.push(bytes);
+      taken.push(done);
+    },
+  }) as Socket;
+  return { writes, taken, socket, writer: createFrameWriter(socket, createVirtualClock()) };
+}
+
+test("frames of every size are written whole, those that are sent together in one piece of their own", async () => {
+  const { writes, writer } = stage();
+  for (const frame of ["", "é", "x".repeat(125), "x".repeat(126), Buffer.alloc(3)]) writer.write(frame);
+  await Promise.resolve().then(() => new Promise(process.nextTick));
+  assert.equal(writes.length, 1);
+  const piece = writes[0] as Buffer;
+  assert.equal(piece.buffer.byteLength, piece.length);
+  const heads = ["8100", "8102c3a9", `817d${"78".repeat(125)}`, `817e007e${"78".repeat(126)}`, "8203000000"];
+  assert.equal(piece.toString("hex"), heads.join(""));
+});
+
+test("a frame that is larger than a piece is one piece, and there is room again when it is taken", async () => {
+  for (const size of [65_535, 65_536]) {
+    const { writes, taken, writer } = stage();
+    writer.write(Buffer.alloc(size, 7));
+    assert.equal(writes[0]?.length, size + (size < 65_536 ? 4 : 10));
+    assert.equal(
+      writes[0]?.toString("hex", 0, 11),
+      size < 65_536 ? "827effff07070707070707" : "827f000000000001000007",
+    );
+    const room = writer.room();
+    assert(room);
+    taken.shift()?.();
+    await room;
+    assert.equal(writer.room(), undefined);
+  }
+});
+
+test("what is small waits for nobody, and what is written to somebody who has gone is let go of", async () => {
+  const { writes, socket, writer } = stage();
+  writer.write("x".repeat(limits.streamPieceBytes / 2));
+  writer.flush();
+  assert.equal(writer.room(), undefined);
+  writer.write("late");
+  socket.destroy();
+  writer.flush();
+  assert.equal(writes.length, 1);
+});

@@ -1,0 +1,93 @@
+/**
+ * Writes frames to a reader that may be slow: those that are sent together in one piece, since a write for each line would cost
+ * more than the line. A piece has a buffer of its own. From Node's pool, what waits for one reader would keep the memory of what
+ * others have long taken.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
+
+/** Text as text, bytes as binary. */
+type Frame = string | Uint8Array;
+
+interface FrameWriter {
+  write(frame: Frame): void;
+  /** What was written and is not on its way yet goes now. */
+  flush(): void;
+  /** Undefined: there is room for more; else wait for it before the next frame. */
+  room(): Promise<void> | undefined;
+  /** Nobody waits for room any more. */
+  release(): void;
+  /** For how long the same bytes have waited to be taken. */
+  waitedMs(): number;
+}
+
+const [text, binary] = [0x81, 0x82];
+
+export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
+  let frames: Frame[] = [];
+  /** Of these. */
+  let begunBytes = 0;
+  /** Given to the socket, and not taken yet. */
+  let sentBytes = 0;
+  let waiting: (PromiseWithResolvers<void> & { readonly sinceMs: number }) | undefined;
+
+  function release(): void {
+    waiting?.resolve();
+    waiting = undefined;
+  }
+
+  function flush(): void {
+    if (!socket.writable) frames = [];
+    if (frames.length === 0) return;
+    const piece = Buffer.allocUnsafeSlow(begunBytes);
+    let at = 0;
+    for (const frame of frames) at = put(frame, piece, at);
+    [frames, begunBytes] = [[], 0];
+    sentBytes += piece.length;
+    socket.write(piece, () => {
+      sentBytes -= piece.length;
+      if (sentBytes === 0) release();
+    });
+  }
+
+  return {
+    write(frame) {
+      if (frames.length === 0) process.nextTick(flush);
+      frames.push(frame);
+      const size = Buffer.byteLength(frame);
+      begunBytes += headBytes(size) + size;
+      if (begunBytes >= limits.streamPieceBytes) flush();
+    },
+    flush,
+    room() {
+      if (sentBytes < limits.streamPieceBytes) return undefined;
+      waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
+      return waiting.promise;
+    },
+    release,
+    waitedMs: () => (waiting ? clock.monotonicMs() - waiting.sinceMs : 0),
+  };
+}
+
+/** As a server's is: whole, and not masked. Returns where the next one begins. */
+function put(frame: Frame, piece: Buffer, at: number): number {
+  const size = Buffer.byteLength(frame);
+  const start = at + headBytes(size);
+  piece[at] = typeof frame === "string" ? text : binary;
+  if (start - at === 2) piece[at + 1] = size;
+  else if (start - at === 4) {
+    piece[at + 1] = 126;
+    piece.writeUInt16BE(size, at + 2);
+  } else {
+    piece[at + 1] = 127;
+    piece.writeBigUInt64BE(BigInt(size), at + 2);
+  }
+  if (typeof frame === "string") piece.write(frame, start);
+  else piece.set(frame, start);
+  return start + size;
+}
+
+function headBytes(size: number): number {
+  return size < 126 ? 2 : size < 65_536 ? 4 : 10;
+}
