@@ -557,9 +557,19 @@ export const limits = {
   /** Clients are told that the server stops; one that does not listen is not waited for. */
   grpcStopMs: second,
 
-  // Inventory operator
+  // Operators
   /** An operator that starts before its API server is there looks for it this often. */
   ownPodRetryMs: 2 * second,
+  /** Who leads is believed to live for so long after its last word, as other controllers of Kubernetes have it. */
+  leaderDurationMs: 15 * second,
+  /** Who leads says so this often; one word in three may be lost. */
+  leaderRenewMs: 5 * second,
+  /** Who could not say so for this long stops: well before another may begin, with time to end what is under way. */
+  leaderGiveUpMs: 10 * second,
+  /** Who waits looks this often whether nobody leads any more. */
+  leaderLookMs: 2 * second,
+
+  // Inventory operator
   /** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
   discoveryPeriodMs: minute,
   /** First pause between two discovery pods of a node: one that was evicted or ended by hand may be back soon. */

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Owner } from "../../test/owner.ts";
+import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { untilAborted } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import { silentLog } from "../runtime/log.ts";
+import { createSeededRandom } from "../runtime/random.ts";
+import { kinds } from "./kinds.ts";
+import { createLeadership } from "./leadership.ts";
+
+const at = { namespace: "akash-services", name: "operator-ip" };
+
+function openStage(t: Owner) {
+  const clock = createVirtualClock();
+  const deps = { clock, random: createSeededRandom(1), log: silentLog };
+  const cluster = createSimulatedCluster({ nodes: [] }, deps);
+  t.after(() => cluster.close());
+  cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
+  const leaders = new Set<string>();
+  let most = 0;
+
+  function start(identity: string) {
+    const kube = cluster.connect(identity);
+    const leadership = createLeadership({ ...at, identity }, { kube, clock, log: silentLog });
+    const stopping = new AbortController();
+    const running = leadership.run(stopping.signal, async (signal) => {
+      leaders.add(identity);
+      most = Math.max(most, leaders.size);
+      await untilAborted(signal);
+      leaders.delete(identity);
+    });
+    const stop = async () => {
+      stopping.abort();
+      await clock.advance(0);
+      await running;
+    };
+    t.after(stop);
+    return { leadership, stop };
+  }
+  return { clock, cluster, leaders, start, most: () => most };
+}
+
+test("of two copies one leads, and the other takes over at once when it stops", async (t) => {
+  const { clock, leaders, start, most } = openStage(t);
+  const one = start("one");
+  await clock.advance(1_000);
+  const two = start("two");
+  await clock.advance(60_000);
+  assert.deepEqual([...leaders], ["one"]);
+  assert.deepEqual([one.leadership.waitingFor, two.leadership.waitingFor], [undefined, "one leads"]);
+  await one.stop();
+  await clock.advance(limits.leaderLookMs);
+  assert.deepEqual([...leaders], ["two"]);
+  assert.equal(most(), 1);
+});
+
+test("one that cannot say that it lives stops before another begins, and comes back when it can", async (t) => {
+  const { clock, cluster, leaders, start, most } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  start("two");
+  await clock.advance(1_000);
+  const { faults } = cluster;
+  faults.forbid("update", kinds.lease);
+  await clock.advance(limits.leaderGiveUpMs + limits.leaderRenewMs);
+  assert.deepEqual([...leaders], []);
+  faults.clear();
+  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
+  assert.equal(leaders.size, 1);
+  assert.equal(most(), 1);
+});
+
+test("one whose Lease somebody gave to another stops, and one whose Lease was deleted makes it again", async (t) => {
+  const { clock, cluster, leaders, start } = openStage(t);
+  const one = start("one");
+  await clock.advance(1_000);
+  const live = cluster.server.get(kinds.lease, at);
+  assert.ok(live);
+  const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
+  cluster.server.update(kinds.lease, { ...live, spec }, "test");
+  await clock.advance(limits.leaderRenewMs);
+  assert.deepEqual([...leaders], []);
+  assert.equal(one.leadership.waitingFor, "a stranger leads");
+  // It never says anything again.
+  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
+  assert.deepEqual([...leaders], ["one"]);
+  cluster.server.delete(kinds.lease, at);
+  await clock.advance(limits.leaderRenewMs);
+  assert.deepEqual([...leaders], ["one"]);
+  assert.ok(cluster.server.get(kinds.lease, at));
+});

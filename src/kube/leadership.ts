@@ -1,0 +1,167 @@
+/**
+ * Which of several copies of a program works: the one whose name stands in a Lease of the cluster. Whether that one lives is
+ * told by when its word was last seen to change, by our own clock: those of two machines may differ. Who can't say that it
+ * lives stops before another may begin.
+ */
+import { type Clock, formatTime } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import { createPause } from "../runtime/pause.ts";
+import { fieldsOf, textOf } from "./json-fields.ts";
+import { apiVersionOf, kinds } from "./kinds.ts";
+import type { Kube, KubeObject, ObjectAt } from "./kube.ts";
+
+export interface LeadershipOptions extends ObjectAt {
+  readonly namespace: string;
+  /** Of this copy: no other has it, not even one of the same pod before. */
+  readonly identity: string;
+}
+
+interface LeadershipDeps {
+  readonly kube: Pick<Kube, "get" | "create" | "replace">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Leadership = ReturnType<typeof createLeadership>;
+
+export function createLeadership({ identity, ...at }: LeadershipOptions, { kube, clock, log }: LeadershipDeps) {
+  const { lease: kind } = kinds;
+  const pause = createPause(clock);
+  let seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
+  let holder: string | undefined;
+  let leading = false;
+  let trouble: ProviderError | undefined;
+
+  /** One try; true where the name in the Lease is ours now, by a write of this moment. */
+  async function claim(signal: AbortSignal): Promise<boolean> {
+    const live = await kube.get(kind, at, { signal, deadlineMs: limits.leaderRenewMs });
+    if (!live) return written(kube.create(kind, desired(undefined), { signal, deadlineMs: limits.leaderRenewMs }));
+    const { resourceVersion: version } = live.metadata;
+    if (seen?.version !== version) seen = { version, atMs: clock.monotonicMs() };
+    holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
+    if (holder !== undefined && holder !== identity && !isSilent()) return false;
+    return written(kube.replace(kind, desired(live), { signal, deadlineMs: limits.leaderRenewMs }));
+  }
+
+  function isSilent(): boolean {
+    return seen !== undefined && clock.monotonicMs() - seen.atMs > limits.leaderDurationMs;
+  }
+
+  async function written(writing: Promise<KubeObject>): Promise<boolean> {
+    try {
+      seen = { version: (await writing).metadata.resourceVersion, atMs: clock.monotonicMs() };
+      holder = identity;
+      return true;
+    } catch (thrown) {
+      // Another was quicker.
+      if (ProviderError.is(thrown, "AKP_KUBE_EXISTS") || ProviderError.is(thrown, "AKP_KUBE_CONFLICT")) return false;
+      throw thrown;
+    }
+  }
+
+  function desired(live: KubeObject | undefined, holderIdentity: string = identity): KubeObject {
+    const before = fieldsOf(live?.["spec"]);
+    const isOurs = textOf(before["holderIdentity"]) === holderIdentity;
+    const now = microTime(clock.now());
+    return {
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      metadata: live?.metadata ?? at,
+      spec: {
+        holderIdentity,
+        leaseDurationSeconds: limits.leaderDurationMs / 1_000,
+        renewTime: now,
+        acquireTime: (isOurs && textOf(before["acquireTime"])) || now,
+        leaseTransitions: Number(before["leaseTransitions"] ?? 0) + (isOurs || !live ? 0 : 1),
+      },
+    };
+  }
+
+  /** The same, with what goes wrong told once, and counted as a no. */
+  async function tried(signal: AbortSignal): Promise<boolean> {
+    try {
+      const isOurs = await claim(signal);
+      trouble = undefined;
+      return isOurs;
+    } catch (thrown) {
+      if (signal.aborted) return false;
+      const error = ProviderError.from(thrown);
+      if (error.message !== trouble?.message) log.error("cannot claim the lead", { lease: at.name, error });
+      trouble = error;
+      return false;
+    }
+  }
+
+  /** So that the next one need not wait until we are believed to be dead. */
+  async function release(): Promise<void> {
+    try {
+      const deadlineMs = limits.leaderLookMs;
+      const live = await kube.get(kind, at, { deadlineMs });
+      if (live && textOf(fieldsOf(live["spec"])["holderIdentity"]) === identity)
+        await kube.replace(kind, desired(live, ""), { deadlineMs });
+    } catch (thrown) {
+      log.info("failed to release the lead", { lease: at.name, error: ProviderError.from(thrown) });
+    }
+  }
+
+  /** Says that it lives until it is over: another has the lead, or nobody took our word for too long. */
+  async function renew(over: AbortController, signal: AbortSignal): Promise<void> {
+    const endIn = (ms: number) => clock.timer(ms, () => over.abort());
+    let alarm = endIn(limits.leaderGiveUpMs);
+    for (;;) {
+      await pause.wait(trouble ? limits.leaderLookMs : limits.leaderRenewMs, signal);
+      if (signal.aborted) break;
+      const beganMs = clock.monotonicMs();
+      if (await tried(signal)) {
+        alarm.cancel();
+        alarm = endIn(limits.leaderGiveUpMs - (clock.monotonicMs() - beganMs));
+      } else if (holder !== identity) over.abort();
+    }
+    alarm.cancel();
+  }
+
+  async function leadOnce(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    leading = true;
+    log.info("started leading", { lease: at.name, identity });
+    const renewing = renew(over, until);
+    try {
+      await lead(until);
+    } finally {
+      leading = false;
+      over.abort();
+      await renewing;
+      log.info("stopped leading", { lease: at.name, identity, ...(holder !== identity && { holder }) });
+      if (holder === identity) await release();
+    }
+  }
+
+  return {
+    get leading(): boolean {
+      return leading;
+    },
+    /** Why this copy does nothing, in words; undefined while it leads. */
+    get waitingFor(): string | undefined {
+      if (leading) return undefined;
+      return trouble ? trouble.message : `${holder ?? "no copy"} leads`;
+    },
+    /**
+     * Leads whenever it can, until the signal is aborted. `lead` begins anew each time; it ends when its signal says so, and
+     * what it rejects with ends this too.
+     */
+    async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+      while (!signal.aborted) {
+        if (await tried(signal)) await leadOnce(signal, lead);
+        else await pause.wait(limits.leaderLookMs, signal);
+      }
+    },
+  };
+}
+
+/** "2026-11-15T08:55:00.123000Z": the one kind of time that Kubernetes wants in microseconds. */
+function microTime(ms: number): string {
+  return formatTime(ms).replace("Z", "000Z");
+}
