@@ -4,9 +4,9 @@
  */
 import { createMemoryBus } from "../src/bus/memory.ts";
 import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
-import { startGrpc } from "../src/operators/inventory/publishing/grpc.ts";
-import { createPictures } from "../src/operators/inventory/publishing/picture.ts";
-import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";
+import { createPictures } from "../src/operators/inventory/serving/picture.ts";
+import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -18,7 +18,7 @@ import { type Manifest, manifestHash } from "../src/market/manifest.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import type { Sdl } from "../src/market/sdl/sdl.ts";
 import { createInventoryOperator } from "../src/operators/inventory/operator.ts";
-import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { type Clock, createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { endedBy } from "../src/runtime/ended-by.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";

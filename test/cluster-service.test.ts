@@ -13,7 +13,7 @@ import { formatBidId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import type { Inventory } from "../src/operators/inventory/inventory.ts";
-import { createPublisher, type Publisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createPublisher, type Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -11,7 +11,7 @@ import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseCoins } from "../src/market/coin.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
-import { createPublisher } from "../src/operators/inventory/publishing/publisher.ts";
+import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";

@@ -40,7 +40,7 @@ const layersWithin: Record<string, readonly string[]> = {
   ],
   bidengine: ["decision", "policies", "pricing"],
   "operators/inventory": [
-    "publishing",
+    "serving",
     "storage",
     "nodes",
     "accounting",

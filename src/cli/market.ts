@@ -47,7 +47,7 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
   const { policyFile } = values;
   const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
     invariant(kube, "what is sold is in a cluster");
-    return { endpoint, inCluster, kube };
+    return { endpoint, inCluster, clusterDomain: values.clusterDomain, kube };
   };
   return {
     cluster: { overcommit: overcommitOf(values), leases: leasesOf(values) },

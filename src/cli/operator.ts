@@ -5,7 +5,7 @@ import { addSettingOptions } from "../config/options.ts";
 import type { UsedSetting } from "../config/used-settings.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
-import { kubeconfigOf, prepare, redisOf } from "./settings.ts";
+import { kubeconfigOf, type Prepared, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -22,38 +22,47 @@ function inventoryCommand(): Command {
 }
 
 async function runInventory(given: Command): Promise<void> {
-  const { values, sources, log } = prepare(given);
+  const prepared = prepare(given);
+  const { values } = prepared;
   const { createInventoryProcess } = await import("../provider/inventory-process.ts");
-  const defaulted = <Name extends UsedSetting>(name: Name) => ({
-    value: values[name],
-    given: sources[name] !== "default",
-  });
-  const redis = redisOf(values);
   const operator = createInventoryProcess({
+    ...processOptions(prepared),
+    apiTimeoutMs: values.apiTimeoutMs,
+    config: values.inventoryConfig,
+    registry: values.providerConfigsUrl,
+    registryPeriodMs: values.registryQueryPeriodMs,
+    discoveryImage: defaulted(prepared, "discoveryImage"),
+    discoveryPort: values.discoveryApiPort,
+    discoveryNamespace: values.discoveryNamespace,
+    discoveryPrivileged: values.discoveryPrivileged,
+  });
+  await operator.run(abortOnSignals());
+}
+
+/** What every operator's process is told. */
+function processOptions(prepared: Prepared) {
+  const { values, sources, log } = prepared;
+  const redis = redisOf(values);
+  return {
     kubeconfig: kubeconfigOf({ values, sources }),
     environment: process.env,
     ...(redis && { redis }),
     ...(values.metricsListener && { metricsListener: values.metricsListener }),
     host: values.restAddress,
-    restPort: defaulted("restPort"),
-    grpcPort: defaulted("grpcPort"),
-    apiTimeoutMs: values.apiTimeoutMs,
+    restPort: defaulted(prepared, "restPort"),
+    grpcPort: defaulted(prepared, "grpcPort"),
     ...(values.podName !== undefined && { podName: values.podName }),
     podNamespace: values.podNamespace,
-    config: values.inventoryConfig,
-    registry: values.providerConfigsUrl,
-    registryPeriodMs: values.registryQueryPeriodMs,
-    discoveryImage: defaulted("discoveryImage"),
-    discoveryPort: values.discoveryApiPort,
-    discoveryNamespace: values.discoveryNamespace,
-    discoveryPrivileged: values.discoveryPrivileged,
     version,
     shutdownMs: values.shutdownTimeoutMs,
     clock: realClock,
     random: realRandom,
     log,
-  });
-  await operator.run(abortOnSignals());
+  };
+}
+
+function defaulted<Name extends UsedSetting>({ values, sources }: Prepared, name: Name) {
+  return { value: values[name], given: sources[name] !== "default" };
 }
 
 function discoverCommand(): Command {

@@ -43,7 +43,7 @@ function withoutOwn({ options }: Command, env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !own.has(name.replace(/^(AP|AKASH)_/, ""))));
 }
 
-interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor" | "follow"> {
+export interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor" | "follow"> {
   readonly log: Log;
 }
 

@@ -1,7 +1,8 @@
 /** Why nothing may be judged by caches of the cluster right now, in words for an operator; undefined where it may. */
+import { cacheTrouble } from "../kube/cache-trouble.ts";
 import type { WatchCache } from "../kube/kube.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../runtime/errors.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 
 export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
@@ -12,12 +13,12 @@ export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | u
   return undefined;
 }
 
-function troubleOf({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
+function troubleOf(cache: WatchCache<unknown>): string | undefined {
+  const { resource, trouble } = cache;
   if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
     return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
   }
-  if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
-  return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
+  return cacheTrouble(cache);
 }
 
 /** What is not known now is no answer. */

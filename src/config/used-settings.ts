@@ -22,7 +22,7 @@ export const usedSettings = [
     "overcommitStoragePercent",
   ],
   ...["deploymentNetworkPoliciesEnabled", "deploymentIngressControllers", "deploymentClosedRanges"],
-  ...["ingressMode", "gatewayNamespace"],
+  ...["ingressMode", "gatewayNamespace", "clusterDomain"],
   ...["clusterPublicHostname", "dockerImagePullSecretsName", "deploymentRuntimeClass", "manifestTimeoutMs"],
   ...["monitorMaxRetries", "monitorRetryPeriodMs", "monitorRetryPeriodJitterMs"],
   ...["deploymentIngressStaticHosts", "deploymentIngressDomain", "deploymentBlockedHostnames"],

@@ -8,9 +8,13 @@ export interface ServiceAddress {
 }
 
 /** Undefined where the Service has no port of this name. */
-export function serviceAddress({ metadata, ...service }: KubeObject, portName: string): ServiceAddress | undefined {
+export function serviceAddress(
+  { metadata, ...service }: KubeObject,
+  portName: string,
+  clusterDomain: string,
+): ServiceAddress | undefined {
   const ports = recordsOf(fieldsOf(service["spec"])["ports"]);
   const port = ports.find(({ name }) => name === portName)?.["port"];
   if (typeof port !== "number") return undefined;
-  return { host: `${metadata.name}.${metadata.namespace}.svc.cluster.local`, port };
+  return { host: `${metadata.name}.${metadata.namespace}.svc.${clusterDomain}`, port };
 }

@@ -74,6 +74,16 @@ export function formatTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** "Sun, 15 Nov 2026 08:55:00 GMT", as HTTP has it in headers. */
+export function formatHttpTime(ms: number): string {
+  return new Date(ms).toUTCString();
+}
+
+/** "2026-11-15 08:55:00.123 +0000 UTC", as Go prints a time. */
+export function formatGoTime(ms: number): string {
+  return formatTime(ms).replace("T", " ").replace("Z", " +0000 UTC");
+}
+
 /** The day of UTC: "2026-11-16". */
 export function formatDay(ms: number): string {
   return formatTime(ms).split("T")[0] ?? "";

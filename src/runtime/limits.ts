@@ -560,6 +560,18 @@ export const limits = {
   // Operators
   /** An operator that starts before its API server is there looks for it this often. */
   ownPodRetryMs: 2 * second,
+  /** Streams of changes at once: a provider, its standby, and whoever looks on. */
+  operatorStreams: 64,
+  /** Connections to one of the two listeners. */
+  operatorConnections: 256,
+  /** Calls at once on one gRPC connection. */
+  operatorCalls: 100,
+  /** Requests are empty, or name a service. */
+  operatorRequestBytes: 4_096,
+  /** A request over HTTP is one line and a few headers. */
+  operatorRequestMs: 5 * second,
+  /** A connection on which nothing moves for so long is closed. */
+  operatorIdleMs: 30 * second,
   /** Who leads is believed to live for so long after its last word, as other controllers of Kubernetes have it. */
   leaderDurationMs: 15 * second,
   /** Who leads says so this often; one word in three may be lost. */
@@ -594,18 +606,6 @@ export const limits = {
   inventoryStaleLookMs: 5 * second,
   /** Listeners are told no more often: with inventoryGatherMs well below 200 ms, and a fifth of a core for 1,000 nodes. */
   inventoryPublishMs: 100,
-  /** Streams of changes at once: a provider, its standby, and whoever looks on. */
-  inventoryStreams: 64,
-  /** Connections to one of the two listeners. */
-  inventoryConnections: 256,
-  /** Calls at once on one gRPC connection. */
-  inventoryCalls: 100,
-  /** Requests are empty, or name a service. */
-  inventoryRequestBytes: 4_096,
-  /** A request over HTTP is one line and a few headers. */
-  inventoryRequestMs: 5 * second,
-  /** A connection on which nothing moves for so long is closed. */
-  inventoryIdleMs: 30 * second,
   /** The metrics API itself measures every 15 s or slower. */
   inventoryUsagePeriodMs: 30 * second,
   /** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */

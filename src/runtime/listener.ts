@@ -1,6 +1,7 @@
 /** How every server of ours listens: on one address, for a bounded number of connections, and closed with all of them. */
 import type { AddressInfo, Server, Socket } from "node:net";
 import { ProviderError, reasonOf } from "./errors.ts";
+import { httpUrl } from "./http-url.ts";
 import type { Log } from "./log.ts";
 
 export interface ListenAddress {
@@ -43,7 +44,7 @@ export async function listen(server: Server, options: ListenOptions): Promise<Li
   const { address, port } = server.address() as AddressInfo;
   return {
     port,
-    url: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    url: httpUrl({ host: address, port }),
     get connections() {
       return sockets.size;
     },

@@ -4,34 +4,20 @@
  * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
  */
 import { isLaterVersion } from "../../kube/object-version.ts";
-import { growingPauseMs } from "../../runtime/back-off.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
-import { reasonOf } from "../../runtime/errors.ts";
-import { connectGrpc, type GrpcAddress, type GrpcClient } from "../../runtime/grpc/grpc-client.ts";
 import { proofIn } from "../../runtime/grpc/picture-proof.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
 import type { ClusterPicture, InventoryFeed } from "./feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
 import { clusterIn, createClusterReader } from "./read-cluster.ts";
-
-interface GrpcFeedDeps {
-  /** Where the operator is right now; says why where it is not known. */
-  readonly locate: (signal: AbortSignal) => Promise<GrpcAddress>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
 
 const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
 const empty = new Uint8Array();
 
 /** What came of the connection of now. */
-interface Connection {
-  readonly client: GrpcClient;
+interface Connection extends OperatorConnection {
   readonly sinceMs: number;
   brought: boolean;
   /** Of the last picture that was asked for. */
@@ -43,11 +29,11 @@ interface Told {
   readonly ageMs: number;
 }
 
-export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): InventoryFeed {
+export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
+  const { clock, log } = deps;
   const readCluster = createClusterReader();
   let heardAtMs = clock.monotonicMs();
   let ownAgeMs = 0;
-  let failures = 0;
   let isAsked = false;
   const pause = createPause(clock);
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
@@ -67,13 +53,13 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
 
   function take({ picture, ageMs }: Told, connection: Connection): void {
     connection.brought = true;
-    failures = 0;
+    connection.heard();
     heardAtMs = picture.cameAtMs;
     ownAgeMs = ageMs;
     newest.show(picture);
   }
 
-  async function followStream(connection: Connection): Promise<never> {
+  async function followStream(connection: Connection): Promise<void> {
     for await (const message of connection.client.stream(streamCluster, empty)) {
       const told = read(message);
       const { askedVersion = "" } = connection;
@@ -81,13 +67,12 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
       // versions began anew, after a restored backup, the operator has to be asked again.
       if (!isLaterVersion(askedVersion, told.picture.podsVersion ?? "")) take(told, connection);
     }
-    throw new Error("the operator ended the stream");
   }
 
-  async function proveAlive(connection: Connection, signal: AbortSignal): Promise<never> {
+  async function proveAlive(connection: Connection): Promise<never> {
     for (;;) {
       // One that has nothing to show yet says what it waits for when it is asked, so it is asked soon.
-      const { client, brought, sinceMs } = connection;
+      const { client, signal, brought, sinceMs } = connection;
       const dueMs = brought ? heardAtMs + limits.feedProofMs : sinceMs + limits.feedFirstMs;
       const leftMs = dueMs - clock.monotonicMs();
       if (leftMs > 0 && !isAsked) {
@@ -103,35 +88,9 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
     }
   }
 
-  /** Follows one connection to its end, which is never a good one. */
-  async function follow(signal: AbortSignal): Promise<void> {
-    const over = new AbortController();
-    const until = AbortSignal.any([signal, over.signal]);
-    try {
-      const options = { clock, mostBytes: limits.feedPictureBytes, signal: until };
-      const client = await connectGrpc(await locate(until), options);
-      const connection = { client, sinceMs: clock.monotonicMs(), brought: false, askedVersion: undefined };
-      await Promise.race([followStream(connection), proveAlive(connection, until)]);
-    } finally {
-      // Closes the connection, and with it ends whichever of the two still goes on.
-      over.abort();
-    }
-  }
-
-  async function run(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      try {
-        await follow(signal);
-      } catch (thrown) {
-        if (signal.aborted) return;
-        newest.failed(reasonOf(thrown));
-      }
-      failures += 1;
-      const pauseMs = jitter(random, growingPauseMs(limits.feedRetryFirstMs, limits.feedRetryMostMs, failures));
-      // The signal ends the pause too, and then the next try.
-      await sleep(clock, pauseMs, signal).catch(() => undefined);
-      newest.counts.reconnects += 1;
-    }
+  function follow(opened: OperatorConnection): Promise<void> {
+    const connection = { ...opened, sinceMs: clock.monotonicMs(), brought: false, askedVersion: undefined };
+    return Promise.race([followStream(connection), proveAlive(connection)]);
   }
 
   function ask(): void {
@@ -139,5 +98,11 @@ export function createGrpcFeed({ locate, clock, random, log }: GrpcFeedDeps): In
     pause.ring();
   }
 
-  return Object.assign(newest, { run, ask });
+  function retrying(): void {
+    newest.counts.reconnects += 1;
+  }
+
+  const bounds = { mostBytes: limits.feedPictureBytes, retryMostMs: limits.feedRetryMostMs };
+  const options = { ...bounds, follow, failed: newest.failed, retrying };
+  return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
 }

@@ -1,4 +1,4 @@
-import { endpoint, hostname, kubernetesName } from "../formats/addresses.ts";
+import { domain, endpoint, hostname, kubernetesName } from "../formats/addresses.ts";
 import { choice, count, duration, onOff, path, percent } from "../formats/plain.ts";
 import { belowHome, belowUserHome, dead, group, operators, optional, setting } from "../setting.ts";
 
@@ -20,6 +20,11 @@ export const clusterGroup = group({
       default: "lease",
       usedBy: ["run", "hostname", "ip", "install"],
       doc: "Namespace of the custom resources; `install crds` makes it.",
+    }),
+    clusterDomain: setting("cluster-domain", domain, {
+      default: "cluster.local",
+      usedBy: ["run", "hostname", "ip"],
+      doc: "The DNS domain of the cluster, below which its Services have their names; no tenant gets a host name there.",
     }),
     clusterPublicHostname: optional("cluster-public-hostname", hostname, {
       doc: "The name under which the cluster is reached: told to tenants, and what the certificate is issued for.",

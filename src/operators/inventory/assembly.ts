@@ -6,6 +6,7 @@
 import { kinds } from "../../kube/kinds.ts";
 import { sleep, type Timer } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { OperatorGround } from "../ground.ts";
 import { createAllocations } from "./accounting/allocations.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
 import { projectNode, volumeLimits } from "./accounting/watched-node.ts";
@@ -14,7 +15,6 @@ import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
 import { nameCard } from "./gpu-names/market-name.ts";
 import type { RegistrySource } from "./gpu-names/registry-source.ts";
-import type { OperatorGround } from "./ground.ts";
 import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";

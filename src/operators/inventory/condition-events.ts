@@ -2,7 +2,7 @@
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { OperatorGround } from "./ground.ts";
+import type { OperatorGround } from "../ground.ts";
 import type { Condition, Inventory } from "./inventory.ts";
 
 interface ConditionEventsDeps extends Pick<OperatorGround, "clock"> {

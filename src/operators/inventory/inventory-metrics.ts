@@ -1,9 +1,9 @@
 /** What is measured of the inventory: the operator's own work, and what the cluster has. */
 import type { Metrics } from "../../runtime/metrics.ts";
+import type { GrpcListener } from "../serving/grpc.ts";
 import type { Amounts, Condition, Inventory, NodeInventory } from "./inventory.ts";
 import type { InventoryOperator } from "./operator.ts";
-import type { GrpcListener } from "./publishing/grpc.ts";
-import type { Publisher } from "./publishing/publisher.ts";
+import type { Publisher } from "./serving/publisher.ts";
 
 interface MeasuredInventory {
   readonly operator: Pick<InventoryOperator, "inventory" | "ageMs" | "counts">;

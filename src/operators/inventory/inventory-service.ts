@@ -1,44 +1,25 @@
 /** The inventory operator with all that tells of it: REST, gRPC, and the copy on the bus. */
 import type { Bus } from "../../bus/bus.ts";
-import type { Kube } from "../../kube/kube.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
+import type { Opened, OperatorServiceGround, OperatorServiceOptions, SettleOptions } from "../ground.ts";
 import { type ClusterView, clusterView } from "./cluster-view.ts";
 import { measureInventory } from "./inventory-metrics.ts";
 import { createInventoryOperator, type InventoryOperatorOptions } from "./operator.ts";
-import { startGrpc } from "./publishing/grpc.ts";
-import { createPublisher, type Publisher } from "./publishing/publisher.ts";
-import { startRest } from "./publishing/rest.ts";
+import { startGrpc } from "./serving/grpc.ts";
+import { createPublisher, type Publisher } from "./serving/publisher.ts";
+import { startRest } from "./serving/rest.ts";
 
-export interface InventoryServiceOptions extends InventoryOperatorOptions {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly restPort: number;
-  readonly grpcPort: number;
+export interface InventoryServiceOptions extends InventoryOperatorOptions, OperatorServiceOptions {
   readonly apiTimeoutMs: number;
-  readonly version: string;
 }
 
-interface InventoryGround {
-  readonly kube: Promise<Kube>;
+interface InventoryGround extends OperatorServiceGround {
   readonly bus: Promise<Bus>;
-  readonly metrics: { text(): Promise<string>; readonly contentType: string };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
-
-/** A ground whose services have started. */
-type Opened<Ground> = { readonly [Part in keyof Ground]: Awaited<Ground[Part]> };
-
-/** The settings may need the cluster, to learn what pod we run in. */
-type SettleOptions = (kube: Kube, scope: Scope) => Promise<InventoryServiceOptions> | InventoryServiceOptions;
 
 /** What it opens is the publisher, for whoever reads pictures in the same process. */
 export function createInventoryService(
-  settle: SettleOptions,
+  settle: SettleOptions<InventoryServiceOptions>,
   ground: InventoryGround,
 ): GroundService<Publisher, ClusterView> {
   const { promise: opened, resolve } = Promise.withResolvers<Publisher>();

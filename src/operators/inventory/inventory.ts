@@ -1,6 +1,6 @@
 /**
  * What the cluster has and what of it is taken: the words in which the parts of the inventory operator speak to each
- * other. How it looks on the wire is the business of `publishing/`.
+ * other. How it looks on the wire is the business of `serving/`.
  */
 
 import { invariant } from "../../runtime/invariant.ts";

@@ -4,13 +4,13 @@
  */
 import { createEventRecorder, type ObjectReference } from "../../kube/event-recorder.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
+import type { OperatorGround } from "../ground.ts";
 import { createAssembly } from "./assembly.ts";
 import { tellConditions } from "./condition-events.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
 import { excludedBy } from "./configuration/inventory-config.ts";
 import type { RegistryLocation } from "./gpu-names/read-registry.ts";
 import { createRegistrySource } from "./gpu-names/registry-source.ts";
-import type { OperatorGround } from "./ground.ts";
 import type { Inventory } from "./inventory.ts";
 import { createGtMemory } from "./labels/gt-selectors.ts";
 import { createLabelWriter } from "./labels/label-writer.ts";

@@ -7,10 +7,10 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
-import { isIPv6 } from "node:net";
 import { type Clock, withDeadline } from "../clock.ts";
 import { endedBy } from "../ended-by.ts";
 import { reasonOf } from "../errors.ts";
+import { httpUrl } from "../http-url.ts";
 import { limits } from "../limits.ts";
 import { framed, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
@@ -41,7 +41,7 @@ export interface GrpcClient {
 export async function connectGrpc(address: GrpcAddress, options: GrpcClientOptions): Promise<GrpcClient> {
   const { clock, mostBytes, signal } = options;
   signal.throwIfAborted();
-  const session = connect(urlOf(address));
+  const session = connect(httpUrl(address));
   const close = () => session.destroy();
   signal.addEventListener("abort", close, { once: true });
   session.once("close", () => signal.removeEventListener("abort", close));
@@ -126,10 +126,6 @@ function requestOn(session: ClientHttp2Session, headers: OutgoingHttpHeaders): C
   } catch (thrown) {
     throw unavailable(thrown);
   }
-}
-
-function urlOf({ host, port }: GrpcAddress): string {
-  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 function spoken(session: ClientHttp2Session): Promise<void> {

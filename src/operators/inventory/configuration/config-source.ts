@@ -1,7 +1,7 @@
 /** The configuration in force, and what is wrong with the one that should be. */
 import { formatTime } from "../../../runtime/clock.ts";
 import { followFile } from "../../../runtime/followed-file.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";

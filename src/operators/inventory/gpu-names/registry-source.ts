@@ -6,7 +6,7 @@ import { growingPauseMs } from "../../../runtime/back-off.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import type { Condition } from "../inventory.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";

@@ -5,7 +5,7 @@ import { type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 

@@ -10,7 +10,7 @@ import type { Scope } from "../../../runtime/lifecycle.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import type { Hardware } from "../hardware.ts";
 import { readHardwareAnswer } from "../hardware.ts";
 import type { Condition } from "../inventory.ts";

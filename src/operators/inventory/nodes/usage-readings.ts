@@ -4,8 +4,8 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
 import { limits } from "../../../runtime/limits.ts";
+import type { OperatorGround } from "../../ground.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
-import type { OperatorGround } from "../ground.ts";
 import type { NodeInventory } from "../inventory.ts";
 
 type MeasuredUsage = NonNullable<NodeInventory["usage"]>;

@@ -1,7 +1,7 @@
 /** Rook's objects, kept up to date, and Ceph's own word about its pools. */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import { waitingFor } from "../staleness.ts";
 import { cephInventory, clusterOf, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { readToolbox, type Toolbox, toolboxSelector } from "./ceph-df.ts";

@@ -7,7 +7,7 @@ import { sleep } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
 
 export interface CephReading {

@@ -5,9 +5,9 @@
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
+import type { OperatorGround } from "../../ground.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
-import type { OperatorGround } from "../ground.ts";
 import type { Condition, StorageInventory } from "../inventory.ts";
 import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";

@@ -9,7 +9,7 @@ import type { Timer } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
 import type { Inventory } from "../inventory.ts";
 import { createPictures, type Picture } from "./picture.ts";
 

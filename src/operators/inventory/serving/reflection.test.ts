@@ -125,6 +125,6 @@ test("a conversation that rests is ended, and one that makes no sense refused", 
   await eventually("the call to be over on both sides", () => resting.stream.closed);
   const senseless = open(info("v1"), frame(Uint8Array.of(0xff)));
   assert.equal((await senseless.ended).status, grpcCodes.Internal);
-  const large = open(info("v1"), frame(request("symbol", "x".repeat(limits.inventoryRequestBytes))));
+  const large = open(info("v1"), frame(request("symbol", "x".repeat(limits.operatorRequestBytes))));
   assert.equal((await large.ended).status, grpcCodes.ResourceExhausted);
 });

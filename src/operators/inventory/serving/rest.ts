@@ -2,19 +2,20 @@
  * The operator's HTTP listener, for people, probes and Prometheus. It answers from what is known, and never waits for the
  * cluster.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
-import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { ListenAddress, Listener } from "../../../runtime/listener.ts";
+import type { Metrics } from "../../../runtime/metrics.ts";
+import type { OperatorGround } from "../../ground.ts";
+import { type HttpAnswer, serveHttp } from "../../serving/http-server.ts";
 import type { Publisher } from "./publisher.ts";
 
 export interface RestOptions extends ListenAddress, Pick<OperatorGround, "clock" | "log"> {
   /** How long a request may take. */
   readonly apiTimeoutMs: number;
   readonly version: string;
-  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  readonly metrics: Pick<Metrics, "text" | "contentType">;
 }
 
 interface Answer {
@@ -38,26 +39,17 @@ export async function startRest(publisher: Publisher, options: RestOptions): Pro
     });
   }
 
-  const server = createServer({
-    headersTimeout: limits.inventoryRequestMs,
-    requestTimeout: limits.inventoryRequestMs,
-    connectionsCheckingInterval: limits.inventoryRequestMs / 5,
-    keepAliveTimeout: limits.inventoryIdleMs,
-  });
-  server.timeout = limits.inventoryIdleMs;
-  server.on("request", (request, response) => {
+  const { host, port } = options;
+  const settled = (request: IncomingMessage) =>
     answer(request).then(
-      (given) => send(response, 200, given),
+      (given) => answerOf(200, given),
       (thrown) => {
         const error = ProviderError.from(thrown);
         if (error.code === "AKP_INTERNAL") log.error("failed to answer a request", { error });
-        refuse(response, error);
+        return refusal(error);
       },
     );
-  });
-  const { host, port } = options;
-  const names = { what: "the inventory over REST", setting: "--rest-port" };
-  return listen(server, { host, port, ...names, connections: limits.inventoryConnections, log });
+  return serveHttp(settled, { host, port, what: "the inventory over REST", log });
 }
 
 function routesOf(publisher: Publisher, { version, metrics }: RestOptions): ReadonlyMap<string, Route> {
@@ -93,19 +85,12 @@ function json(value: unknown): Answer {
   return { contentType: "application/json", body: [`${JSON.stringify(value, null, 2)}\n`] };
 }
 
-function refuse(response: ServerResponse, error: ProviderError): void {
+function refusal(error: ProviderError): HttpAnswer {
   const { code, message, advice, entry } = error;
-  if (code === "AKP_HTTP_METHOD_REFUSED") response.setHeader("allow", "GET, HEAD");
-  send(response, entry.http, json({ code, message, advice }));
+  const allow = code === "AKP_HTTP_METHOD_REFUSED" ? { allow: "GET, HEAD" } : undefined;
+  return answerOf(entry.http, json({ code, message, advice }), allow);
 }
 
-function send(response: ServerResponse, status: number, { contentType, body }: Answer): void {
-  const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
-  response.writeHead(status, {
-    "content-type": contentType,
-    "content-length": length,
-    "cache-control": "no-cache",
-  });
-  for (const part of body) response.write(part);
-  response.end();
+function answerOf(status: number, { contentType, body }: Answer, more?: OutgoingHttpHeaders): HttpAnswer {
+  return { status, headers: { "content-type": contentType, "cache-control": "no-cache", ...more }, body };
 }

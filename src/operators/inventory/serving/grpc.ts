@@ -8,63 +8,27 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { inventoryV1ServiceFile } from "../../../runtime/grpc/akash-proto.ts";
-import { createGrpcServer } from "../../../runtime/grpc/grpc-server.ts";
-import { type Health, healthFile, healthMethods } from "../../../runtime/grpc/health.ts";
-import { type GrpcMethod, methodsOf } from "../../../runtime/grpc/methods.ts";
+import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import { encodeProof } from "../../../runtime/grpc/picture-proof.ts";
-import { symbolsOf } from "../../../runtime/grpc/proto-file.ts";
-import { reflectionMethods } from "../../../runtime/grpc/reflection.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { ListenAddress } from "../../../runtime/listener.ts";
-import type { OperatorGround } from "../ground.ts";
+import type { OperatorGround } from "../../ground.ts";
+import { type GrpcListener, startOperatorGrpc } from "../../serving/grpc.ts";
 import type { Picture } from "./picture.ts";
 import type { Publisher } from "./publisher.ts";
 
-export interface GrpcListener {
-  readonly port: number;
-  /** Calls that are told of each change. */
-  readonly streams: number;
-  close(): Promise<void>;
-}
-
-export async function startGrpc(
+export function startGrpc(
   publisher: Publisher,
-  options: ListenAddress & Pick<OperatorGround, "clock" | "log">,
+  { host, port, clock, log }: ListenAddress & Pick<OperatorGround, "clock" | "log">,
 ): Promise<GrpcListener> {
-  const { host, clock, log } = options;
-  const known = new Set(["", ...symbolsOf(inventoryV1ServiceFile).services]);
-  const health: Health = {
-    serving: (service) => (known.has(service) ? publisher.told !== undefined : undefined),
+  return startOperatorGrpc({
+    ...{ host, port, clock, log, what: "the inventory over gRPC" },
+    methods: inventoryMethods(publisher),
+    file: inventoryV1ServiceFile,
+    serving: () => publisher.told !== undefined,
     async changed(signal) {
       await publisher.next(publisher.told, signal);
     },
-  };
-  const server = createGrpcServer({
-    methods: methodsOf(
-      new Map([
-        ...inventoryMethods(publisher),
-        ...healthMethods(health),
-        ...reflectionMethods([inventoryV1ServiceFile, healthFile]),
-      ]),
-    ),
-    bounds: {
-      connections: limits.inventoryConnections,
-      calls: limits.inventoryCalls,
-      streams: limits.inventoryStreams,
-      requestBytes: limits.inventoryRequestBytes,
-    },
-    clock,
-    log,
   });
-  const names = { what: "the inventory over gRPC", setting: "--grpc-port" };
-  const port = await server.listen({ host, port: options.port, ...names });
-  return {
-    port,
-    get streams() {
-      return server.streams;
-    },
-    close: () => server.stop(),
-  };
 }
 
 /** In milliseconds, as `age_ms` over REST. Of a stream, when it began. */

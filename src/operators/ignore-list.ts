@@ -1,0 +1,93 @@
+/**
+ * Leases with which something fails again and again, for people to see. The network's operators never look at such a lease
+ * again; ours go on looking, at longer pauses, and one that succeeds leaves the list.
+ */
+import { formatLeaseId, type LeaseId } from "../market/ids.ts";
+import { leaseNamespace } from "../market/lease-namespace.ts";
+import { type Clock, formatGoTime } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+
+export interface IgnoreListOptions {
+  /** How many failures running put a lease on the list. */
+  readonly failureLimit: number;
+  readonly entryLimit: number;
+  /** How old a failure is let go of first, once there are too many. */
+  readonly ageLimitMs: number;
+}
+
+interface Entry {
+  readonly lease: LeaseId;
+  count: number;
+  failedAtMs: number;
+  last: ProviderError;
+  /** What failed of it: host names, or sharing keys. */
+  readonly subjects: Set<string>;
+}
+
+export type IgnoreList = ReturnType<typeof createIgnoreList>;
+
+export function createIgnoreList({ failureLimit, entryLimit, ageLimitMs }: IgnoreListOptions, clock: Clock) {
+  const entries = new Map<string, Entry>();
+
+  return {
+    failed(lease: LeaseId, thrown: unknown, subject: string): void {
+      const id = formatLeaseId(lease);
+      const last = ProviderError.from(thrown);
+      const entry = entries.get(id) ?? { lease, count: 0, failedAtMs: 0, last, subjects: new Set<string>() };
+      entry.count += 1;
+      entry.failedAtMs = clock.now();
+      entry.last = last;
+      entry.subjects.add(subject);
+      // At the end of the list, which thereby is one by age.
+      entries.delete(id);
+      entries.set(id, entry);
+    },
+    /** A lease with nothing left that fails is forgotten. */
+    succeeded(lease: LeaseId, subject: string): void {
+      const id = formatLeaseId(lease);
+      const entry = entries.get(id);
+      entry?.subjects.delete(subject);
+      if (entry?.subjects.size === 0) entries.delete(id);
+    },
+    /** Of the subject nothing can fail any more but for these leases. */
+    forget(subject: string, but: Iterable<LeaseId>): void {
+      const kept = new Set(Array.from(but, formatLeaseId));
+      for (const [id, { lease, subjects }] of entries) {
+        if (subjects.has(subject) && !kept.has(id)) this.succeeded(lease, subject);
+      }
+    },
+    /** Of one that does not look any more. */
+    clear: () => entries.clear(),
+    isFlagged: (lease: LeaseId): boolean => (entries.get(formatLeaseId(lease))?.count ?? 0) >= failureLimit,
+    /** Of too many, the old ones go first. */
+    prune(): void {
+      for (const [id, { failedAtMs }] of entries) {
+        if (entries.size <= entryLimit) return;
+        if (clock.now() - failedAtMs > ageLimitMs) entries.delete(id);
+      }
+      for (const id of entries.keys()) {
+        if (entries.size <= entryLimit) return;
+        entries.delete(id);
+      }
+    },
+    get size(): number {
+      return entries.size;
+    },
+    /** In the network's fields, where what failed is called `hostnames` whatever it is; undefined while nothing has failed. */
+    view(): Readonly<Record<string, object>> | undefined {
+      if (entries.size === 0) return undefined;
+      return Object.fromEntries(Array.from(entries, ([id, entry]) => [id, viewOf(entry)]));
+    },
+  };
+}
+
+function viewOf({ lease, count, failedAtMs, last, subjects }: Entry): object {
+  return {
+    hostnames: [...subjects],
+    "last-error": last.message,
+    "last-error-type": last.code,
+    "failed-at": formatGoTime(failedAtMs),
+    "failure-count": count,
+    namespace: leaseNamespace(lease),
+  };
+}

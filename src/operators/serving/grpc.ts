@@ -1,0 +1,56 @@
+/** What an operator answers over gRPC: a service of its own, with health and reflection beside it. */
+import type { Clock } from "../../runtime/clock.ts";
+import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
+import { healthFile, healthMethods } from "../../runtime/grpc/health.ts";
+import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
+import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
+import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { ListenAddress } from "../../runtime/listener.ts";
+import type { Log } from "../../runtime/log.ts";
+
+interface OperatorGrpcOptions extends ListenAddress {
+  /** Who cannot listen where the port is taken: "the hostname operator over gRPC". */
+  readonly what: string;
+  readonly methods: Iterable<readonly [path: string, method: GrpcMethod]>;
+  /** Where the service is described. */
+  readonly file: ProtoFile;
+  /** Whether there is something to tell. */
+  readonly serving: () => boolean;
+  /** Resolves when that may have changed; rejects when the signal is aborted. */
+  readonly changed: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface GrpcListener {
+  readonly port: number;
+  /** Calls that are told of each change. */
+  readonly streams: number;
+  close(): Promise<void>;
+}
+
+export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<GrpcListener> {
+  const { host, port: wanted, what, methods, file, serving, changed, clock, log } = options;
+  const known = new Set(["", ...symbolsOf(file).services]);
+  const health = { serving: (service: string) => (known.has(service) ? serving() : undefined), changed };
+  const server = createGrpcServer({
+    methods: methodsOf(new Map([...methods, ...healthMethods(health), ...reflectionMethods([file, healthFile])])),
+    bounds: {
+      connections: limits.operatorConnections,
+      calls: limits.operatorCalls,
+      streams: limits.operatorStreams,
+      requestBytes: limits.operatorRequestBytes,
+    },
+    clock,
+    log,
+  });
+  const port = await server.listen({ host, port: wanted, what, setting: "--grpc-port" });
+  return {
+    port,
+    get streams() {
+      return server.streams;
+    },
+    close: () => server.stop(),
+  };
+}
