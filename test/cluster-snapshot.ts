@@ -15,8 +15,11 @@ const others: readonly string[] = [
   "Event",
   "CustomResourceDefinition",
   "Endpoints",
+  "EndpointSlice",
   "Gateway",
   "HTTPRoute",
+  "IPAddressPool",
+  "L2Advertisement",
 ];
 
 const left = new Set([
@@ -39,7 +42,8 @@ const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 export function snapshotOf({ server }: Pick<SimulatedCluster, "server">): Snapshot {
   const found: Record<string, unknown> = {};
   for (const kind of Object.values(kinds)) {
-    if (others.includes(kind.kind)) continue;
+    // MetalLB is not in the clusters that are looked at so.
+    if (others.includes(kind.kind) || kind.group === "metallb.io") continue;
     for (const object of server.list(kind)) {
       const { namespace = "", name } = object.metadata;
       const key = `${resourceOf(kind)} ${namespace}/${drawn(object) ?? name}`;

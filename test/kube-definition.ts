@@ -1,6 +1,7 @@
 /** Definitions of custom resources, whose spec and status take whatever they are given unless a test says more. */
 import { randomBytes } from "node:crypto";
-import { type Kind, kinds, resourceOf } from "../src/kube/kinds.ts";
+import { customDefinition } from "../src/box/cluster/custom-definition.ts";
+import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { eventually } from "./eventually.ts";
@@ -9,25 +10,7 @@ import { clusterMs } from "./kube-objects.ts";
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
 export function definitionOf(kind: Kind, properties: Readonly<Record<string, unknown>> = {}): KubeObject {
-  const { group, version, plural, kind: name, namespaced } = kind;
-  const schema = { type: "object", properties: { spec: anything, status: anything, ...properties } };
-  return {
-    metadata: { name: resourceOf(kind) },
-    spec: {
-      group,
-      scope: namespaced ? "Namespaced" : "Cluster",
-      names: { plural, kind: name, singular: name.toLowerCase(), listKind: `${name}List` },
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: { openAPIV3Schema: schema },
-        },
-      ],
-    },
-  };
+  return customDefinition(kind, { spec: anything, status: anything, ...properties });
 }
 
 /** Of a group that no other test has. */

@@ -46,6 +46,10 @@ export const kinds = {
   role: kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
   roleBinding: kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
 
+  // MetalLB's, which gives Services addresses
+  ipAddressPool: kind("metallb.io", "v1beta1", "IPAddressPool", "ipaddresspools"),
+  l2Advertisement: kind("metallb.io", "v1beta1", "L2Advertisement", "l2advertisements"),
+
   event: kind("events.k8s.io", "v1", "Event", "events"),
   customResourceDefinition: kind(
     "apiextensions.k8s.io",

@@ -31,7 +31,7 @@ export interface ServedKinds {
   named(resource: string): Served | undefined;
 }
 
-const foreignGroups = new Set(["gateway.networking.k8s.io", "metrics.k8s.io", "akash.network"]);
+const foreignGroups = new Set(["gateway.networking.k8s.io", "metrics.k8s.io", "akash.network", "metallb.io"]);
 
 /** These come with definitions of their own, or not at all. */
 export function isForeign({ group }: Kind): boolean {

@@ -12,6 +12,7 @@ import type { Random } from "../../../runtime/random.ts";
 import type { ApiServer } from "../api-server/in-process.ts";
 import type { Component, Ground, Wake } from "./component.ts";
 import { createClaims, createVolumes } from "./controllers/claims.ts";
+import { createEndpointSlices } from "./controllers/endpoint-slices.ts";
 import { createGarbageCollector } from "./controllers/garbage.ts";
 import { createLostPods } from "./controllers/lost-pods.ts";
 import { createNamespaces } from "./controllers/namespaces.ts";
@@ -113,5 +114,6 @@ function componentsOf(ground: Ground): Component[] {
     createGarbageCollector(ground),
     createLostPods(ground),
     createTaintEviction(ground),
+    createEndpointSlices(ground),
   ];
 }
