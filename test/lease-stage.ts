@@ -32,12 +32,18 @@ import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { formatOrderId } from "../src/market/ids.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
-import { createProvider, type ProviderStatus } from "../src/provider/provider.ts";
+import {
+  createProvider,
+  type MarketOptions,
+  type ProviderOptions,
+  type ProviderStatus,
+} from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, realClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
+import type { Metrics } from "../src/runtime/metrics.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { fixedPricing, pictureFeed } from "./bid-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
@@ -129,6 +135,9 @@ export interface LifeOptions {
   readonly dir?: string;
   /** What it reaches the chain by. */
   readonly nodes?: () => readonly RpcTransport[];
+  /** What else it is told. */
+  readonly more?: Partial<ProviderOptions>;
+  readonly market?: Partial<MarketOptions>;
 }
 
 /** One run of the provider. */
@@ -138,6 +147,8 @@ export interface Life {
   /** The same at once, where it is so already. */
   readonly open: LivedHouse | undefined;
   status(): ProviderStatus;
+  /** What it serves at /metrics. */
+  metrics(): Promise<string>;
   /** Resolves when it has stopped; rejects with what it died of. */
   stop(): Promise<void>;
   /** Rejects when it dies by itself. */
@@ -359,6 +370,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
   const { dir, boundary = openBoundary, nodes = () => [node.transport()] } = options;
   const opened = Promise.withResolvers<LivedHouse>();
   let open: LivedHouse | undefined;
+  let measured: Metrics | undefined;
   const provider = createProvider({
     dataDir: dir,
     chain: { nodes, signer, settings: fees },
@@ -369,12 +381,15 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       ipOperator: () => declaredAddresses(cluster),
       pricing: () => ({ ...fixedPricing(options.price), run: untilAborted }),
       policies: () => createPolicySource(undefined, { clock, log: silentLog }),
+      ...options.market,
     },
+    ...options.more,
     after: (house) => [
       {
         name: "stage",
         async start() {
           const { kube, manifests, cluster } = house;
+          measured = house.metrics;
           invariant(kube && manifests && cluster, "the provider of the stage sells");
           const [chain, journal] = await Promise.all([house.chain, house.journal]);
           open = { chain, journal, kube: await kube, manifests: await manifests, cluster: await cluster };
@@ -397,6 +412,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       return open;
     },
     status: provider.status,
+    metrics: async () => (await measured?.text()) ?? "",
     ended,
     stop() {
       stopping.abort();

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative, sep } from "node:path";
 
-const services = ["bidengine", "cluster", "manifest", "balance", "gateway", "operators", "console"];
+const services = ["bidengine", "cluster", "manifest", "balance", "gateway", "conditions", "operators", "console"];
 const outside = ["chain", "kube", "bus"];
 
 /** The commands that show or serve the world in a box; nothing else of the product knows of it. */

@@ -61,6 +61,12 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
       return document ? tellBalance(document) : "";
     },
     status: look,
+    *conditions() {
+      const { wallet = [], trouble } = look() ?? {};
+      for (const { denom, low } of wallet)
+        if (low !== undefined) yield { type: "WalletLow", subject: denom, message: low };
+      if (trouble !== undefined) yield { type: "EscrowUnknown", message: trouble };
+    },
     measure(metrics) {
       if (!running) return;
       const here = running;

@@ -63,6 +63,7 @@ const balance: BalanceDocument = {
 };
 const status: DemoStatus = {
   gateway: undefined,
+  conditions: [],
   balance,
   nowMs: 65_000,
   upMs: 65_000,

@@ -32,6 +32,9 @@ export function createBusService(
     opened,
     detail: () => (bus ? describe(bus) : ""),
     status: () => bus && topicsOf(bus),
+    *conditions() {
+      if (bus && bus.state.state !== "connected") yield { type: "BusAway", message: describe(bus) };
+    },
     measure: (metrics) => bus && measureBus(metrics, bus),
   };
 }

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { matches, problemWith, streamNames, streamOf, streamsMatching } from "./topics.ts";
 
@@ -58,4 +60,20 @@ test("a status is any JSON object, and nothing else", () => {
   for (const data of [null, 1, "text", [], undefined]) {
     assert.equal(problemWith("inventory.nodes", data), "this is not a JSON object");
   }
+});
+
+test("every topic has a publisher", () => {
+  const src = join(import.meta.dirname, "..");
+  const publishing = globSync("{balance,bidengine,cluster,gateway,manifest,operators,provider}/**/*.ts", { cwd: src })
+    .filter((path) => !path.endsWith(".test.ts"))
+    .map((path) => readFileSync(join(src, path), "utf8"))
+    .filter((text) => text.includes(".publish("));
+  const isPublished = (name: string) => {
+    const named = name.endsWith("*") ? `"${name.slice(0, -1)}` : `"${name}"`;
+    return publishing.some((text) => text.includes(named));
+  };
+  assert.deepEqual(
+    streamNames.filter((name) => !isPublished(name)),
+    [],
+  );
 });

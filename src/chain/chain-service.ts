@@ -124,6 +124,14 @@ export function createChainService(
       return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
     },
     status: () => lastDocument ?? lookNow(),
+    *conditions() {
+      const { trouble, mirrorAgeMs = 0 } = chain?.status ?? {};
+      if (trouble !== undefined) yield { type: "ChainTrouble", message: trouble };
+      const ours = outbox && troubleOf(outbox.state);
+      if (ours !== undefined) yield { type: "TransactionsHeld", message: ours };
+      if (mirrorAgeMs <= limits.chainOldMs) return;
+      yield { type: "ChainOld", message: `the last block read is ${Math.round(mirrorAgeMs / 1_000)} s old` };
+    },
     measure(metrics) {
       if (chain) measureChain(metrics, chain);
       if (outbox) measureOutbox(metrics, outbox);

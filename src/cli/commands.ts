@@ -13,6 +13,7 @@ const commands: Record<string, () => Promise<Command>> = {
   resume: async () => (await import("./pause.ts")).resumeCommand(),
   leases: async () => (await import("./leases.ts")).leasesCommand(),
   lease: async () => (await import("./lease.ts")).leaseCommand(),
+  conditions: async () => (await import("./conditions.ts")).conditionsCommand(),
   adopt: async () => (await import("./adopt.ts")).adoptCommand(),
   reconcile: async () => (await import("./reconcile.ts")).reconcileCommand(),
   earnings: async () => (await import("./earnings.ts")).earningsCommand(),

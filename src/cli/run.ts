@@ -21,7 +21,8 @@ export function runCommand(): Command {
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
     const { values, sources, log, redactor, follow } = prepare(given);
-    const { dataDir, metricsListener, shutdownTimeoutMs } = values;
+    const { dataDir, metricsListener, notifyUrl, shutdownTimeoutMs } = values;
+    if (notifyUrl !== undefined) redactor.register(notifyUrl);
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
     const ground = { environment: process.env, clock: realClock, random: realRandom, log };
@@ -34,6 +35,7 @@ export function runCommand(): Command {
       keep: { ordersMs: values.marketRetentionMs, ledgerMs: values.ledgerRetentionMs },
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),
+      ...(notifyUrl !== undefined && { notify: { url: notifyUrl, redact: redactor.text } }),
       control: true,
       chain,
       ...market,

@@ -19,7 +19,7 @@ import type { IpOperator } from "./addresses/ip-operator.ts";
 import { createKnownAddresses } from "./addresses/known-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
-import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import { type ClusterDocument, clusterConditions, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import { type ClusterView, createClusterView } from "./cluster-view.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
@@ -204,6 +204,13 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       return wrong ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastDocument ?? lookNow(),
+    *conditions() {
+      if (!running) return;
+      const { picture, pool } = running.keeper;
+      if (picture.trouble !== undefined) yield { type: "InventoryOld", message: picture.trouble };
+      if (ipOperator && pool.trouble !== undefined) yield { type: "AddressesUnknown", message: pool.trouble };
+      yield* clusterConditions(running);
+    },
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
       if (!running) return;

@@ -50,13 +50,17 @@ export function documentOf({ keeper, leaseKeeper, health, reconciler }: Document
     resources: resourceSums(book).map(sumJson),
     leaseStates: countStates(leaseKeeper),
     leaseHealth: countHealth(health),
-    conditions: [
-      ...conditionsOf(book),
-      ...leaseConditions(leaseKeeper),
-      ...healthConditions(leaseKeeper, health),
-      ...driftConditions(reconciler),
-    ],
+    conditions: clusterConditions({ keeper, leaseKeeper, health, reconciler }),
   };
+}
+
+export function clusterConditions({ keeper, leaseKeeper, health, reconciler }: Documented) {
+  return [
+    ...conditionsOf(keeper.book),
+    ...leaseConditions(leaseKeeper),
+    ...healthConditions(leaseKeeper, health),
+    ...driftConditions(reconciler),
+  ];
 }
 
 export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: ClusterDocument): JsonObject {

@@ -5,7 +5,7 @@
 import type { Config, SettingName } from "./table.ts";
 
 export const usedSettings = [
-  ...["home", "dataDir", "providerConfig", "metricsListener", "shutdownTimeoutMs", "marketRetentionMs"],
+  ...["home", "dataDir", "providerConfig", "metricsListener", "notifyUrl", "shutdownTimeoutMs", "marketRetentionMs"],
   ...["logLevel", "logFormat", "logColor", "logTimestamp", "trace"],
   ...["bus", "redisUrl", "redisSentinels", "redisSentinelMaster", "redisUsername", "redisPassword"],
   ...["nodes", "nodeCertFiles", "nodeKeyFiles", "nodeCaFiles", "chainId"],

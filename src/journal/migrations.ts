@@ -293,6 +293,16 @@ export const migrations: readonly string[] = [
   ALTER TABLE occurrences ADD COLUMN reporting_controller TEXT NOT NULL DEFAULT '';
   ALTER TABLE occurrences ADD COLUMN reporting_instance TEXT NOT NULL DEFAULT '';
   `,
+  `
+  CREATE TABLE conditions (
+    type TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    message TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    told INTEGER NOT NULL,
+    PRIMARY KEY (type, subject)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

@@ -22,7 +22,7 @@ export interface RetentionPolicy {
 }
 
 /**
- * Certificates, cursor, deadlines, deposits, manifests, reservations, switches, tenants, transactions and unhealth are not
+ * Certificates, conditions, cursor, deadlines, deposits, manifests, reservations, switches, tenants, transactions and unhealth are not
  * here: each row stands for something alive and goes with it.
  */
 export const policies: readonly RetentionPolicy[] = [

@@ -6,6 +6,7 @@ import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
+import type { ConditionRow } from "./conditions.ts";
 import type { Deadline } from "./deadlines.ts";
 import type { Decision } from "./decisions.ts";
 import type { HistoryLine } from "./history.ts";
@@ -41,6 +42,7 @@ class Model {
   occurrences = new Map<string, OccurrenceRow>();
   tenants = new Map<string, Uint8Array>();
   certificates = new Map<string, Uint8Array>();
+  conditions = new Map<string, ConditionRow>();
 }
 
 /** One thing to do to both; the answers must agree. */
@@ -212,6 +214,16 @@ const leaseActions: fc.Arbitrary<Action>[] = [
     model.certificates.delete(`${owner} ${serial}`);
     return { ...nothing, got: to.certificates.remove(owner, serial) };
   }),
+  fc
+    .record({ type: name, subject: name, message: text, sinceMs: timeMs, told: fc.boolean() })
+    .map((row) => (to, model) => {
+      model.conditions.set(`${row.type} ${row.subject}`, { ...row });
+      return { ...nothing, got: to.conditions.put(row) };
+    }),
+  fc.tuple(name, name).map(([type, subject]) => (to, model) => {
+    model.conditions.delete(`${type} ${subject}`);
+    return { ...nothing, got: to.conditions.remove(type, subject) };
+  }),
 ];
 
 const rounds = fc.array(
@@ -317,6 +329,10 @@ function assertSameOfLeases(read: TableReads, model: Model, name: string): void 
     byName(certificates, ([of]) => of),
   );
   assert.equal(read.certificates.owners().includes(name), certificates.length > 0);
+  const subject = (row: ConditionRow) => row.subject;
+  const conditions = read.conditions.all().filter(({ type }) => type === name);
+  const wanted = [...model.conditions.values()].filter(({ type }) => type === name);
+  assert.deepEqual(byName(conditions, subject), byName(wanted, subject));
 }
 
 function assertSameDeadlines({ deadlines }: TableReads, wanted: Deadline[]): void {

@@ -1,6 +1,7 @@
 /** All tables together: what a unit of work may write, and what anyone may read. */
 import type { Clock } from "../runtime/clock.ts";
 import { type Certificates, createCertificates } from "./certificates.ts";
+import { type Conditions, createConditions } from "./conditions.ts";
 import type { Sql } from "./connection.ts";
 import { createDeadlines, type Deadlines } from "./deadlines.ts";
 import { createDecisions, type Decisions } from "./decisions.ts";
@@ -35,6 +36,7 @@ export interface Tables {
   readonly occurrences: Occurrences;
   readonly tenants: Tenants;
   readonly certificates: Certificates;
+  readonly conditions: Conditions;
 }
 
 export type TableName = keyof Tables;
@@ -68,6 +70,7 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     occurrences: createOccurrences(sql),
     tenants: createTenants(sql),
     certificates: createCertificates(sql),
+    conditions: createConditions(sql),
   };
 }
 

@@ -20,6 +20,9 @@ import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
+import { createConditionsService } from "../conditions/conditions-service.ts";
+import type { HeldCondition } from "../conditions/held-conditions.ts";
+import type { Receiver } from "../conditions/notification.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
 import { createGatewayService, type GatewayDocument, type GatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -41,13 +44,15 @@ import { createProcess, type Process, type ProcessStatus } from "../runtime/proc
 import type { Random } from "../runtime/random.ts";
 import { announce } from "./announce.ts";
 
-interface ProviderOptions {
+export interface ProviderOptions {
   readonly dataDir: string;
   /** How long the ends of orders are remembered, and the books. */
   readonly keep?: Keep;
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
+  /** Who is told of conditions as they come and go. */
+  readonly notify?: Receiver;
   /** Whether commands can ask it, over a socket in its data directory. */
   readonly control?: boolean;
   readonly chain: ChainServiceOptions;
@@ -88,6 +93,8 @@ export interface Provider extends Process {
 
 export interface ProviderStatus extends ProcessStatus {
   readonly bus: readonly TopicStatus[] | undefined;
+  /** What an operator should know, and since when. */
+  readonly conditions: readonly HeldCondition[] | undefined;
   readonly chain: ChainDocument | undefined;
   readonly cluster: ClusterDocument | undefined;
   readonly manifest: ManifestDocument | undefined;
@@ -163,6 +170,13 @@ export function createProvider(options: ProviderOptions): Provider {
       manifests: market?.manifest.opened,
       bids: market && screeningOf(market),
     });
+  const conditions = createConditionsService({
+    ...ground,
+    gather: () => running.conditions(),
+    provider: signer.address,
+    receiver: options.notify,
+    journal: journal.opened,
+  });
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
@@ -172,6 +186,8 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
     // Before the chain, so that a start that waits for its nodes can be watched.
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
+    // What keeps the chain from starting is worth a word too.
+    conditions,
     chain,
     ...(kube ? [kube] : []),
     ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
@@ -191,6 +207,7 @@ export function createProvider(options: ProviderOptions): Provider {
     status: () => ({
       ...running.status(),
       bus: bus.status?.(),
+      conditions: conditions.status?.(),
       chain: chain.status?.(),
       cluster: market?.cluster.status?.(),
       manifest: market?.manifest.status?.(),

@@ -60,7 +60,7 @@ async function ask(given: URL, { known, mostBytes }: FetchOptions, signal: Abort
 }
 
 /** Fetch refuses an address with credentials, and says so with all of them. */
-function takeCredentials(url: URL): Record<string, string> {
+export function takeCredentials(url: URL): Record<string, string> {
   const { username, password } = url;
   url.username = "";
   url.password = "";

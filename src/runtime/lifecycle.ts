@@ -3,6 +3,7 @@
  * takes the others down with it, in order: half a provider would bid for what it cannot run.
  */
 import { type Clock, withDeadline } from "./clock.ts";
+import type { Condition } from "./condition.ts";
 import { ProviderError, reasonOf } from "./errors.ts";
 import { invariant } from "./invariant.ts";
 import { limits } from "./limits.ts";
@@ -23,6 +24,8 @@ export interface Service<Document = unknown> {
   detail?(): string;
   /** Its status document, from what it holds already; undefined until there is one. Asked as `detail` is. */
   status?(): Document | undefined;
+  /** What an operator should know of it now. Asked as `detail` is. */
+  conditions?(): Iterable<Condition>;
   /** Its queues; those that are there only once it has started come then. */
   readonly queues?: readonly Queue[];
   /** Says how its metrics are read. Called once, when it has started. */

@@ -54,6 +54,21 @@ export const limits = {
   /** A key that needs a human is still looked at now and then, in case the human forgot to tell us. */
   queueStalledRecheckMs: 15 * minute,
 
+  // Conditions
+  /** How often services are asked what is wrong: an operator is told within seconds, and each answers from what it holds. */
+  conditionsLookMs: 5 * second,
+  /** How long a condition must be there before it counts, and gone before it is over: two blocks, which most troubles do not outlive. */
+  conditionSettleMs: 15 * second,
+  /** Conditions held at once: twice what all services together tell at most. */
+  conditionsHeld: 1_000,
+  /** A receiver of notifications that takes longer is not there. */
+  notifyAnswerMs: 10 * second,
+  /** A certificate that ends this soon and has no successor: ours is renewed a month before, a public one at a third of its life. */
+  certificateEndsSoonMs: 14 * day,
+
+  /** A mirror that shows no newer block is worth a word: half a minute longer than the longest stand-still that passes by itself. */
+  chainOldMs: 2 * minute,
+
   // Placement
   /** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
   nodeCardKinds: 30,

@@ -1,5 +1,6 @@
 /** A process of ours: its services in order, and the one place that gathers what each of them tells of itself. */
 import type { Clock } from "./clock.ts";
+import type { Condition } from "./condition.ts";
 import { ProviderError } from "./errors.ts";
 import { invariant } from "./invariant.ts";
 import { type Answer, createLifecycle, type Question, type Service, type ServiceStatus } from "./lifecycle.ts";
@@ -22,9 +23,17 @@ export interface Process {
   run(signal: AbortSignal): Promise<void>;
   /** What it can tell about itself at any moment: asking never waits. */
   status(): ProcessStatus;
+  /** What its services say that an operator should know. */
+  conditions(): GatheredConditions;
   /** What the service that knows of `about` answers. */
   ask(about: string, question: Question, signal: AbortSignal): unknown;
   onChange(listener: (status: ServiceStatus) => void): void;
+}
+
+export interface GatheredConditions {
+  readonly conditions: readonly Condition[];
+  /** Whether every service is there to say it: what is missing otherwise may still be so. */
+  readonly isWhole: boolean;
 }
 
 export interface ProcessStatus {
@@ -68,6 +77,15 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
       queues: queues().map(({ name, counts }) => ({ name, counts })),
       documents: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
     }),
+    conditions() {
+      const states = lifecycle.services.map(({ state }) => state);
+      // What stops has no word left that counts.
+      const isStopping = states.some((state) => state === "shutdown" || state === "done");
+      return {
+        conditions: isStopping ? [] : services.flatMap((service) => [...(service.conditions?.() ?? [])]),
+        isWhole: states.every((state) => state === "running"),
+      };
+    },
     ask(about, question, signal) {
       const known = answers.get(about);
       if (!known) throw new ProviderError("AKP_QUESTION_UNKNOWN", { about, known: [...answers.keys()].join(", ") });

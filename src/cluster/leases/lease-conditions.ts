@@ -14,6 +14,8 @@ export interface LeaseCondition {
     | "LeaseUnhealthy"
     | "LeaseWithheld"
     | "ForeignObjects";
+  /** The lease; none where it is about all of them. */
+  readonly subject?: string;
   readonly message: string;
 }
 
@@ -22,7 +24,8 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
   if (trouble !== undefined) return [{ type: "ClusterUnknown", message: `leases are left as they are: ${trouble}` }];
   const found: LeaseCondition[] = [];
   for (const [key, state] of states.all()) {
-    for (const { type, message } of conditionsOf(state)) found.push({ type, message: `lease ${key}: ${message}` });
+    for (const { type, message } of conditionsOf(state))
+      found.push({ type, subject: key, message: `lease ${key}: ${message}` });
     if (found.length >= limits.leaseConditions) break;
   }
   return found.slice(0, limits.leaseConditions);
@@ -38,12 +41,12 @@ export function healthConditions(
   for (const [key, troubles] of alarms()) {
     if (found.length >= limits.leaseConditions) break;
     const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
-    found.push({ type: "LeaseUnhealthy", message: `lease ${key}: ${texts.join("; ")}` });
+    found.push({ type: "LeaseUnhealthy", subject: key, message: `lease ${key}: ${texts.join("; ")}` });
   }
   return found;
 }
 
-function* conditionsOf({ state, why = "", withheld, foreign }: LeaseState): Iterable<LeaseCondition> {
+function* conditionsOf({ state, why = "", withheld, foreign }: LeaseState): Iterable<Omit<LeaseCondition, "subject">> {
   if (state === "frozen") yield { type: "LeaseFrozen", message: why };
   if (state === "refused") yield { type: "LeaseRefused", message: why };
   if (state === "closing" && why !== "") yield { type: "LeaseHeld", message: why };

@@ -4,6 +4,8 @@ import type { Reconciler } from "./reconciler.ts";
 
 export interface DriftCondition {
   readonly type: "Drift" | "ReconcileSkipped";
+  /** What differs. */
+  readonly subject?: string;
   readonly message: string;
 }
 
@@ -12,6 +14,7 @@ export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting"
   const named = all.slice(0, limits.reconcileConditions);
   const conditions: DriftCondition[] = named.map(({ kind, subject, evidence }) => ({
     type: "Drift",
+    subject: `${kind} ${subject}`,
     message: `${kind} ${subject}: ${evidence}`,
   }));
   if (all.length > named.length) {

@@ -375,7 +375,11 @@ test("what others took of a node is made up for on another, and else it is a con
   assert.equal(stage.freeCpu(), 4_000n + 2_000n);
   stage.show({ nodes: [pictureNode("a", {}, full), pictureNode("b", {}, full)] });
   assert.deepEqual(stage.document().conditions, [
-    { type: "Overbooked", message: `node ${other} is promised more than it has: 2000 of cpu` },
+    {
+      type: "Overbooked",
+      subject: `node ${other}`,
+      message: `node ${other} is promised more than it has: 2000 of cpu`,
+    },
   ]);
   assert.equal(stage.freeCpu(), 4_000n, "never less than nothing");
   assert.equal(stage.document().resources.find(({ resource }) => resource === "cpu")?.["free"], "4");

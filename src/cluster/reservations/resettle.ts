@@ -16,6 +16,8 @@ export const conditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as cons
 
 export interface Condition {
   readonly type: (typeof conditionTypes)[number];
+  /** The order, node or storage class. */
+  readonly subject: string;
   readonly message: string;
 }
 
@@ -98,7 +100,7 @@ export function conditionsOf(book: Book): Condition[] {
     if (room.node(node)) continue;
     const where = node === "" ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
     const message = `a replica of unit ${replica.unit} of ${reservation.orderId} has no node: ${where}`;
-    conditions.push({ type: "Unplaced", message });
+    conditions.push({ type: "Unplaced", subject: `${reservation.orderId} ${replica.unit}`, message });
     if (conditions.length >= limits.reservationConditions) return conditions;
   }
   return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, limits.reservationConditions);
@@ -108,7 +110,7 @@ export function conditionsOf(book: Book): Condition[] {
 function* spareVolumes(book: Book): Iterable<Condition> {
   for (const { orderId, storageClass, bytes } of book.spareVolumes()) {
     const message = `${orderId} has ${bytes} bytes of storage class ${storageClass} beyond its lease: volumes of replicas that it had once`;
-    yield { type: "SpareVolumes", message };
+    yield { type: "SpareVolumes", subject: `${orderId} ${storageClass}`, message };
   }
 }
 
@@ -122,6 +124,7 @@ function overbookedNodes({ nodes, classes }: Room): Condition[] {
     });
     conditions.push({
       type: "Overbooked",
+      subject: `node ${node.name}`,
       message: `node ${node.name} is promised more than it has: ${missing.join(", ")}`,
     });
   }
@@ -129,6 +132,7 @@ function overbookedNodes({ nodes, classes }: Room): Condition[] {
     if (free < 0n) {
       conditions.push({
         type: "Overbooked",
+        subject: `storage class ${name}`,
         message: `storage class ${name} is promised more than it has: ${-free} bytes`,
       });
     }

@@ -90,6 +90,14 @@ function badUrl(given: string, schemes: readonly string[], rules: UrlRules): Bad
   return undefined;
 }
 
+const plainUrl = url(["https", "http"], "https://alerts.example.com/hook");
+
+/** Who is told of something. Those of chat programs have a secret in their path, so only where it is on the network is shown. */
+export const webhook: TextFormat<string> = textFormat({
+  ...plainUrl,
+  show: (given) => `${URL.parse(given)?.origin ?? ""}/(hidden)`,
+});
+
 const rpcUrl = url(["http", "https", "tcp"], "https://rpc.example.com:443");
 
 /** "tcp://" is what the chain's own tools call plain HTTP. */

@@ -226,9 +226,11 @@ test("no text makes a format throw, and what is shown of a value is read as the 
     fc.property(fc.constantFrom(...kinds.keys()), given, (name, text) => {
       const format = kinds.get(name) ?? assert.fail(name);
       const value = format.read(text);
+      if (value instanceof BadValue) return;
+      const shown = format.show(value);
       // What is hidden cannot be read back.
-      if (value instanceof BadValue || text.includes("@")) return;
-      assert.deepEqual(format.read(format.show(value)), value, name);
+      if (text.includes("@") || shown.includes("(hidden)")) return;
+      assert.deepEqual(format.read(shown), value, name);
     }),
     { numRuns: runs(1_000, 100_000) },
   );

@@ -1,5 +1,5 @@
 import { limits } from "../../runtime/limits.ts";
-import { endpoints, listenAddress, url } from "../formats/addresses.ts";
+import { endpoints, listenAddress, url, webhook } from "../formats/addresses.ts";
 import { formatDuration } from "../formats/duration.ts";
 import { choice, duration, onOff, path, secret, text } from "../formats/plain.ts";
 import {
@@ -59,6 +59,10 @@ export const processGroup = group({
     metricsListener: optional("metrics-listener", listenAddress, {
       usedBy: busPrograms,
       doc: "Where Prometheus metrics are served; an operator also has them on its HTTP interface.",
+    }),
+    notifyUrl: optional("notify-url", webhook, {
+      usedBy: ["run"],
+      doc: "Where conditions are posted as they come and go, as JSON; what is wrong now is also in `akash-provider conditions`.",
     }),
     shutdownTimeoutMs: setting("shutdown-timeout", duration({ zero: "refused" }), {
       default: formatDuration(limits.shutdownMs),

@@ -9,6 +9,7 @@ import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatDay } from "../../runtime/clock.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
@@ -129,6 +130,17 @@ export function createCertificateService(
       ].join("; ");
     },
     status: look,
+    *conditions() {
+      const { own, public: shown, troubles } = look();
+      for (const [subject, untilMs] of [
+        ["own", own?.untilMs],
+        ["public", shown?.untilMs],
+      ] as const) {
+        if (untilMs === undefined || untilMs - clock.now() > limits.certificateEndsSoonMs) continue;
+        yield { type: "CertificateExpiring", subject, message: `it ends on ${formatDay(untilMs)}` };
+      }
+      if (troubles.length > 0) yield { type: "CertificateTrouble", message: troubles.join("; ") };
+    },
     measure(metrics) {
       measureCertificates(metrics, look, clock, options.issuer ? "issuer" : "files");
       measureIssuer(metrics, () => issuer?.counts);

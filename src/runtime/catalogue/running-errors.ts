@@ -19,6 +19,11 @@ export const runningErrors = {
     advice: "See the reason above; nothing was left running.",
     ...statuses(503, "UNAVAILABLE"),
   },
+  AKP_NOTIFICATION_FAILED: {
+    message: "the receiver of --notify-url was not told of {condition}: {reason}",
+    advice: "It is tried again, and told how things stand then. Look after the receiver, or mend --notify-url.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_SHUTDOWN_LATE: {
     message: "not stopped within {limitMs} ms: {services}",
     advice: "Nothing is lost, the journal has it all. Please report which service it was.",

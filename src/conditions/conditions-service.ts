@@ -1,0 +1,122 @@
+/**
+ * What an operator should know, in one list: every service names its conditions, and this looks at them every few seconds,
+ * remembers since when each holds, over restarts too, and notifies whoever is to be told as they come and go. What is
+ * posted follows from how things stand, not from a list of events: a receiver that was away is told what holds now.
+ */
+import type { Journal } from "../journal/journal.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../runtime/metrics.ts";
+import { done, type Outcome } from "../runtime/outcome.ts";
+import type { Process } from "../runtime/process.ts";
+import { createQueue } from "../runtime/queue.ts";
+import type { Random } from "../runtime/random.ts";
+import { createHeldConditions, type HeldCondition, type HeldConditions, partsOf } from "./held-conditions.ts";
+import { post, type Receiver } from "./notification.ts";
+
+interface ConditionsGround {
+  readonly gather: Process["conditions"];
+  /** Whose conditions they are. */
+  readonly provider: string;
+  readonly receiver: Receiver | undefined;
+  readonly journal: Promise<Pick<Journal, "read" | "relaxed">>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export function createConditionsService(ground: ConditionsGround): Service<readonly HeldCondition[]> {
+  const { gather, provider, receiver, clock, random } = ground;
+  const log = ground.log.with({ module: "conditions" });
+  let held: HeldConditions | undefined;
+  let journal: Pick<Journal, "read" | "relaxed"> | undefined;
+  let lastError: string | undefined;
+  const queue = createQueue({ ...{ name: "notifications", work: settle, clock, random, log }, concurrency: 1 });
+
+  /** One at a time: a receiver that hangs has one connection of ours, and the order of what it is told is that of the world. */
+  async function settle(key: string, signal: AbortSignal): Promise<Outcome> {
+    const entry = held?.get(key);
+    if (!receiver || !held || !entry || entry.state === "new") return done();
+    const isHeld = entry.state === "held";
+    if (entry.told !== isHeld) {
+      try {
+        await post(receiver, { type: isHeld ? "raised" : "cleared", condition: entry, provider }, { clock, signal });
+      } catch (thrown) {
+        signal.throwIfAborted();
+        lastError = reasonOf(thrown);
+        throw new ProviderError("AKP_NOTIFICATION_FAILED", { condition: entry.type, reason: lastError });
+      }
+      lastError = undefined;
+      // It may have changed meanwhile, and then its key was added again.
+      held.noteTold(key, isHeld);
+    }
+    if (!isHeld && held.get(key)?.state === "over") held.forget(key);
+    await keep([key]);
+    return done();
+  }
+
+  /** Relaxed: a power cut may have somebody told twice. */
+  async function keep(keys: readonly string[]): Promise<void> {
+    const entries = keys.map((key) => [key, held?.get(key)] as const);
+    await journal?.relaxed("conditions", ({ conditions }) => {
+      for (const [key, entry] of entries) {
+        if (entry) conditions.put(entry);
+        else conditions.remove(...partsOf(key));
+      }
+    });
+  }
+
+  async function look(): Promise<void> {
+    const changed = held?.look(gather(), clock.now(), clock.monotonicMs()) ?? [];
+    for (const key of changed) {
+      const { type, subject, message, state } = held?.get(key) ?? {};
+      const fields = { condition: type, ...(subject && { subject }), reason: message };
+      log.info(state === "held" ? "condition raised" : "condition cleared", fields);
+      if (receiver) queue.add(key);
+      else if (state === "over") held?.forget(key);
+    }
+    if (changed.length > 0) await keep(changed);
+  }
+
+  return {
+    name: "conditions",
+    queues: [queue],
+    async start(scope) {
+      const opened = await ground.journal;
+      journal = opened;
+      const own = createHeldConditions(opened.read.conditions.all(), clock.monotonicMs());
+      held = own;
+      for (const key of own.untold()) queue.add(key);
+      scope.task("notifications", queue.run);
+      scope.task("conditions", async (signal) => {
+        for (;;) {
+          await sleep(clock, limits.conditionsLookMs, signal);
+          await look();
+        }
+      });
+    },
+    detail() {
+      const count = held?.held().length ?? 0;
+      const told = lastError === undefined ? "" : `; notifications fail: ${lastError}`;
+      return `${count} condition(s)${told}`;
+    },
+    status: () => held?.held(),
+    answers: { conditions: () => held?.held() ?? [] },
+    measure: (metrics) => measureConditions(metrics, () => held?.held() ?? []),
+  };
+}
+
+function measureConditions(metrics: Metrics, held: () => readonly HeldCondition[]): void {
+  metrics.read(
+    {
+      name: "akash_provider_conditions",
+      help: "Conditions that hold now, by type; akash-provider conditions has the words",
+      kind: "gauge",
+      labels: ["type"],
+    },
+    () => [...Map.groupBy(held(), ({ type }) => type)].map(([type, all]) => [{ type }, all.length] as const),
+  );
+}

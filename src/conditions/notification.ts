@@ -1,0 +1,40 @@
+/** Posts one change of a condition to whoever the operator wants told: once, within a time, and to nobody else. */
+import { type Clock, formatTime } from "../runtime/clock.ts";
+import { inTime, takeCredentials } from "../runtime/fetch-text.ts";
+import { limits } from "../runtime/limits.ts";
+import type { HeldCondition } from "./held-conditions.ts";
+
+export interface Receiver {
+  /** May hold a secret, as those of chat programs do: it is never printed. */
+  readonly url: string;
+  /** Takes secrets out of what is sent. */
+  readonly redact: (text: string) => string;
+}
+
+interface Notification {
+  readonly type: "raised" | "cleared";
+  readonly condition: HeldCondition;
+  readonly provider: string;
+}
+
+function notificationBody({ type, condition, provider }: Notification): Record<string, string> {
+  const { type: name, subject, message, sinceMs } = condition;
+  return { type, condition: name, ...(subject && { subject }), message, since: formatTime(sinceMs), provider };
+}
+
+/** Resolves when it was taken; throws in words, without the address. */
+export function post(
+  { url: given, redact }: Receiver,
+  notification: Notification,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const body = redact(JSON.stringify(notificationBody(notification)));
+  return inTime({ limitMs: limits.notifyAnswerMs, clock, signal }, async (until) => {
+    const url = new URL(given);
+    const headers = { "content-type": "application/json", ...takeCredentials(url) };
+    // What leads elsewhere would take what we say to somebody that nobody has named.
+    const answer = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: until });
+    await answer.body?.cancel();
+    if (!answer.ok) throw new Error(`the receiver answered ${answer.status}`);
+  });
+}
